@@ -27,7 +27,7 @@ type Namespace struct {
 	Description *string
 	Visibility  Visibility
 	Protected   bool
-	Owner       string // a project id
+	Owner       string  // a project id
 	Origin      *string // where the product's own definitions come from, nil for all others
 	Revision    int
 	CreatedAt   time.Time

@@ -1,0 +1,333 @@
+package catalog
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxNesting is how deep the lists and maps of a definition may be nested.
+const maxNesting = 32
+
+// jsonKind is the first letter of what a JSON value is.
+type jsonKind byte
+
+const (
+	jsonNull    jsonKind = 'n'
+	jsonBoolean jsonKind = 'b'
+	jsonNumber  jsonKind = '0'
+	jsonText    jsonKind = '"'
+	jsonList    jsonKind = '['
+	jsonMap     jsonKind = '{'
+)
+
+func (k jsonKind) String() string {
+	switch k {
+	case jsonNull:
+		return "null"
+	case jsonBoolean:
+		return "a boolean"
+	case jsonNumber:
+		return "a number"
+	case jsonText:
+		return "text"
+	case jsonList:
+		return "a list"
+	}
+	return "a map"
+}
+
+// jsonValue is a JSON value with everything its text says: numbers as they are
+// written, members in their order, repeated names included.
+type jsonValue struct {
+	kind    jsonKind
+	raw     JSON         // without white space
+	text    string       // of text, decoded
+	list    []jsonValue  // of a list
+	members []jsonMember // of a map
+	fault   string       // what makes a text unusable, or empty
+}
+
+type jsonMember struct {
+	key      string
+	value    jsonValue
+	fault    string // what makes the key unusable, or empty
+	repeated bool   // an earlier member has the same key
+}
+
+// member gives the first member of that name.
+func (v jsonValue) member(key string) (jsonValue, bool) {
+	for _, m := range v.members {
+		if m.key == key {
+			return m.value, true
+		}
+	}
+	return jsonValue{}, false
+}
+
+// isTrue tells whether the value is the boolean true.
+func (v jsonValue) isTrue() bool { return v.raw == "true" }
+
+// same is a text that two values share exactly when they are equal as JSON
+// values: numbers by what they amount to, maps without their order.
+func (v jsonValue) same() string {
+	switch v.kind {
+	case jsonNumber:
+		number, _ := parseDecimal(string(v.raw))
+		return "0" + number.String()
+	case jsonText:
+		return strconv.Quote(v.text)
+	case jsonList:
+		parts := make([]string, len(v.list))
+		for i, item := range v.list {
+			parts[i] = item.same()
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	case jsonMap:
+		parts := make([]string, len(v.members))
+		for i, m := range v.members {
+			parts[i] = strconv.Quote(m.key) + ":" + m.value.same()
+		}
+		slices.Sort(parts)
+		return "{" + strings.Join(parts, ",") + "}"
+	}
+	return string(v.raw)
+}
+
+// readJSON reads the text of one JSON value. It answers false, with one
+// problem at path that tells line and column, where the text is none.
+// Unusable texts and repeated names are left in the value as faults; see
+// reportFaults.
+func readJSON(text, path string, found *findings) (value jsonValue, ok bool) {
+	if i := invalidUTF8(text); i >= 0 {
+		found.problem(path, "%s: is not valid UTF-8", position(text, i))
+		return value, false
+	}
+	var compact JSON
+	if err := json.Unmarshal([]byte(text), &compact); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			offset := int(syntax.Offset)
+			if offset > 0 && !strings.HasPrefix(syntax.Error(), "unexpected end") {
+				offset--
+			}
+			found.problem(path, "is not JSON: %s: %s", position(text, offset), syntax.Error())
+		} else {
+			found.problem(path, "is not JSON")
+		}
+		return value, false
+	}
+	if deepest(string(compact)) > maxNesting {
+		found.problem(path, "is nested deeper than %d levels", maxNesting)
+		return value, false
+	}
+	reader := jsonReader{rest: string(compact)}
+	return reader.value(), true
+}
+
+// reportFaults notes the texts and names below value that no database can
+// hold, and names that one map has twice.
+func reportFaults(value jsonValue, path string, found *findings) {
+	if value.fault != "" {
+		found.problem(path, "%s", value.fault)
+	}
+	for i, item := range value.list {
+		if !item.sound() {
+			reportFaults(item, indexed(path, i), found)
+		}
+	}
+	for _, m := range value.members {
+		m.report(joined(path, m.key), found)
+	}
+}
+
+// report notes the faults of one member and of all below it.
+func (m jsonMember) report(path string, found *findings) {
+	if m.fault != "" {
+		found.problem(path, "its name %s", m.fault)
+	}
+	if m.repeated {
+		found.problem(path, "appears twice")
+	}
+	if !m.value.sound() {
+		reportFaults(m.value, path, found)
+	}
+}
+
+func (v jsonValue) sound() bool {
+	return v.fault == "" &&
+		!slices.ContainsFunc(v.list, func(item jsonValue) bool { return !item.sound() }) &&
+		!slices.ContainsFunc(v.members, func(m jsonMember) bool {
+			return m.repeated || m.fault != "" || !m.value.sound()
+		})
+}
+
+// joined is the path of a member: `$.properties.hw_cpu`, and with brackets
+// where the name is no identifier: `$.properties['cpu_info:features']`.
+func joined(path, key string) string {
+	for i, r := range key {
+		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return path + "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(key) + "']"
+		}
+	}
+	if key == "" {
+		return path + "['']"
+	}
+	return path + "." + key
+}
+
+// indexed is the path of a list's item.
+func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// position says where in a text of several lines an offset is, counting lines
+// and characters from 1.
+func position(text string, offset int) string {
+	before := text[:min(offset, len(text))]
+	line := strings.Count(before, "\n") + 1
+	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+	return "line " + strconv.Itoa(line) + ", column " + strconv.Itoa(column)
+}
+
+// invalidUTF8 is the offset of the first byte that is not UTF-8, or -1.
+func invalidUTF8(text string) int {
+	if utf8.ValidString(text) {
+		return -1
+	}
+	for i, r := range text {
+		if _, size := utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && size == 1 {
+			return i
+		}
+	}
+	return -1
+}
+
+// deepest is how deep valid JSON text is nested.
+func deepest(text string) int {
+	depth, most, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+			most = max(most, depth)
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return most
+}
+
+// jsonReader reads valid JSON text without white space.
+type jsonReader struct{ rest string }
+
+func (r *jsonReader) value() jsonValue {
+	start := r.rest
+	var v jsonValue
+	switch start[0] {
+	case '{':
+		v = jsonValue{kind: jsonMap, members: r.members()}
+	case '[':
+		v = jsonValue{kind: jsonList, list: r.items()}
+	case '"':
+		text, fault := r.quoted()
+		v = jsonValue{kind: jsonText, text: text, fault: fault}
+	case 'n':
+		v.kind = jsonNull
+		r.rest = r.rest[len("null"):]
+	case 't':
+		v.kind = jsonBoolean
+		r.rest = r.rest[len("true"):]
+	case 'f':
+		v.kind = jsonBoolean
+		r.rest = r.rest[len("false"):]
+	default:
+		v.kind = jsonNumber
+		end := strings.IndexAny(r.rest, ",]}")
+		if end < 0 {
+			end = len(r.rest)
+		}
+		r.rest = r.rest[end:]
+	}
+	v.raw = JSON(start[:len(start)-len(r.rest)])
+	return v
+}
+
+func (r *jsonReader) items() []jsonValue {
+	items := []jsonValue{}
+	for r.next(']') {
+		items = append(items, r.value())
+	}
+	return items
+}
+
+func (r *jsonReader) members() []jsonMember {
+	members := []jsonMember{}
+	seen := map[string]bool{}
+	for r.next('}') {
+		key, fault := r.quoted()
+		r.rest = r.rest[1:] // the colon
+		members = append(members, jsonMember{key: key, value: r.value(), fault: fault, repeated: seen[key]})
+		seen[key] = true
+	}
+	return members
+}
+
+// next steps over a bracket or comma; false means that the closing bracket
+// came.
+func (r *jsonReader) next(closing byte) bool {
+	if r.rest[0] == closing {
+		r.rest = r.rest[1:]
+		return false
+	}
+	opened := r.rest[0] == '[' || r.rest[0] == '{'
+	if r.rest[0] == ',' || opened {
+		r.rest = r.rest[1:]
+	}
+	if opened && r.rest[0] == closing {
+		r.rest = r.rest[1:]
+		return false
+	}
+	return true
+}
+
+func (r *jsonReader) quoted() (text, fault string) {
+	end := 1
+	for r.rest[end] != '"' {
+		if r.rest[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	raw := r.rest[:end+1]
+	r.rest = r.rest[end+1:]
+	if !strings.Contains(raw, `\`) {
+		return raw[1 : len(raw)-1], ""
+	}
+	if err := json.Unmarshal([]byte(raw), &text); err != nil {
+		return "", "is not a JSON text"
+	}
+	switch {
+	case strings.ContainsRune(text, 0):
+		return text, "contains U+0000"
+	case strings.Count(text, "\uFFFD") > strings.Count(strings.ToLower(raw), `\ufffd`)+strings.Count(raw, "\uFFFD"):
+		return text, "contains half of a surrogate pair"
+	}
+	return text, ""
+}
+
+// quote is the JSON text of a string, with nothing escaped that need not be.
+func quote(text string) string {
+	var value JSON
+	if err := value.UnmarshalGQL(text); err != nil {
+		return `""`
+	}
+	return string(value)
+}
