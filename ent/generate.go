@@ -1,0 +1,5 @@
+// Package ent is the generated data model; its hand-written part is
+// ent/schema. Only the room store imports it.
+package ent
+
+//go:generate go run -mod=mod entgo.io/ent/cmd/ent generate --feature sql/upsert,sql/lock,sql/modifier,sql/execquery ./schema

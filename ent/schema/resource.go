@@ -1,0 +1,119 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+)
+
+// Resource is a thing of the cloud that users know.
+type Resource struct{ ent.Schema }
+
+func (Resource) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }
+
+func (Resource) Annotations() []schema.Annotation { return []schema.Annotation{table("resources")} }
+
+func (Resource) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("uuid").SchemaType(varchar(36)).Unique().Immutable(),
+		field.Int64("resource_type_id").Immutable(),
+		field.Int64("parent_id").Optional().Nillable(),
+		field.String("name").SchemaType(varchar(255)),
+		field.String("name_key").SchemaType(varchar(255)).Comment("the name, folded"),
+		field.Text("description").Optional().Nillable(),
+		field.String("project_id").SchemaType(varchar(255)),
+		field.String("visibility").SchemaType(varchar(16)),
+		field.Int("revision").Default(1),
+	}
+}
+
+func (Resource) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.From("resource_type", ResourceType.Type).Ref("resources").Field("resource_type_id").Unique().Required().Immutable(),
+		edge.To("children", Resource.Type).Annotations(restrict()).From("parent").Field("parent_id").Unique(),
+		edge.To("metadata", MetadataItem.Type).Annotations(cascade()),
+		edge.To("capability_values", CapabilityValue.Type).Annotations(cascade()),
+		edge.To("tags", ResourceTag.Type).Annotations(cascade()),
+		edge.To("providers", ResourceProvider.Type).Annotations(restrict()),
+	}
+}
+
+func (Resource) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("name", "id"),
+		index.Fields("created_at", "id"),
+		index.Fields("updated_at", "id"),
+		index.Fields("resource_type_id", "name", "id"),
+		index.Fields("project_id", "name", "id"),
+		index.Fields("parent_id", "name", "id"),
+		index.Fields("visibility", "name", "id"),
+	}
+}
+
+// MetadataItem is one key with one value on a resource. A value can be too long
+// for an index entry: it is found by the hash of the value, or by its first 64
+// characters, and compared again.
+type MetadataItem struct{ ent.Schema }
+
+func (MetadataItem) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }
+
+func (MetadataItem) Annotations() []schema.Annotation {
+	return []schema.Annotation{table("metadata_items")}
+}
+
+func (MetadataItem) Fields() []ent.Field {
+	return []ent.Field{
+		field.Int64("resource_id").Immutable(),
+		field.String("key").SchemaType(varchar(255)).Immutable(),
+		field.String("value").SchemaType(varchar(1023)),
+		field.Int64("value_hash").Comment("64 bits of a hash of the value"),
+		field.String("value_prefix").SchemaType(varchar(64)).Comment("the first 64 characters of the value"),
+		field.Bool("user_modifiable").Default(true),
+	}
+}
+
+func (MetadataItem) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.From("resource", Resource.Type).Ref("metadata").Field("resource_id").Unique().Required().Immutable(),
+	}
+}
+
+func (MetadataItem) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("resource_id", "key").Unique(),
+		index.Fields("key", "value_hash", "resource_id"),
+		index.Fields("key", "value_prefix", "resource_id"),
+	}
+}
+
+// ResourceTag is a tag on a resource, free or from the catalog.
+type ResourceTag struct{ ent.Schema }
+
+func (ResourceTag) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
+
+func (ResourceTag) Annotations() []schema.Annotation {
+	return []schema.Annotation{table("resource_tags")}
+}
+
+func (ResourceTag) Fields() []ent.Field {
+	return []ent.Field{
+		field.Int64("resource_id").Immutable(),
+		field.String("name").SchemaType(varchar(80)),
+		field.String("name_key").SchemaType(varchar(80)).Immutable().Comment("the name, folded"),
+	}
+}
+
+func (ResourceTag) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.From("resource", Resource.Type).Ref("tags").Field("resource_id").Unique().Required().Immutable(),
+	}
+}
+
+func (ResourceTag) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("resource_id", "name_key").Unique(),
+		index.Fields("name_key", "resource_id"),
+	}
+}

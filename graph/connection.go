@@ -1,0 +1,129 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+)
+
+// Connection is a page of a list, with what Relay clients ask of one. Its count
+// and the look back are taken from the database only when they are selected.
+type Connection[T any] struct {
+	page     catalog.Page[T]
+	backward bool
+	// beyond tells whether there are rows on the side that the page did not
+	// look at; nil when the page starts at that end of the list.
+	beyond func(context.Context) (bool, error)
+	count  func(context.Context) (int, error)
+}
+
+// Nodes are the rows of the page.
+func (c *Connection[T]) Nodes() []T { return c.page.Items }
+
+// TotalCount is the length of the whole list.
+func (c *Connection[T]) TotalCount(ctx context.Context) (int, error) { return c.count(ctx) }
+
+// PageInfo tells where the page stands in the list.
+func (c *Connection[T]) PageInfo() *PageInfo {
+	info := &PageInfo{ahead: c.beyond, behind: c.beyond}
+	if c.backward {
+		info.behind, info.HasPrevious = nil, c.page.HasMore
+	} else {
+		info.ahead, info.HasNext = nil, c.page.HasMore
+	}
+	if n := len(c.page.Cursors); n > 0 {
+		info.StartCursor, info.EndCursor = &c.page.Cursors[0], &c.page.Cursors[n-1]
+	}
+	return info
+}
+
+// PageInfo tells where a page stands in its list.
+type PageInfo struct {
+	StartCursor, EndCursor *string
+	HasNext, HasPrevious   bool
+	ahead, behind          func(context.Context) (bool, error)
+}
+
+// HasNextPage tells whether rows follow the page.
+func (p *PageInfo) HasNextPage(ctx context.Context) (bool, error) {
+	if p.ahead != nil {
+		return p.ahead(ctx)
+	}
+	return p.HasNext, nil
+}
+
+// HasPreviousPage tells whether rows precede the page.
+func (p *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
+	if p.behind != nil {
+		return p.behind(ctx)
+	}
+	return p.HasPrevious, nil
+}
+
+// Edge is a row with its cursor.
+type Edge[T any] struct {
+	Cursor string
+	Node   T
+}
+
+func edges[T any](c *Connection[T]) []Edge[T] {
+	out := make([]Edge[T], len(c.page.Items))
+	for i, item := range c.page.Items {
+		out[i] = Edge[T]{Cursor: c.page.Cursors[i], Node: item}
+	}
+	return out
+}
+
+// connect makes a connection of one page. List fetches a page of the same list
+// under the same order, count counts the list.
+func connect[T any](
+	ctx context.Context, request catalog.PageRequest,
+	list func(context.Context, catalog.PageRequest) (catalog.Page[T], error),
+	count func(context.Context) (int, error),
+) (*Connection[T], error) {
+	page, err := list(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	c := &Connection[T]{page: page, backward: request.Backward(), count: count}
+	if look, needed := lookBack(request, page.Cursors); needed {
+		c.beyond = func(ctx context.Context) (bool, error) {
+			page, err := list(ctx, look)
+			return len(page.Items) > 0 || page.HasMore, err
+		}
+	}
+	return c, nil
+}
+
+// lookBack is the page of one row on the side where a page began, and whether
+// there can be such a row at all.
+func lookBack(request catalog.PageRequest, cursors []string) (catalog.PageRequest, bool) {
+	one := 1
+	switch {
+	case request.Backward() && request.Before == nil, !request.Backward() && request.After == nil:
+		return catalog.PageRequest{}, false
+	case request.Backward() && len(cursors) > 0:
+		return catalog.PageRequest{First: &one, After: &cursors[len(cursors)-1]}, true
+	case request.Backward():
+		return catalog.PageRequest{First: &one, After: request.Before}, true
+	case len(cursors) > 0:
+		return catalog.PageRequest{Last: &one, Before: &cursors[0]}, true
+	}
+	return catalog.PageRequest{Last: &one, Before: request.After}, true
+}
+
+// pageRequest takes the arguments of a connection.
+func pageRequest(first *int32, after *string, last *int32, before *string) catalog.PageRequest {
+	return catalog.PageRequest{First: whole(first), After: after, Last: whole(last), Before: before}
+}
+
+func whole(n *int32) *int {
+	if n == nil {
+		return nil
+	}
+	w := int(*n)
+	return &w
+}
+
+// descending tells whether an optional direction is from the greatest down.
+func descending(direction OrderDirection) bool { return direction == OrderDirectionDesc }

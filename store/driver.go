@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"sync/atomic"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+)
+
+// database is the dialect.Driver under ent: statements outside a transaction
+// that only read go to readers, everything else to writer. On PostgreSQL both
+// are one pool. It counts statements for whoever asked (CountStatements).
+type database struct {
+	dialect string
+	writer  *sql.DB
+	readers *sql.DB
+}
+
+var _ dialect.Driver = (*database)(nil)
+
+func (d *database) Dialect() string { return d.dialect }
+
+func (d *database) Close() error {
+	err := d.readers.Close()
+	if d.writer != d.readers {
+		if werr := d.writer.Close(); err == nil {
+			err = werr
+		}
+	}
+	return err
+}
+
+func (d *database) Query(ctx context.Context, query string, args, v any) error {
+	count(ctx)
+	return entsql.Conn{ExecQuerier: d.readers}.Query(ctx, query, args, v)
+}
+
+func (d *database) Exec(ctx context.Context, query string, args, v any) error {
+	count(ctx)
+	return entsql.Conn{ExecQuerier: d.writer}.Exec(ctx, query, args, v)
+}
+
+// QueryContext serves statements written by hand.
+func (d *database) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	count(ctx)
+	return d.readers.QueryContext(ctx, query, args...)
+}
+
+// ExecContext serves statements written by hand.
+func (d *database) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	count(ctx)
+	return d.writer.ExecContext(ctx, query, args...)
+}
+
+func (d *database) Tx(ctx context.Context) (dialect.Tx, error) {
+	tx, err := d.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &transaction{Tx: tx}, nil
+}
+
+// transaction is a dialect.Tx that counts its statements.
+type transaction struct{ *sql.Tx }
+
+var _ driver.Tx = (*transaction)(nil)
+
+func (t *transaction) Query(ctx context.Context, query string, args, v any) error {
+	count(ctx)
+	return entsql.Conn{ExecQuerier: t.Tx}.Query(ctx, query, args, v)
+}
+
+func (t *transaction) Exec(ctx context.Context, query string, args, v any) error {
+	count(ctx)
+	return entsql.Conn{ExecQuerier: t.Tx}.Exec(ctx, query, args, v)
+}
+
+func (t *transaction) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	count(ctx)
+	return t.Tx.QueryContext(ctx, query, args...)
+}
+
+func (t *transaction) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	count(ctx)
+	return t.Tx.ExecContext(ctx, query, args...)
+}
+
+type statementsKey struct{}
+
+// CountStatements gives a context under which the store counts the SQL
+// statements it sends, transaction control excluded, and the count so far.
+func CountStatements(ctx context.Context) (context.Context, func() int) {
+	var n atomic.Int64
+	return context.WithValue(ctx, statementsKey{}, &n), func() int { return int(n.Load()) }
+}
+
+func count(ctx context.Context) {
+	if n, ok := ctx.Value(statementsKey{}).(*atomic.Int64); ok {
+		n.Add(1)
+	}
+}

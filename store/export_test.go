@@ -1,0 +1,39 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"entgo.io/ent/dialect/sql/schema"
+)
+
+// What the tests of migrations reach into.
+
+// Tables is the ent schema as it is meant on a dialect.
+func Tables(of string) []*schema.Table { return tables(of) }
+
+// OpenWithoutMigrating opens a database as it is.
+func OpenWithoutMigrating(ctx context.Context, url string) (*database, func() error, error) {
+	db, lock, err := openDatabase(ctx, url)
+	if err != nil {
+		return nil, nil, err
+	}
+	return db, (&Store{db: db, lock: lock}).Close, nil
+}
+
+// Migrate brings the database to a version; version -1 is the newest.
+func (d *database) Migrate(ctx context.Context, version int64) error {
+	migrator, err := d.migrator()
+	if err != nil {
+		return err
+	}
+	if version < 0 {
+		_, err = migrator.Up(ctx)
+		return err
+	}
+	_, err = migrator.DownTo(ctx, version)
+	return err
+}
+
+// SQL is the pool that writes.
+func (d *database) SQL() *sql.DB { return d.writer }

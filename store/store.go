@@ -1,0 +1,90 @@
+// Package store is the only room with a database. It opens SQLite or
+// PostgreSQL, migrates it, and offers the reads and writes of every domain as
+// methods that take and give the nouns of catalog and placement. Every read
+// goes through one access predicate for the viewer in its context; every write
+// is one transaction. It knows no GraphQL and decides no candidate.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"entgo.io/ent/dialect"
+	"github.com/gofrs/flock"
+
+	"github.com/cadastre-dev/cadastre/ent"
+)
+
+// Options say which database to open and how.
+type Options struct {
+	// URL is sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME.
+	URL string
+	// Now is the clock; nil is the real one.
+	Now func() time.Time
+	// Log receives what an operator should know; nil is slog.Default().
+	Log *slog.Logger
+}
+
+// Store holds the catalog and the placement data of a cloud.
+type Store struct {
+	db    *database
+	lock  *flock.Flock
+	ent   *ent.Client
+	clock func() time.Time
+	log   *slog.Logger
+}
+
+// Open opens the database, brings its tables to the newest version and makes
+// sure that what is built in is there. Several servers may open one PostgreSQL
+// database at once; a SQLite file opens for one.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	db, lock, err := openDatabase(ctx, options.URL)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: db, lock: lock, ent: ent.NewClient(ent.Driver(db)), clock: options.Now, log: options.Log}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) prepare(ctx context.Context) error {
+	if err := s.db.migrate(ctx); err != nil {
+		return err
+	}
+	return s.fillBuiltIns(ctx)
+}
+
+// Close closes the database.
+func (s *Store) Close() error {
+	err := s.db.Close()
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Unlock())
+	}
+	return err
+}
+
+// Ready tells why the store cannot serve at the moment: the database cannot be
+// reached. Nil means ready.
+func (s *Store) Ready(ctx context.Context) error {
+	if err := s.db.readers.PingContext(ctx); err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
+	return nil
+}
+
+// now is the time of a write: UTC, in the microseconds that both databases
+// keep.
+func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
+
+func (s *Store) postgres() bool { return s.db.dialect == dialect.Postgres }

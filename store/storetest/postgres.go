@@ -1,0 +1,183 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// ErrNoPostgres means that neither CADASTRE_TEST_POSTGRES names a server nor
+// PostgreSQL's programs are on the machine.
+var ErrNoPostgres = errors.New("no PostgreSQL found: install its server (Debian: apt-get install postgresql; macOS: brew install postgresql) or set CADASTRE_TEST_POSTGRES to the URL of one")
+
+// cluster is a PostgreSQL server for the length of one test program.
+type cluster struct {
+	url  string
+	stop func()
+}
+
+// startCluster names the server of CADASTRE_TEST_POSTGRES, or starts one in a
+// new folder, on a free loopback port, with a locale that does not sort by code
+// point, so that a forgotten collation shows.
+func startCluster() (*cluster, error) {
+	if url := os.Getenv("CADASTRE_TEST_POSTGRES"); url != "" {
+		return &cluster{url: url, stop: func() {}}, nil
+	}
+	programs, err := postgresPrograms()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "cadastre-postgres-")
+	if err != nil {
+		return nil, err
+	}
+	as, err := unprivileged(folder)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(folder, "data")
+	initdb := exec.Command(filepath.Join(programs, "initdb"), "--pgdata", data, "--username", "cadastre",
+		"--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8",
+		"--locale-provider", "icu", "--icu-locale", "en-US", "--no-sync")
+	initdb.Dir, initdb.SysProcAttr = folder, as
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	// The shell ends the server when this program closes its input, that is at
+	// the latest when this program ends, in whatever way.
+	const guard = `"$@" & server=$!; read -r _; kill -INT $server; wait $server; rm -rf "$0"`
+	server := exec.Command("/bin/sh", "-c", guard, folder,
+		filepath.Join(programs, "postgres"), "-D", data, "-p", strconv.Itoa(port), "-k", folder,
+		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "full_page_writes=off",
+		"-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal")
+	server.Dir, server.SysProcAttr = folder, as
+	var output bytes.Buffer
+	server.Stdout, server.Stderr = &output, &output
+	input, err := server.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := server.Start(); err != nil {
+		return nil, err
+	}
+	c := &cluster{
+		url: fmt.Sprintf("postgres://cadastre@127.0.0.1:%d/postgres?sslmode=disable", port),
+		stop: func() {
+			_ = input.Close()
+			_ = server.Wait()
+			_ = os.RemoveAll(folder)
+		},
+	}
+	if err := awaitServer(filepath.Join(programs, "pg_isready"), port); err != nil {
+		c.stop()
+		return nil, fmt.Errorf("%w\n%s", err, io.LimitReader(&output, 4096))
+	}
+	return c, nil
+}
+
+func awaitServer(ready string, port int) error {
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		err := exec.Command(ready, "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-d", "postgres").Run()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the PostgreSQL server did not become ready: %w", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// postgresPrograms finds the folder with initdb and postgres: on the path, or
+// where Debian keeps them, newest first.
+func postgresPrograms() (string, error) {
+	if initdb, err := exec.LookPath("initdb"); err == nil {
+		if resolved, err := filepath.EvalSymlinks(initdb); err == nil {
+			return filepath.Dir(resolved), nil
+		}
+	}
+	folders, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	sort.Slice(folders, func(i, j int) bool { return postgresVersion(folders[i]) > postgresVersion(folders[j]) })
+	for _, folder := range folders {
+		if _, err := os.Stat(filepath.Join(folder, "initdb")); err == nil {
+			return folder, nil
+		}
+	}
+	return "", ErrNoPostgres
+}
+
+func postgresVersion(folder string) int {
+	version, _ := strconv.Atoi(filepath.Base(filepath.Dir(folder)))
+	return version
+}
+
+// unprivileged is how to run PostgreSQL, which refuses to run as root: as the
+// user postgres or nobody, who gets the folder, when this program is root's.
+func unprivileged(folder string) (*syscall.SysProcAttr, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		account, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.ParseUint(account.Uid, 10, 32)
+		gid, gidErr := strconv.ParseUint(account.Gid, 10, 32)
+		if err := errors.Join(uidErr, gidErr); err != nil {
+			return nil, err
+		}
+		if err := os.Chown(folder, int(uid), int(gid)); err != nil {
+			return nil, err
+		}
+		return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
+	}
+	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	return port, listener.Close()
+}
+
+// withSearchPath is a database URL whose sessions live in one schema.
+func withSearchPath(of, schema string) string {
+	address, err := url.Parse(of)
+	if err != nil {
+		return of
+	}
+	settings := address.Query()
+	settings.Set("search_path", schema)
+	address.RawQuery = settings.Encode()
+	return address.String()
+}
+
+// withDatabase is the URL of another database on the same server.
+func withDatabase(of, name string) string {
+	address, err := url.Parse(of)
+	if err != nil {
+		return of
+	}
+	address.Path = "/" + name
+	return address.String()
+}

@@ -1,0 +1,123 @@
+// Package storetest opens throw-away stores for the tests of any room: one on
+// SQLite in the test's own folder, one on PostgreSQL in a schema of its own. It
+// makes no assertions about what they hold.
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	_ "github.com/lib/pq" // registers the driver "postgres"
+
+	"github.com/cadastre-dev/cadastre/store"
+)
+
+var shared struct {
+	once    sync.Once
+	cluster *cluster
+	err     error
+}
+
+// Main runs a package's tests and stops the PostgreSQL server that they
+// started. Every package that opens stores calls it from TestMain.
+func Main(m *testing.M) {
+	code := m.Run()
+	if shared.cluster != nil {
+		shared.cluster.stop()
+	}
+	os.Exit(code)
+}
+
+// Each runs a test on a new store of either database, both at once. Without
+// PostgreSQL on the machine its half is skipped, and with CI=true fails.
+func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
+	t.Helper()
+	EachURL(t, func(t *testing.T, url string) { test(t, Open(t, url)) })
+}
+
+// EachURL runs a test with the URL of a new, empty database of either kind.
+func EachURL(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, SQLite(t))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, Postgres(t))
+	})
+}
+
+// Open opens a store and closes it when the test ends.
+func Open(t testing.TB, url string) *store.Store {
+	t.Helper()
+	s, err := store.Open(context.Background(), store.Options{URL: url})
+	if err != nil {
+		t.Fatalf("open the store: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close the store: %v", err)
+		}
+	})
+	return s
+}
+
+// SQLite is the URL of a database file in the test's own folder.
+func SQLite(t testing.TB) string {
+	t.Helper()
+	return "sqlite://" + filepath.Join(t.TempDir(), "cadastre.db")
+}
+
+// Postgres is the URL of an empty schema that is dropped when the test ends.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	name := temporary(t, "SCHEMA", "CASCADE")
+	return withSearchPath(shared.cluster.url, name)
+}
+
+// PostgresDatabase is the URL of an empty database that is dropped when the test
+// ends: slower than Postgres, for what needs a database of its own.
+func PostgresDatabase(t testing.TB) string {
+	t.Helper()
+	name := temporary(t, "DATABASE", "WITH (FORCE)")
+	return withDatabase(shared.cluster.url, name)
+}
+
+// temporary creates a schema or database and drops it when the test ends.
+func temporary(t testing.TB, what, dropping string) string {
+	t.Helper()
+	shared.once.Do(func() { shared.cluster, shared.err = startCluster() })
+	if errors.Is(shared.err, ErrNoPostgres) && os.Getenv("CI") != "true" {
+		t.Skip(shared.err)
+	}
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	run := func(statement string) error {
+		db, err := sql.Open("postgres", shared.cluster.url)
+		if err != nil {
+			return err
+		}
+		_, err = db.Exec(statement)
+		return errors.Join(err, db.Close())
+	}
+	name := "test_" + strings.ToLower(rand.Text())
+	if err := run(fmt.Sprintf("CREATE %s %s", what, name)); err != nil {
+		t.Fatalf("create a %s for the test: %v", what, err)
+	}
+	t.Cleanup(func() {
+		if err := run(fmt.Sprintf("DROP %s %s %s", what, name, dropping)); err != nil {
+			t.Errorf("drop the %s of the test: %v", what, err)
+		}
+	})
+	return name
+}

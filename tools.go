@@ -1,0 +1,10 @@
+//go:build tools
+
+package main
+
+import (
+	_ "entgo.io/ent/cmd/ent"
+	_ "github.com/99designs/gqlgen"
+	_ "github.com/Khan/genqlient"
+	_ "honnef.co/go/tools/cmd/staticcheck"
+)
