@@ -1,0 +1,320 @@
+package demo
+
+import (
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+func TestBuildIsDeterministic(t *testing.T) {
+	t.Parallel()
+	if !reflect.DeepEqual(Build(), Build()) {
+		t.Error("two worlds differ")
+	}
+	// Examples in documents name uuids of the demo, so they never change.
+	if got, want := uuidOf(typeHost, "compute-01"), "5dffac74-8819-562b-a4a0-c6155175742a"; got != want {
+		t.Errorf("the uuid of compute-01 is %s, want %s", got, want)
+	}
+}
+
+func TestUUIDsAreCanonicalAndUnique(t *testing.T) {
+	t.Parallel()
+	world := Build()
+	check := func(kind string, uuids []string) {
+		seen := map[string]bool{}
+		for _, uuid := range uuids {
+			if canonical, ok := placement.CanonicalUUID(uuid); !ok || canonical != uuid || uuid[14] != '5' || !strings.Contains("89ab", uuid[19:20]) {
+				t.Errorf("%s %q is not a canonical version 5 uuid", kind, uuid)
+			}
+			if seen[uuid] {
+				t.Errorf("%s %s appears twice", kind, uuid)
+			}
+			seen[uuid] = true
+		}
+	}
+	var resources, providers, names, consumers []string
+	for _, r := range world.Resources {
+		resources = append(resources, r.UUID)
+	}
+	for _, p := range world.Providers {
+		providers = append(providers, p.UUID)
+		names = append(names, p.Name)
+	}
+	for _, claim := range world.Claims {
+		for _, consumer := range claim.Consumers {
+			consumers = append(consumers, consumer.UUID)
+		}
+	}
+	check("resource", resources)
+	check("provider", providers)
+	check("consumer", consumers)
+	slices.Sort(names)
+	if len(slices.Compact(names)) != len(providers) {
+		t.Error("two providers have one name")
+	}
+}
+
+func TestResourcesCoverTheCloud(t *testing.T) {
+	t.Parallel()
+	world := Build()
+	types, projects := map[string]int{}, map[string]int{}
+	visibilities := map[catalog.Visibility]int{}
+	for _, r := range world.Resources {
+		types[r.Type]++
+		projects[r.ProjectID]++
+		visibilities[r.Visibility]++
+	}
+	if len(types) < 12 || types[typeHost] != 24 {
+		t.Errorf("resources of each type: %v; want 12 types and 24 hosts", types)
+	}
+	for _, kind := range []string{typeShare, typeSnapshot, typeExportLocation, typeReplica, typeAccessRule, typeGroup, typeGroupSnapshot,
+		typeShareNetwork, typeSubnet, typeSecurityService, typeImage, typeVolume, typeFlavor, typeAggregate, typeInstance} {
+		if types[kind] < 3 {
+			t.Errorf("only %d of %s", types[kind], kind)
+		}
+	}
+	if len(projects) != 3 || projects[projectDemo] == 0 || projects[projectResearch] == 0 || projects[projectWebShop] == 0 {
+		t.Errorf("resources of each project: %v", projects)
+	}
+	if visibilities[catalog.Public] == 0 || visibilities[catalog.Private] == 0 || len(visibilities) != 2 {
+		t.Errorf("resources of each visibility: %v", visibilities)
+	}
+}
+
+func TestParentsComeFirstAndAreOfTheNaturalKind(t *testing.T) {
+	t.Parallel()
+	natural := map[string]string{
+		typeSnapshot: typeShare, typeExportLocation: typeShare, typeReplica: typeShare, typeAccessRule: typeShare,
+		typeGroupSnapshot: typeGroup, typeSubnet: typeShareNetwork, typeHost: typeRack,
+	}
+	optional := map[string]string{typeShare: typeGroup}
+	seen := map[string]Resource{}
+	inGroup := 0
+	for _, r := range Build().Resources {
+		parent, known := seen[r.Parent]
+		switch {
+		case r.Parent != "" && !known:
+			t.Errorf("%s %s: its parent is missing or comes later", r.Type, r.Name)
+		case natural[r.Type] != "" && parent.Type != natural[r.Type]:
+			t.Errorf("%s %s: its parent is a %q", r.Type, r.Name, parent.Type)
+		case natural[r.Type] == "" && r.Parent != "" && parent.Type != optional[r.Type]:
+			t.Errorf("%s %s: a parent of type %s is not natural", r.Type, r.Name, parent.Type)
+		case r.Parent != "" && parent.ProjectID != r.ProjectID && r.Type != typeHost:
+			t.Errorf("%s %s belongs to another project than its parent", r.Type, r.Name)
+		}
+		if r.Type == typeShare && r.Parent != "" {
+			inGroup++
+		}
+		seen[r.UUID] = r
+	}
+	if inGroup == 0 {
+		t.Error("no share is in a group")
+	}
+}
+
+func TestResourcesKeepTheLimits(t *testing.T) {
+	t.Parallel()
+	serviceOwned := 0
+	for _, r := range Build().Resources {
+		var problems catalog.Problems
+		catalog.CheckText(&problems, "name", r.Name, 1, catalog.MaxResourceName)
+		catalog.CheckText(&problems, "description", r.Description, 1, catalog.MaxResourceDescription)
+		keys := map[string]bool{}
+		for _, item := range r.Metadata {
+			catalog.CheckText(&problems, "key", item.Key, 1, catalog.MaxMetadataKey)
+			catalog.CheckText(&problems, item.Key, item.Value, 1, catalog.MaxMetadataValue)
+			if keys[item.Key] {
+				problems.Add(item.Key, "appears twice")
+			}
+			keys[item.Key] = true
+			if !item.UserModifiable {
+				serviceOwned++
+			}
+		}
+		if len(r.Metadata) < 2 || len(r.Metadata) > 6 {
+			problems.Add("metadata", "has %d items", len(r.Metadata))
+		}
+		tags := map[string]bool{}
+		for _, tag := range r.Tags {
+			catalog.CheckName(&problems, "tags", tag)
+			if tags[catalog.Fold(tag)] {
+				problems.Add("tags", "repeat %s", tag)
+			}
+			tags[catalog.Fold(tag)] = true
+		}
+		if err := problems.Err(); err != nil {
+			t.Errorf("%s %s: %v", r.Type, r.Name, err)
+		}
+	}
+	if serviceOwned == 0 {
+		t.Error("no item is owned by a service")
+	}
+}
+
+func TestCapabilitiesAreRegisteredAndSomePrivate(t *testing.T) {
+	t.Parallel()
+	world := Build()
+	registered, private := map[[2]string]bool{}, 0
+	for _, capability := range world.Capabilities {
+		key := [2]string{capability.ResourceType, capability.Name}
+		if registered[key] {
+			t.Errorf("%v is registered twice", key)
+		}
+		registered[key] = true
+		if capability.Private {
+			private++
+		}
+	}
+	if private == 0 || private == len(world.Capabilities) {
+		t.Errorf("%d of %d capabilities are private", private, len(world.Capabilities))
+	}
+	used := map[[2]string]bool{}
+	for _, r := range world.Resources {
+		seen := map[string]bool{}
+		for _, capability := range r.Capabilities {
+			key := [2]string{r.Type, capability.Key}
+			used[key] = true
+			if !registered[key] || seen[capability.Key] {
+				t.Errorf("%s: capability %s is unregistered or repeated", r.Name, capability.Key)
+			}
+			seen[capability.Key] = true
+			var problems catalog.Problems
+			catalog.CheckText(&problems, capability.Key, capability.Value, 1, catalog.MaxCapabilityValue)
+			if err := problems.Err(); err != nil {
+				t.Errorf("%s: %v", r.Name, err)
+			}
+		}
+	}
+	if len(used) != len(registered) {
+		t.Errorf("%d capabilities are registered, %d have a value", len(registered), len(used))
+	}
+}
+
+// standardNames reads the list of standard names that a plain catalog starts with.
+func standardNames(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile("../defaults/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, name := range strings.Fields(string(text)) {
+		names[name] = true
+	}
+	return names
+}
+
+func TestProvidersAreValidTrees(t *testing.T) {
+	t.Parallel()
+	world := Build()
+	traits, classes := standardNames(t, "traits.txt"), standardNames(t, "resource_classes.txt")
+	for _, name := range world.Traits {
+		traits[name] = placement.IsCustomName(name)
+	}
+	for _, name := range world.ResourceClasses {
+		classes[name] = placement.IsCustomName(name)
+	}
+	hostNames := map[string]string{}
+	for _, r := range world.Resources {
+		if r.Type == typeHost {
+			hostNames[r.UUID] = r.Name
+		}
+	}
+	seen := map[string]bool{}
+	linked, nested := 0, 0
+	for _, p := range world.Providers {
+		if p.Parent != "" && !seen[p.Parent] {
+			t.Errorf("%s: its parent is missing or comes later", p.Name)
+		}
+		if p.Resource != "" && (hostNames[p.Resource] != p.Name || p.Parent != "") {
+			t.Errorf("%s is linked to %q; want the root to be linked to the host of its name", p.Name, hostNames[p.Resource])
+		}
+		for _, violation := range slices.Concat(placement.ValidateProviderName("name", p.Name), placement.ValidateInventories("inventories", p.Inventories)) {
+			t.Errorf("%s: %s", p.Name, violation)
+		}
+		for _, trait := range p.Traits {
+			if !traits[trait] {
+				t.Errorf("%s: trait %s is neither standard nor listed as custom", p.Name, trait)
+			}
+		}
+		for _, i := range p.Inventories {
+			if !classes[i.ResourceClass] {
+				t.Errorf("%s: class %s is neither standard nor listed as custom", p.Name, i.ResourceClass)
+			}
+			if i.Used != 0 || i.Capacity != placement.Capacity(i.Total, i.Reserved, i.AllocationRatio) || i.Capacity <= 0 {
+				t.Errorf("%s: %s has used %d, capacity %d", p.Name, i.ResourceClass, i.Used, i.Capacity)
+			}
+		}
+		for _, list := range [][]string{p.Traits, p.Aggregates} {
+			if !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) {
+				t.Errorf("%s: %v is unsorted or repeats itself", p.Name, list)
+			}
+		}
+		seen[p.UUID] = true
+		if p.Resource != "" {
+			linked++
+		}
+		if p.Parent != "" {
+			nested++
+		}
+	}
+	if linked != 24 || nested == 0 {
+		t.Errorf("%d providers are linked to hosts and %d are nested; want 24 and some", linked, nested)
+	}
+}
+
+func TestClaimsFit(t *testing.T) {
+	t.Parallel()
+	world := Build()
+	type pool struct{ provider, class string }
+	pools := map[pool]placement.Inventory{}
+	disabled := map[string]bool{}
+	for _, p := range world.Providers {
+		for _, i := range p.Inventories {
+			pools[pool{p.UUID, i.ResourceClass}] = i
+		}
+		disabled[p.UUID] = slices.Contains(p.Traits, "COMPUTE_STATUS_DISABLED")
+	}
+	instances := map[string]string{}
+	for _, r := range world.Resources {
+		if r.Type == typeInstance {
+			instances[r.UUID] = r.ProjectID
+		}
+	}
+	ofInstances := 0
+	for _, claim := range world.Claims {
+		for _, consumer := range claim.Consumers {
+			if consumer.Type == nil || consumer.Generation != nil || len(consumer.Allocations) == 0 {
+				t.Errorf("consumer %s: want a type, no generation and some allocations", consumer.UUID)
+				continue
+			}
+			if project, ok := instances[consumer.UUID]; ok && project == consumer.ProjectID && *consumer.Type == "INSTANCE" {
+				ofInstances++
+			}
+			seen := map[string]bool{}
+			for _, allocation := range consumer.Allocations {
+				if seen[allocation.Provider] || disabled[allocation.Provider] {
+					t.Errorf("consumer %s: provider %s is repeated or disabled", consumer.UUID, allocation.Provider)
+				}
+				seen[allocation.Provider] = true
+				for _, amount := range allocation.Resources {
+					key := pool{allocation.Provider, amount.ResourceClass}
+					i, ok := pools[key]
+					if !ok || amount.Amount < int64(i.MinUnit) || amount.Amount > int64(i.MaxUnit) || amount.Amount%int64(i.StepSize) != 0 || amount.Amount > i.Free() {
+						t.Errorf("consumer %s: %d of %s does not fit: %+v", consumer.UUID, amount.Amount, amount.ResourceClass, i)
+					}
+					i.Used += amount.Amount
+					pools[key] = i
+				}
+			}
+		}
+	}
+	if ofInstances != 20 || len(instances) != 20 {
+		t.Errorf("%d of %d instances have allocations, want 20 of 20", ofInstances, len(instances))
+	}
+}
