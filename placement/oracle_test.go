@@ -1,0 +1,312 @@
+package placement_test
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	. "github.com/cadastre-dev/cadastre/placement"
+)
+
+// The oracle knows the definitions and nothing else: it tries every anchor and every assignment of the
+// request's classes and groups to providers, and shares only types with the solver.
+
+type oracle struct {
+	providers map[string]Provider
+	paths     map[string][]string // uuids from the root down
+	order     []string            // uuids by path
+}
+
+func newOracle(providers []Provider) *oracle {
+	o := &oracle{providers: map[string]Provider{}, paths: map[string][]string{}}
+	for _, p := range providers {
+		o.providers[p.UUID] = p
+	}
+	for uuid := range o.providers {
+		for at := uuid; at != ""; at = o.providers[at].Parent {
+			o.paths[uuid] = append([]string{at}, o.paths[uuid]...)
+		}
+		o.order = append(o.order, uuid)
+	}
+	slices.SortFunc(o.order, func(a, b string) int { return slices.Compare(o.paths[a], o.paths[b]) })
+	return o
+}
+
+func (o *oracle) root(uuid string) string { return o.paths[uuid][0] }
+
+func (o *oracle) hasTrait(uuid, trait string) bool {
+	return slices.Contains(o.providers[uuid].Traits, trait)
+}
+
+func (o *oracle) inAnyOf(uuid string, aggregates []string) bool {
+	return slices.ContainsFunc(aggregates, func(a string) bool {
+		return slices.Contains(o.providers[uuid].Aggregates, a)
+	})
+}
+
+// usable: of the anchor's tree, or sharing through an aggregate with any provider of that tree.
+func (o *oracle) usable(uuid, anchor string) bool {
+	if o.root(uuid) == anchor {
+		return true
+	}
+	if !o.hasTrait(uuid, "MISC_SHARES_VIA_AGGREGATE") {
+		return false
+	}
+	for other := range o.providers {
+		if o.root(other) == anchor && o.inAnyOf(other, o.providers[uuid].Aggregates) {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *oracle) gives(uuid string, amount Amount) bool {
+	for _, inventory := range o.providers[uuid].Inventories {
+		if inventory.ResourceClass == amount.ResourceClass {
+			capacity := float64(inventory.Total-inventory.Reserved) * inventory.AllocationRatio
+			return float64(inventory.Used+amount.Amount) <= capacity &&
+				amount.Amount >= int64(inventory.MinUnit) && amount.Amount <= int64(inventory.MaxUnit) &&
+				amount.Amount%int64(inventory.StepSize) == 0
+		}
+	}
+	return false
+}
+
+func clauses(g *Group) [][]string {
+	var all [][]string
+	for _, trait := range g.RequiredAll {
+		all = append(all, []string{trait})
+	}
+	if len(g.RequiredAny) > 0 {
+		all = append(all, g.RequiredAny)
+	}
+	for _, set := range g.RequiredAnySets {
+		all = append(all, set.AnyOf)
+	}
+	return all
+}
+
+func (o *oracle) meets(traits map[string]bool, clauses [][]string) bool {
+	for _, clause := range clauses {
+		if !slices.ContainsFunc(clause, func(trait string) bool { return traits[trait] }) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *oracle) traits(uuids ...string) map[string]bool {
+	union := map[string]bool{}
+	for _, uuid := range uuids {
+		for _, trait := range o.providers[uuid].Traits {
+			union[trait] = true
+		}
+	}
+	return union
+}
+
+func (o *oracle) joined(uuid string, memberOf []AggregateFilter) bool {
+	for _, filter := range memberOf {
+		if len(filter.AnyOf) > 0 && !o.inAnyOf(uuid, filter.AnyOf) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *oracle) barred(uuid string, memberOf []AggregateFilter) bool {
+	return slices.ContainsFunc(memberOf, func(f AggregateFilter) bool { return o.inAnyOf(uuid, f.NoneOf) })
+}
+
+// servesClass: may the provider give this class of the unsuffixed group from this anchor?
+func (o *oracle) servesClass(uuid, anchor string, g *Group, amount Amount) bool {
+	if !o.usable(uuid, anchor) || !o.gives(uuid, amount) {
+		return false
+	}
+	foreign := o.root(uuid) != anchor
+	if g.InTree != "" {
+		if _, known := o.providers[g.InTree]; !known || foreign || o.root(g.InTree) != anchor {
+			return false
+		}
+	}
+	for _, trait := range g.Forbidden {
+		if o.hasTrait(uuid, trait) {
+			return false
+		}
+	}
+	if o.barred(uuid, g.MemberOf) || o.barred(anchor, g.MemberOf) {
+		return false
+	}
+	return o.joined(uuid, g.MemberOf) || !foreign && o.joined(anchor, g.MemberOf)
+}
+
+// servesGroup: may the provider serve this suffixed group from this anchor?
+func (o *oracle) servesGroup(uuid, anchor string, g *Group) bool {
+	if !o.usable(uuid, anchor) || !o.joined(uuid, g.MemberOf) || o.barred(uuid, g.MemberOf) {
+		return false
+	}
+	if g.InTree != "" {
+		if _, known := o.providers[g.InTree]; !known || o.root(uuid) != o.root(g.InTree) {
+			return false
+		}
+	}
+	for _, amount := range g.Resources {
+		if !o.gives(uuid, amount) {
+			return false
+		}
+	}
+	for _, trait := range g.Forbidden {
+		if o.hasTrait(uuid, trait) {
+			return false
+		}
+	}
+	return o.meets(o.traits(uuid), clauses(g))
+}
+
+// assignment is one try: a provider per unsuffixed class (by name) and per suffixed group (by suffix).
+type assignment struct {
+	anchor    string
+	providers []string
+}
+
+// candidates are all candidates in the total order.
+func (o *oracle) candidates(r *Request) []Candidate {
+	classes := slices.SortedFunc(slices.Values(r.Unsuffixed.Resources), func(a, b Amount) int {
+		return cmp.Compare(a.ResourceClass, b.ResourceClass)
+	})
+	groups := slices.SortedFunc(slices.Values(r.Groups), func(a, b Group) int {
+		return cmp.Compare(a.Suffix, b.Suffix)
+	})
+	var found []Candidate
+	seen := map[string]bool{}
+	for _, anchor := range o.order { // anchors by uuid; within one, assignments by paths
+		if o.root(anchor) != anchor {
+			continue
+		}
+		refused := false
+		for _, trait := range r.RootRequired {
+			refused = refused || !o.hasTrait(anchor, trait)
+		}
+		for _, trait := range r.RootForbidden {
+			refused = refused || o.hasTrait(anchor, trait)
+		}
+		if refused {
+			continue
+		}
+		var try func(chosen []string)
+		try = func(chosen []string) {
+			i := len(chosen)
+			if i == len(classes)+len(groups) {
+				if !o.holds(r, classes, groups, chosen) {
+					return
+				}
+				candidate := o.candidate(classes, groups, chosen)
+				if key := render([]Candidate{candidate}); !seen[key] {
+					seen[key] = true
+					found = append(found, candidate)
+				}
+				return
+			}
+			for _, uuid := range o.order {
+				if i < len(classes) && o.servesClass(uuid, anchor, &r.Unsuffixed, classes[i]) ||
+					i >= len(classes) && o.servesGroup(uuid, anchor, &groups[i-len(classes)]) {
+					try(append(slices.Clone(chosen), uuid))
+				}
+			}
+		}
+		if len(classes)+len(groups) > 0 {
+			try(nil)
+		}
+	}
+	return found
+}
+
+// holds tests what concerns the assignment as a whole.
+func (o *oracle) holds(r *Request, classes []Amount, groups []Group, chosen []string) bool {
+	if !o.meets(o.traits(chosen[:len(classes)]...), clauses(&r.Unsuffixed)) && len(classes) > 0 {
+		return false
+	}
+	serving := map[string]string{}
+	distinct := map[string]bool{}
+	for i, g := range groups {
+		serving[g.Suffix] = chosen[len(classes)+i]
+		distinct[chosen[len(classes)+i]] = true
+	}
+	if r.Policy == GroupPolicyIsolate && len(distinct) != len(groups) {
+		return false
+	}
+	for _, subtree := range r.SameSubtree {
+		hasTop := false
+		for _, top := range subtree.Suffixes {
+			over := true
+			for _, other := range subtree.Suffixes {
+				over = over && slices.Contains(o.paths[serving[other]], serving[top])
+			}
+			hasTop = hasTop || over
+		}
+		if !hasTop {
+			return false
+		}
+	}
+	for _, allocation := range o.candidate(classes, groups, chosen).Allocations {
+		for _, inventory := range o.providers[allocation.Provider].Inventories {
+			for _, amount := range allocation.Resources {
+				if amount.ResourceClass != inventory.ResourceClass {
+					continue
+				}
+				capacity := float64(inventory.Total-inventory.Reserved) * inventory.AllocationRatio
+				if float64(inventory.Used+amount.Amount) > capacity || amount.Amount > int64(inventory.MaxUnit) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (o *oracle) candidate(classes []Amount, groups []Group, chosen []string) Candidate {
+	var c Candidate
+	given := map[string]map[string]int64{}
+	give := func(uuid string, amounts ...Amount) {
+		for _, amount := range amounts {
+			if given[uuid] == nil {
+				given[uuid] = map[string]int64{}
+			}
+			given[uuid][amount.ResourceClass] += amount.Amount
+		}
+	}
+	var unsuffixed []string
+	for i, amount := range classes {
+		give(chosen[i], amount)
+		unsuffixed = append(unsuffixed, chosen[i])
+	}
+	if len(classes) > 0 {
+		slices.Sort(unsuffixed)
+		c.Mappings = append(c.Mappings, Mapping{Providers: slices.Compact(unsuffixed)})
+	}
+	for i, g := range groups {
+		uuid := chosen[len(classes)+i]
+		give(uuid, g.Resources...)
+		c.Mappings = append(c.Mappings, Mapping{Suffix: g.Suffix, Providers: []string{uuid}})
+	}
+	for uuid, amounts := range given {
+		allocation := ProviderAllocation{Provider: uuid}
+		for class, amount := range amounts {
+			allocation.Resources = append(allocation.Resources, Amount{ResourceClass: class, Amount: amount})
+		}
+		slices.SortFunc(allocation.Resources, func(a, b Amount) int { return cmp.Compare(a.ResourceClass, b.ResourceClass) })
+		c.Allocations = append(c.Allocations, allocation)
+	}
+	slices.SortFunc(c.Allocations, func(a, b ProviderAllocation) int { return cmp.Compare(a.Provider, b.Provider) })
+	return c
+}
+
+// render writes candidates as text, one to a line.
+func render(candidates []Candidate) string {
+	var text strings.Builder
+	for _, c := range candidates {
+		text.WriteString(renderCandidate(c, func(uuid string) string { return uuid }))
+		text.WriteString("\n")
+	}
+	return text.String()
+}

@@ -1,0 +1,258 @@
+package placement_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/cadastre-dev/cadastre/placement"
+)
+
+// dice turns bytes into choices; when they run out every choice is the first.
+type dice struct{ bytes []byte }
+
+func (d *dice) roll(sides int) int {
+	if len(d.bytes) == 0 {
+		return 0
+	}
+	b := int(d.bytes[0])
+	d.bytes = d.bytes[1:]
+	return b % sides
+}
+
+func (d *dice) chance(oneIn int) bool { return d.roll(oneIn) == 1%oneIn }
+
+var (
+	diceTraits  = []string{"CUSTOM_A", "CUSTOM_B", "CUSTOM_C"}
+	diceClasses = []string{"DISK_GB", "MEMORY_MB", "VCPU"}
+	diceNames   = Names{Traits: append([]string{TraitShares}, diceTraits...), ResourceClasses: diceClasses}
+)
+
+// uuidOf numbers uuids so that neighbours in number are not neighbours in order.
+func uuidOf(n int) string {
+	return fmt.Sprintf("%02x0000%02x-0000-4000-8000-0000000000%02x", (n*167+13)%256, n%256, n%256)
+}
+
+func aggregateOf(n int) string { return fmt.Sprintf("aaaaaaaa-0000-4000-8000-0000000000%02x", n) }
+
+func (d *dice) subset(of []string, oneIn int) []string {
+	var some []string
+	for _, each := range of {
+		if d.chance(oneIn) {
+			some = append(some, each)
+		}
+	}
+	return some
+}
+
+func (d *dice) aggregates(oneIn int) []string {
+	return d.subset([]string{aggregateOf(0), aggregateOf(1), aggregateOf(2)}, oneIn)
+}
+
+func (d *dice) provider(n int) Provider {
+	p := Provider{UUID: uuidOf(n), Name: fmt.Sprintf("p%d", n), Version: 1}
+	if n > 0 && !d.chance(3) {
+		p.Parent = uuidOf(d.roll(n))
+	}
+	return d.content(p)
+}
+
+func (d *dice) content(p Provider) Provider {
+	p.Inventories, p.Traits, p.Aggregates = nil, nil, nil
+	for _, class := range diceClasses {
+		if d.chance(2) {
+			inventory := Inventory{
+				ResourceClass: class, Total: int32(1 + d.roll(6)), Reserved: int32(d.roll(2)),
+				MinUnit: int32(1 + d.roll(8)/7), MaxUnit: int32(1 + d.roll(6)), StepSize: int32(1 + d.roll(8)/7),
+				AllocationRatio: []float64{1, 1.5, 1, 0.5}[d.roll(4)], Used: int64(d.roll(8) / 5),
+			}
+			inventory.Capacity = Capacity(inventory.Total, inventory.Reserved, inventory.AllocationRatio)
+			p.Inventories = append(p.Inventories, inventory)
+		}
+	}
+	p.Traits = d.subset(diceTraits, 3)
+	if d.chance(4) {
+		p.Traits = append(p.Traits, TraitShares)
+	}
+	p.Aggregates = d.aggregates(4)
+	return p
+}
+
+func (d *dice) providers() []Provider {
+	providers := make([]Provider, 1+d.roll(7))
+	for n := range providers {
+		providers[n] = d.provider(n)
+	}
+	return providers
+}
+
+func (d *dice) group(suffix string, providers int) Group {
+	g := Group{Suffix: suffix}
+	for _, class := range diceClasses {
+		if d.chance(3) {
+			g.Resources = append(g.Resources, Amount{ResourceClass: class, Amount: int64(1 + d.roll(8)/4)})
+		}
+	}
+	if d.chance(3) {
+		g.RequiredAll = d.subset(diceTraits, 4)
+	}
+	if d.chance(3) {
+		g.RequiredAny = d.subset(diceTraits, 2)
+	}
+	if d.chance(5) {
+		if set := d.subset(diceTraits, 2); len(set) > 0 {
+			g.RequiredAnySets = []TraitSet{{AnyOf: set}}
+		}
+	}
+	if d.chance(3) {
+		g.Forbidden = d.subset(diceTraits, 4)
+	}
+	for range d.roll(8) / 5 {
+		g.MemberOf = append(g.MemberOf, AggregateFilter{AnyOf: d.aggregates(2), NoneOf: d.aggregates(5)})
+	}
+	if d.chance(8) {
+		g.InTree = uuidOf(d.roll(providers + 1))
+	}
+	return g
+}
+
+func (d *dice) request(providers int) *Request {
+	r := &Request{Unsuffixed: d.group("", providers)}
+	if len(r.Unsuffixed.Resources) == 0 {
+		r.Unsuffixed = Group{}
+	}
+	for n := range d.roll(5) {
+		r.Groups = append(r.Groups, d.group([]string{"_b", "1", "A", "a"}[n], providers))
+	}
+	r.Policy = GroupPolicy(d.roll(2))
+	if len(r.Groups) > 1 && d.chance(2) {
+		var subtree Subtree
+		for _, g := range r.Groups {
+			if !d.chance(3) {
+				subtree.Suffixes = append(subtree.Suffixes, g.Suffix)
+			}
+		}
+		if len(subtree.Suffixes) > 0 {
+			r.SameSubtree = append(r.SameSubtree, subtree)
+		}
+	}
+	if d.chance(6) {
+		r.RootRequired = d.subset(diceTraits, 3)
+	}
+	if d.chance(6) {
+		r.RootForbidden = d.subset(diceTraits, 3)
+	}
+	return r
+}
+
+// holdTogether compares the solver with the oracle on one world and request: the list, its order, the pages
+// of several sizes, the count, and Check.
+func holdTogether(t *testing.T, bytes []byte) {
+	t.Helper()
+	d := &dice{bytes: bytes}
+	providers := d.providers()
+	r := d.request(len(providers))
+	w := NewWorld(diceNames, providers)
+	describe := func() string { return fmt.Sprintf("bytes %#v\nproviders %+v\nrequest %+v", bytes, providers, r) }
+
+	want := newOracle(providers).candidates(r)
+	page, err := Candidates(w, r, nil, 1<<30)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, describe())
+	}
+	if got := render(page.Candidates); got != render(want) {
+		t.Fatalf("%s\nsolver:\n%s\noracle:\n%s", describe(), got, render(want))
+	}
+	if n, exact, err := Count(w, r, MaxCount); n != len(want) || !exact || err != nil {
+		t.Fatalf("Count says %d, %v, %v; there are %d\n%s", n, exact, err, len(want), describe())
+	}
+	size := 1 + d.roll(5)
+	var paged []Candidate
+	var after *Position
+	for hasNext := true; hasNext; {
+		page, err := Candidates(w, r, after, size)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, describe())
+		}
+		paged = append(paged, page.Candidates...)
+		if hasNext = page.HasNext; hasNext {
+			position, err := ParsePosition(page.Positions[len(page.Positions)-1].String())
+			if err != nil {
+				t.Fatalf("%v\n%s", err, describe())
+			}
+			after = &position
+		}
+	}
+	if got := render(paged); got != render(want) {
+		t.Fatalf("pages of %d: %s\npages:\n%s\noracle:\n%s", size, describe(), got, render(want))
+	}
+}
+
+// soak is how long the random tests run: a moment, or CADASTRE_SOAK (a duration).
+func soak(t *testing.T) time.Duration {
+	text := os.Getenv("CADASTRE_SOAK")
+	if text == "" {
+		return 1500 * time.Millisecond
+	}
+	duration, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("CADASTRE_SOAK: %v", err)
+	}
+	return duration
+}
+
+func TestCandidatesAreThoseOfTheDefinitions(t *testing.T) {
+	t.Parallel()
+	duration, start := soak(t), time.Now()
+	tried := 0
+	for seed := uint64(1); time.Since(start) < duration; seed++ {
+		holdTogether(t, randomBytes(seed, 400))
+		tried++
+	}
+	t.Logf("%d worlds", tried)
+}
+
+func FuzzCandidatesAreThoseOfTheDefinitions(f *testing.F) {
+	for seed := range uint64(20) {
+		f.Add(randomBytes(seed, 400))
+	}
+	f.Fuzz(holdTogether)
+}
+
+// randomBytes are the same bytes for the same seed.
+func randomBytes(seed uint64, n int) []byte {
+	bytes := make([]byte, n)
+	x := seed*0x9E3779B97F4A7C15 + 1
+	for i := range bytes {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		bytes[i] = byte(x >> 32)
+	}
+	return bytes
+}
+
+// renderCandidate writes a candidate as `"" a=VCPU:1,b=DISK_GB:2; "_1" c=...` would read: allocations, then
+// mappings.
+func renderCandidate(c Candidate, name func(string) string) string {
+	var allocations, mappings []string
+	for _, allocation := range c.Allocations {
+		var amounts []string
+		for _, amount := range allocation.Resources {
+			amounts = append(amounts, fmt.Sprintf("%s:%d", amount.ResourceClass, amount.Amount))
+		}
+		allocations = append(allocations, name(allocation.Provider)+" "+strings.Join(amounts, ","))
+	}
+	for _, mapping := range c.Mappings {
+		var names []string
+		for _, uuid := range mapping.Providers {
+			names = append(names, name(uuid))
+		}
+		slices.Sort(names)
+		mappings = append(mappings, mapping.Suffix+"="+strings.Join(names, "+"))
+	}
+	return strings.Join(allocations, "; ") + " | " + strings.Join(mappings, " ")
+}
