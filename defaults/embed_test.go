@@ -1,14 +1,16 @@
-package defaults
+package defaults_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cadastre-dev/cadastre/defaults"
 )
 
 func TestStandardNamesAreComplete(t *testing.T) {
 	t.Parallel()
-	traits, classes := Traits(), ResourceClasses()
+	traits, classes := defaults.Traits(), defaults.ResourceClasses()
 	if len(traits) != 377 || !slices.IsSorted(traits) || len(slices.Compact(slices.Clone(traits))) != 377 {
 		t.Errorf("%d traits; want 377 different ones, sorted", len(traits))
 	}
@@ -24,7 +26,7 @@ func TestStandardNamesAreComplete(t *testing.T) {
 
 func TestBuiltInResourceTypesNameTheirParents(t *testing.T) {
 	t.Parallel()
-	types := ResourceTypes()
+	types := defaults.ResourceTypes()
 	names := map[string]bool{}
 	for i, resourceType := range types {
 		names[resourceType.Name] = true
