@@ -42,12 +42,12 @@ func parseProperty(value jsonValue, name, path string, found *findings) Property
 		found.problem(path, "must be a map of keywords, is %s", value.kind)
 		return PropertySchema{}
 	}
+	if found.mode == Lenient {
+		value = repairProperty(value, name, path, found)
+	}
 	if len(value.raw) > MaxDefinition {
 		found.problem(path, "must have at most %d bytes, has %d", MaxDefinition, len(value.raw))
 		return PropertySchema{}
-	}
-	if found.mode == Lenient {
-		value = repairProperty(value, name, path, found)
 	}
 	for _, m := range value.members {
 		checkMember(m, path, found)

@@ -1,0 +1,336 @@
+package catalog
+
+import (
+	"strings"
+	"unicode"
+)
+
+// NamespaceInput is a new namespace with everything in it, as the API takes it.
+// A nil pointer is an absent field.
+type NamespaceInput struct {
+	Name                     string
+	DisplayName              *string
+	Description              *string
+	Visibility               *Visibility
+	Protected                *bool
+	Owner                    *string
+	Properties               []PropertyInput
+	Objects                  []ObjectInput
+	Tags                     []TagInput
+	ResourceTypeAssociations []ResourceTypeAssociationInput
+}
+
+// ObjectInput is a new object.
+type ObjectInput struct {
+	Name        string
+	Description *string
+	Required    []string
+	Properties  []PropertyInput
+}
+
+// TagInput is a tag to be; Parent names another tag of the namespace.
+type TagInput struct {
+	Name   string
+	Parent *string
+}
+
+// ResourceTypeAssociationInput is a new association of a namespace.
+type ResourceTypeAssociationInput struct {
+	ResourceType     string
+	Prefix           *string
+	PropertiesTarget *string
+}
+
+// Document judges the input strictly and gives what it defines. Every problem
+// has its path below path (`input.properties[2].enum[1]`).
+func (n NamespaceInput) Document(path string) (*Document, Problems) {
+	found := findings{mode: Strict}
+	document := &Document{Name: n.Name, DisplayName: n.DisplayName, Description: n.Description,
+		Visibility: n.Visibility, Protected: n.Protected, Owner: n.Owner}
+	if n.DisplayName != nil && *n.DisplayName == "" {
+		document.DisplayName = nil
+	}
+	checkNamespaceFields(document, path, &found)
+	document.Properties = propertiesOf(n.Properties, joined(path, "properties"), &found)
+	at := joined(path, "objects")
+	var names, paths []string
+	if checkFew(len(n.Objects), at, &found) {
+		for i, input := range n.Objects {
+			document.Objects = append(document.Objects, input.object(indexed(at, i), &found))
+			names, paths = append(names, input.Name), append(paths, joined(indexed(at, i), "name"))
+		}
+	}
+	checkOnce(names, paths, "object", &found)
+	tags, problems := CheckTags(n.Tags, nil, joined(path, "tags"))
+	document.Tags, found.problems = tags, append(found.problems, problems...)
+	document.Associations = associationsOf(n.ResourceTypeAssociations, joined(path, "resourceTypeAssociations"), &found)
+	return document, found.problems
+}
+
+// Object judges the input strictly and gives the object it defines.
+func (o ObjectInput) Object(path string) (DocumentObject, Problems) {
+	found := findings{mode: Strict}
+	object := o.object(path, &found)
+	return object, found.problems
+}
+
+func (o ObjectInput) object(path string, found *findings) DocumentObject {
+	object := DocumentObject{Name: o.Name, Description: o.Description}
+	checkObjectFields(object, path, found)
+	object.Properties = propertiesOf(o.Properties, joined(path, "properties"), found)
+	var paths []string
+	for i := range o.Required {
+		paths = append(paths, indexed(joined(path, "required"), i))
+	}
+	object.Required = checkRequired(o.Required, paths, object.Properties, found)
+	return object
+}
+
+// Association judges the input strictly: names of 1 to 80 characters and a
+// prefix that ends in a separator.
+func (a ResourceTypeAssociationInput) Association(path string) (DocumentAssociation, Problems) {
+	found := findings{mode: Strict}
+	association := DocumentAssociation(a)
+	checkAssociation(association, path, &found)
+	return association, found.problems
+}
+
+// CheckRequired notes names that are required twice or are no properties of the
+// object; path is that of the list. Commas are ordinary characters.
+func CheckRequired(problems *Problems, path string, required, properties []string) {
+	found := findings{mode: Strict}
+	var paths []string
+	for i := range required {
+		paths = append(paths, indexed(path, i))
+	}
+	var defined []DocumentProperty
+	for _, name := range properties {
+		defined = append(defined, DocumentProperty{Name: name})
+	}
+	checkRequired(required, paths, defined, &found)
+	*problems = append(*problems, found.problems...)
+}
+
+// CheckPrefix notes what is wrong with an association's prefix: 1 to 80
+// characters, no control characters, a separator at its end.
+func CheckPrefix(problems *Problems, path, prefix string) {
+	found := findings{mode: Strict}
+	checkPrefix(prefix, path, &found)
+	*problems = append(*problems, found.problems...)
+}
+
+// NamespacePatch is a change of a namespace's own fields.
+type NamespacePatch struct {
+	NewName     Change[*string]
+	DisplayName Change[*string]
+	Description Change[*string]
+	Visibility  Change[*Visibility] // cleared: private
+	Protected   Change[*bool]       // cleared: false
+	Owner       Change[*string]     // cannot be cleared
+}
+
+// Apply changes a namespace: what the patch does not name stays as it is.
+func (p NamespacePatch) Apply(namespace Namespace, path string) (Namespace, Problems) {
+	var problems Problems
+	text := func(change Change[*string], field string, least, most int) {
+		if change.Set && change.Value != nil {
+			CheckText(&problems, joined(path, field), *change.Value, least, most)
+		}
+	}
+	if p.NewName.Set && p.NewName.Value == nil {
+		problems.Add(joined(path, "newName"), "must not be null")
+	} else if p.NewName.Set {
+		CheckName(&problems, joined(path, "newName"), *p.NewName.Value)
+		namespace.Name = *p.NewName.Value
+	}
+	text(p.DisplayName, "displayName", 0, MaxName)
+	if p.DisplayName.Set {
+		namespace.Title = ""
+		if p.DisplayName.Value != nil {
+			namespace.Title = *p.DisplayName.Value
+		}
+	}
+	text(p.Description, "description", 0, MaxDescription)
+	if p.Description.Set {
+		namespace.Description = p.Description.Value
+	}
+	if p.Visibility.Set {
+		namespace.Visibility = Private
+		if p.Visibility.Value != nil {
+			namespace.Visibility = *p.Visibility.Value
+			checkVisibility(namespace.Visibility, joined(path, "visibility"), &problems)
+		}
+	}
+	if p.Protected.Set {
+		namespace.Protected = p.Protected.Value != nil && *p.Protected.Value
+	}
+	text(p.Owner, "owner", 1, MaxOwner)
+	if p.Owner.Set && p.Owner.Value == nil {
+		problems.Add(joined(path, "owner"), "must not be null")
+	} else if p.Owner.Set {
+		namespace.Owner = *p.Owner.Value
+	}
+	return namespace, problems
+}
+
+func checkVisibility(visibility Visibility, path string, problems *Problems) {
+	if visibility != Public && visibility != Private {
+		problems.Add(path, "must be PUBLIC or PRIVATE")
+	}
+}
+
+// checkFew tells whether a list or map has no more members than a namespace may.
+func checkFew(count int, path string, found *findings) bool {
+	if count > MaxDefinitions {
+		found.problem(path, "must have at most %d members, has %d", MaxDefinitions, count)
+	}
+	return count <= MaxDefinitions
+}
+
+func propertiesOf(inputs []PropertyInput, path string, found *findings) []DocumentProperty {
+	if !checkFew(len(inputs), path, found) {
+		return nil
+	}
+	var properties []DocumentProperty
+	var names, paths []string
+	for i, input := range inputs {
+		schema, problems := input.Schema(indexed(path, i))
+		found.problems = append(found.problems, problems...)
+		properties = append(properties, DocumentProperty{input.Name, schema})
+		names, paths = append(names, input.Name), append(paths, joined(indexed(path, i), "name"))
+	}
+	checkOnce(names, paths, "property", found)
+	return properties
+}
+
+func associationsOf(inputs []ResourceTypeAssociationInput, path string, found *findings) []DocumentAssociation {
+	if !checkFew(len(inputs), path, found) {
+		return nil
+	}
+	var associations []DocumentAssociation
+	var paths []string
+	for i, input := range inputs {
+		associations, paths = append(associations, DocumentAssociation(input)), append(paths, indexed(path, i))
+		checkAssociation(associations[i], paths[i], found)
+	}
+	checkAssociationsOnce(associations, paths, found)
+	return associations
+}
+
+// field is a path in the words of the API or of the file.
+func (f *findings) field(path, api, file string) string {
+	if f.mode == Lenient {
+		return joined(path, file)
+	}
+	return joined(path, api)
+}
+
+func checkNamespaceFields(d *Document, path string, found *findings) {
+	CheckName(&found.problems, found.field(path, "name", "namespace"), d.Name)
+	if d.DisplayName != nil {
+		CheckText(&found.problems, found.field(path, "displayName", "display_name"), *d.DisplayName, 0, MaxName)
+	}
+	if d.Description != nil {
+		CheckText(&found.problems, joined(path, "description"), *d.Description, 0, MaxDescription)
+	}
+	if d.Visibility != nil {
+		checkVisibility(*d.Visibility, joined(path, "visibility"), &found.problems)
+	}
+	if d.Owner != nil {
+		CheckText(&found.problems, joined(path, "owner"), *d.Owner, 1, MaxOwner)
+	}
+}
+
+func checkObjectFields(object DocumentObject, path string, found *findings) {
+	CheckName(&found.problems, joined(path, "name"), object.Name)
+	if object.Description != nil {
+		CheckText(&found.problems, joined(path, "description"), *object.Description, 0, MaxDefinition)
+	}
+}
+
+// checkRequired gives the required names that are properties, each once. Others
+// are problems through the API and left out of files.
+func checkRequired(required, paths []string, properties []DocumentProperty, found *findings) []string {
+	var names []string
+	defined, seen := map[string]bool{}, map[string]bool{}
+	for _, p := range properties {
+		defined[p.Name] = true
+	}
+	for i, name := range required {
+		switch {
+		case !defined[name]:
+			found.odd(paths[i], "%s is not a property of the object; left out", shorten(name))
+		case seen[name]:
+			found.odd(paths[i], "%s is repeated; left out", shorten(name))
+		default:
+			names = append(names, name)
+		}
+		seen[name] = true
+	}
+	return names
+}
+
+// checkOnce notes names that were there before.
+func checkOnce(names, paths []string, what string, found *findings) {
+	seen := map[string]bool{}
+	for i, name := range names {
+		if seen[name] {
+			found.problem(paths[i], "there is another %s named %s", what, shorten(name))
+		}
+		seen[name] = true
+	}
+}
+
+func checkPrefix(prefix, path string, found *findings) {
+	before := len(found.problems)
+	if CheckText(&found.problems, path, prefix, 1, MaxName); len(found.problems) > before {
+		return
+	}
+	if strings.ContainsFunc(prefix, unicode.IsControl) {
+		found.problem(path, "must not contain control characters")
+	} else if !strings.ContainsAny(prefix[len(prefix)-1:], ":_.-/") {
+		found.odd(path, "must end in a separator, one of : _ . - /")
+	}
+}
+
+func checkAssociation(a DocumentAssociation, path string, found *findings) {
+	CheckName(&found.problems, found.field(path, "resourceType", "name"), a.ResourceType)
+	if a.Prefix != nil {
+		checkPrefix(*a.Prefix, joined(path, "prefix"), found)
+	}
+	if a.PropertiesTarget != nil {
+		at := found.field(path, "propertiesTarget", "properties_target")
+		before := len(found.problems)
+		CheckText(&found.problems, at, *a.PropertiesTarget, 1, MaxName)
+		if len(found.problems) == before && strings.ContainsFunc(*a.PropertiesTarget, unicode.IsControl) {
+			found.problem(at, "must not contain control characters")
+		}
+	}
+}
+
+// checkAssociationsOnce notes associations of one type that differ in neither
+// prefix nor target.
+func checkAssociationsOnce(associations []DocumentAssociation, paths []string, found *findings) {
+	seen := map[associationKey]bool{}
+	for i, a := range associations {
+		if seen[a.key()] {
+			found.problem(found.field(paths[i], "resourceType", "name"),
+				"%s is associated twice with the same prefix and target", shorten(a.ResourceType))
+		}
+		seen[a.key()] = true
+	}
+}
+
+// associationKey is what an association of a namespace is known by.
+type associationKey struct{ resourceType, prefix, target string }
+
+func (a DocumentAssociation) key() associationKey {
+	key := associationKey{resourceType: a.ResourceType}
+	if a.Prefix != nil {
+		key.prefix = *a.Prefix
+	}
+	if a.PropertiesTarget != nil {
+		key.target = *a.PropertiesTarget
+	}
+	return key
+}
