@@ -100,7 +100,7 @@ func (b *builder) addVolumes() {
 		{projectWebShop, "orders-db", "Database of the orders.", "Gold Storage", []string{"volume_purpose=data", "qos:minIOPS=5000", "qos:maxIOPS=20000", "volume_encrypted=true", "compliance:regimes=<all-in> gdpr pci-dss", "!backup_job=nightly-orders"}},
 		{projectWebShop, "orders-log", "Write-ahead log of the database of the orders.", "Gold Storage", []string{"volume_purpose=log", "qos:minIOPS=2000", "qos:maxIOPS=10000", "volume_encrypted=true"}},
 		{projectWebShop, "search-index", "Index of the product search, built anew each night.", "Silver Storage", []string{"volume_purpose=data", "protection:level=none", "priority=4"}},
-		{projectWebShop, "session-cache", "Cache that survives restarts.", "Bronze Storage", []string{"volume_purpose=scratch", "db_redis_version=8.0", "monthly_budget=plenty"}}, // not a number
+		{projectWebShop, "cart-cache", "Shopping carts, which survive a restart of the shop.", "Bronze Storage", []string{"volume_purpose=scratch", "db_redis_version=8.0", "monthly_budget=plenty"}}, // not a number
 		{projectWebShop, "backup-target", "Where the nightly dumps go.", "", []string{"volume_purpose=backup", "protection:targets=<all-in> second-site tape", "volume_availability_target=99.5"}},
 	} {
 		var tags []string

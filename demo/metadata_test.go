@@ -127,11 +127,11 @@ func TestMetadataBreaksItsDefinitionsOnlyOnPurpose(t *testing.T) {
 		t.Errorf("%d items are defined and %d are custom; want most defined and some custom", defined, custom)
 	}
 	want := []string{
-		"compute-05 lifecycle=broken", "compute-08 rack_unit=six",
+		"cart-cache monthly_budget=plenty", "compute-05 lifecycle=broken", "compute-08 rack_unit=six",
 		"desktop-1 needed_until=next week", "front-3 web_nginx_https_port=443443",
 		"invoices cost_center=finance", "m1.xlarge hw:cpu_sockets=two",
 		"notebook-home volume_filesystem=zfs", "product-images share_performance_tier=platinum",
-		"research-directory directory_port=kpasswd", "session-cache monthly_budget=plenty",
+		"research-directory directory_port=kpasswd",
 		"shop-front-end hw_disk_bus=nvme", "variants protection:keep_days=45",
 	}
 	slices.Sort(violations)
