@@ -63,11 +63,11 @@ func (d *dice) provider(n int) Provider {
 func (d *dice) content(p Provider) Provider {
 	p.Inventories, p.Traits, p.Aggregates = nil, nil, nil
 	for _, class := range diceClasses {
-		if d.chance(2) {
+		if !d.chance(3) {
 			inventory := Inventory{
-				ResourceClass: class, Total: int32(1 + d.roll(6)), Reserved: int32(d.roll(2)),
-				MinUnit: int32(1 + d.roll(8)/7), MaxUnit: int32(1 + d.roll(6)), StepSize: int32(1 + d.roll(8)/7),
-				AllocationRatio: []float64{1, 1.5, 1, 0.5}[d.roll(4)], Used: int64(d.roll(8) / 5),
+				ResourceClass: class, Total: int32(1 + d.roll(8)), Reserved: int32(d.roll(6) / 5),
+				MinUnit: int32(1 + d.roll(8)/7), MaxUnit: int32(1 + d.roll(8)), StepSize: int32(1 + d.roll(8)/7),
+				AllocationRatio: []float64{1, 1.5, 1, 2, 1, 0.5}[d.roll(6)], Used: int64(d.roll(8) / 5),
 			}
 			inventory.Capacity = Capacity(inventory.Total, inventory.Reserved, inventory.AllocationRatio)
 			p.Inventories = append(p.Inventories, inventory)
@@ -82,7 +82,7 @@ func (d *dice) content(p Provider) Provider {
 }
 
 func (d *dice) providers() []Provider {
-	providers := make([]Provider, 1+d.roll(7))
+	providers := make([]Provider, 1+d.roll(9))
 	for n := range providers {
 		providers[n] = d.provider(n)
 	}
@@ -92,28 +92,28 @@ func (d *dice) providers() []Provider {
 func (d *dice) group(suffix string, providers int) Group {
 	g := Group{Suffix: suffix}
 	for _, class := range diceClasses {
-		if d.chance(3) {
-			g.Resources = append(g.Resources, Amount{ResourceClass: class, Amount: int64(1 + d.roll(8)/4)})
+		if d.chance(2) {
+			g.Resources = append(g.Resources, Amount{ResourceClass: class, Amount: int64(1 + d.roll(8)/5)})
 		}
 	}
-	if d.chance(3) {
+	if d.chance(8) {
 		g.RequiredAll = d.subset(diceTraits, 4)
 	}
-	if d.chance(3) {
+	if d.chance(5) {
 		g.RequiredAny = d.subset(diceTraits, 2)
 	}
-	if d.chance(5) {
+	if d.chance(8) {
 		if set := d.subset(diceTraits, 2); len(set) > 0 {
 			g.RequiredAnySets = []TraitSet{{AnyOf: set}}
 		}
 	}
-	if d.chance(3) {
+	if d.chance(6) {
 		g.Forbidden = d.subset(diceTraits, 4)
 	}
-	for range d.roll(8) / 5 {
+	for range d.roll(12) / 10 {
 		g.MemberOf = append(g.MemberOf, AggregateFilter{AnyOf: d.aggregates(2), NoneOf: d.aggregates(5)})
 	}
-	if d.chance(8) {
+	if d.chance(16) {
 		g.InTree = uuidOf(d.roll(providers + 1))
 	}
 	return g
@@ -124,7 +124,7 @@ func (d *dice) request(providers int) *Request {
 	if len(r.Unsuffixed.Resources) == 0 {
 		r.Unsuffixed = Group{}
 	}
-	for n := range d.roll(5) {
+	for n := range d.roll(4) {
 		r.Groups = append(r.Groups, d.group([]string{"_b", "1", "A", "a"}[n], providers))
 	}
 	r.Policy = GroupPolicy(d.roll(2))

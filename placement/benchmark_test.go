@@ -1,0 +1,173 @@
+package placement_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/cadastre-dev/cadastre/placement"
+)
+
+// numbered is the uuid of a number, spread over the order.
+func numbered(n int) string {
+	return fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(n)*2654435761, n)
+}
+
+func stocked(class string, total int32, used int64) Inventory {
+	return Inventory{ResourceClass: class, Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1,
+		AllocationRatio: 1, Capacity: int64(total), Used: used}
+}
+
+var cloudNames = Names{
+	Traits:          []string{"COMPUTE_NODE", "CUSTOM_RARE", "HW_CPU_X86_AVX", TraitShares},
+	ResourceClasses: []string{"DISK_GB", "MEMORY_MB", "PGPU", "VCPU", "VGPU"},
+}
+
+// flatCloud has n hosts of one provider each.
+func flatCloud(n int) []Provider {
+	providers := make([]Provider, n)
+	for i := range providers {
+		providers[i] = Provider{
+			UUID: numbered(i), Name: fmt.Sprintf("host%06d", i), Version: 1,
+			Inventories: []Inventory{stocked("DISK_GB", 2000, 0), stocked("MEMORY_MB", 131072, 0), stocked("VCPU", 64, int64(i%64))},
+			Traits:      []string{"COMPUTE_NODE", "HW_CPU_X86_AVX"},
+			Aggregates:  []string{numbered(1_000_000 + i%10)},
+		}
+		if i%1000 == 999 {
+			providers[i].Traits = []string{"COMPUTE_NODE", "CUSTOM_RARE"}
+		}
+	}
+	return providers
+}
+
+// nestedCloud has n hosts of two NUMA nodes, each with four devices.
+func nestedCloud(n int) []Provider {
+	var providers []Provider
+	add := func(parent, name string, traits []string, inventories ...Inventory) string {
+		uuid := numbered(len(providers))
+		providers = append(providers, Provider{UUID: uuid, Name: name, Version: 1, Parent: parent, Traits: traits, Inventories: inventories})
+		return uuid
+	}
+	for host := range n {
+		name := fmt.Sprintf("host%05d", host)
+		root := add("", name, []string{"COMPUTE_NODE"}, stocked("DISK_GB", 2000, 0))
+		for numa := range 2 {
+			numaName := fmt.Sprintf("%s_numa%d", name, numa)
+			node := add(root, numaName, nil, stocked("MEMORY_MB", 65536, 0), stocked("VCPU", 32, 0))
+			for device := range 4 {
+				add(node, fmt.Sprintf("%s_gpu%d", numaName, device), nil, stocked("VGPU", 4, 0))
+			}
+		}
+	}
+	return providers
+}
+
+func amounts(pairs ...Amount) []Amount { return pairs }
+
+func benchmark(b *testing.B, w *World, r *Request, first, want int) {
+	b.Helper()
+	for b.Loop() {
+		page, err := Candidates(w, r, nil, first)
+		if err != nil || len(page.Candidates) != want {
+			b.Fatalf("%d candidates, %v", len(page.Candidates), err)
+		}
+	}
+}
+
+func threeClasses(vcpu int64) Group {
+	return Group{Resources: amounts(Amount{"VCPU", vcpu}, Amount{"MEMORY_MB", 1024}, Amount{"DISK_GB", 10})}
+}
+
+func BenchmarkCandidatesFlat(b *testing.B) {
+	w := NewWorld(cloudNames, flatCloud(10_000))
+	rare := threeClasses(1)
+	rare.RequiredAny = []string{"CUSTOM_RARE"}
+	for name, c := range map[string]struct {
+		group       Group
+		first, want int
+	}{
+		"page":   {threeClasses(1), 100, 100},
+		"all":    {threeClasses(1), 10_000, 9844},
+		"none":   {threeClasses(65), 100, 0},
+		"scarce": {threeClasses(64), 1000, 157},
+		"rare":   {rare, 100, 10},
+	} {
+		b.Run(name, func(b *testing.B) { benchmark(b, w, &Request{Unsuffixed: c.group}, c.first, c.want) })
+	}
+}
+
+func BenchmarkCandidatesNested(b *testing.B) {
+	w := NewWorld(cloudNames, nestedCloud(1000))
+	r := &Request{Groups: []Group{
+		{Suffix: "_CPU", Resources: amounts(Amount{"VCPU", 4}, Amount{"MEMORY_MB", 1024})},
+		{Suffix: "_GPU1", Resources: amounts(Amount{"VGPU", 1})},
+		{Suffix: "_GPU2", Resources: amounts(Amount{"VGPU", 1})},
+	}, Policy: GroupPolicyIsolate, SameSubtree: []Subtree{{Suffixes: []string{"_CPU", "_GPU1", "_GPU2"}}}}
+	b.Run("page", func(b *testing.B) { benchmark(b, w, r, 100, 100) })
+	unsuffixed := &Request{Unsuffixed: threeClasses(4)}
+	b.Run("unsuffixed", func(b *testing.B) { benchmark(b, w, unsuffixed, 1000, 1000) })
+}
+
+func BenchmarkCount(b *testing.B) {
+	w := NewWorld(cloudNames, flatCloud(20_000))
+	r := &Request{Unsuffixed: threeClasses(1)}
+	for b.Loop() {
+		if n, exact, err := Count(w, r, MaxCount); n != MaxCount || exact || err != nil {
+			b.Fatal(n, exact, err)
+		}
+	}
+}
+
+// devices is one host with n like devices.
+func devices(n int) []Provider {
+	providers := []Provider{{UUID: numbered(0), Name: "host", Version: 1}}
+	for i := range n {
+		providers = append(providers, Provider{UUID: numbered(i + 1), Name: fmt.Sprintf("gpu%d", i), Version: 1,
+			Parent: numbered(0), Inventories: []Inventory{stocked("PGPU", 1, 0)}})
+	}
+	return providers
+}
+
+func deviceGroups(n int, policy GroupPolicy) *Request {
+	r := &Request{Policy: policy}
+	for i := range n {
+		r.Groups = append(r.Groups, Group{Suffix: fmt.Sprintf("_D%02d", i), Resources: amounts(Amount{"PGPU", 1})})
+	}
+	return r
+}
+
+func BenchmarkCandidatesDevices(b *testing.B) {
+	for _, n := range []int{8, 21, 64} {
+		w := NewWorld(cloudNames, devices(n))
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			benchmark(b, w, deviceGroups(n, GroupPolicyIsolate), 100, 100)
+		})
+	}
+}
+
+func BenchmarkWorldClaim(b *testing.B) {
+	providers := flatCloud(10_000)
+	w := NewWorld(cloudNames, providers)
+	i := 0
+	for b.Loop() {
+		p := providers[i%len(providers)]
+		i++
+		p.Version = int64(1 + i)
+		p.Inventories = []Inventory{stocked("DISK_GB", 2000, int64(i%100)), p.Inventories[1], p.Inventories[2]}
+		w = w.With(Change{Providers: []Provider{p}})
+	}
+}
+
+func BenchmarkNewWorld(b *testing.B) {
+	providers := flatCloud(10_000)
+	for b.Loop() {
+		NewWorld(cloudNames, providers)
+	}
+}
+
+func BenchmarkExplain(b *testing.B) {
+	w := NewWorld(cloudNames, flatCloud(10_000))
+	r := &Request{Unsuffixed: threeClasses(65)}
+	for b.Loop() {
+		Explain(w, r)
+	}
+}
