@@ -1,0 +1,224 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+)
+
+// MaxReportValues is how many values one metadata report covers.
+const MaxReportValues = 1000
+
+// capabilitiesScope may stand before the name of a capability in a requirement.
+const capabilitiesScope = "capabilities:"
+
+// MetadataReport says what definitions have to say about keys and values.
+type MetadataReport struct {
+	Valid bool // no item has a violation; custom keys are no violation
+	Items []MetadataReportItem
+}
+
+// MetadataReportItem is the report on one key and its value.
+type MetadataReportItem struct {
+	Key string
+	// Definitions of the key, several where it is in conflict. Where only case
+	// or the scope of capabilities differ they are candidates, and Suggestion
+	// is their spelling.
+	Definitions []*PropertyDefinition
+	IsCustom    bool
+	// Suggestion is the known key that may be meant, nil where the key is known
+	// or nothing is like it.
+	Suggestion *string
+	// Operator is the one in the value or, without one, the definition's first;
+	// nil where the value is plain.
+	Operator   *string
+	Values     []string
+	Violations []Violation
+}
+
+// ValidateMetadata judges values by the definitions that apply to a resource
+// type, which have their effective names. There is one item for each value, in
+// their order. A key in conflict is judged by the definition that has the least
+// against its value.
+func ValidateMetadata(definitions []*PropertyDefinition, values []KeyValue) MetadataReport {
+	known := knownKeys(definitions)
+	report := MetadataReport{Valid: true, Items: make([]MetadataReportItem, len(values))}
+	for i, value := range values {
+		item := known.match(value.Key, i < MaxReportValues)
+		item.judge(value.Value)
+		report.Valid = report.Valid && len(item.Violations) == 0
+		report.Items[i] = item
+	}
+	return report
+}
+
+// keyBook finds definitions by key.
+type keyBook struct {
+	exact    map[string][]*PropertyDefinition
+	alike    map[string][]*PropertyDefinition // by alikeKey
+	spelling []string                         // each effective name once, sorted
+}
+
+func knownKeys(definitions []*PropertyDefinition) keyBook {
+	book := keyBook{exact: map[string][]*PropertyDefinition{}, alike: map[string][]*PropertyDefinition{}}
+	for _, d := range definitions {
+		if len(book.exact[d.Name]) == 0 {
+			book.spelling = append(book.spelling, d.Name)
+		}
+		if slices.ContainsFunc(book.exact[d.Name], func(other *PropertyDefinition) bool { return other.ID == d.ID && d.ID != 0 }) {
+			continue
+		}
+		book.exact[d.Name] = append(book.exact[d.Name], d)
+		book.alike[alikeKey(d.Name)] = append(book.alike[alikeKey(d.Name)], d)
+	}
+	slices.Sort(book.spelling)
+	return book
+}
+
+// alikeKey is what keys share that differ in case or in the scope of
+// capabilities only.
+func alikeKey(key string) string { return strings.TrimPrefix(Fold(key), capabilitiesScope) }
+
+func (b keyBook) match(key string, suggest bool) MetadataReportItem {
+	item := MetadataReportItem{Key: key}
+	if item.Definitions = b.exact[key]; len(item.Definitions) > 0 {
+		return item
+	}
+	if unscoped, scoped := strings.CutPrefix(key, capabilitiesScope); scoped {
+		if item.Definitions = b.exact[unscoped]; len(item.Definitions) > 0 {
+			return item
+		}
+	}
+	if item.Definitions = b.alike[alikeKey(key)]; len(item.Definitions) > 0 {
+		item.Suggestion = &item.Definitions[0].Name
+		return item
+	}
+	item.IsCustom = true
+	if suggest && Length(key) <= MaxMetadataKey {
+		if near := nearest(key, b.spelling); near != "" {
+			item.Suggestion = &near
+		}
+	}
+	return item
+}
+
+// judge parses the value by each definition and keeps the mildest judgement.
+func (item *MetadataReportItem) judge(text string) {
+	if item.IsCustom {
+		operator, values := splitOperator(text, nil)
+		if item.Values = []string{text}; operator != "" {
+			item.Operator, item.Values = &operator, values
+		}
+		return
+	}
+	for i, definition := range item.Definitions {
+		operator, values, violations := definition.judge(text)
+		if i > 0 && len(violations) >= len(item.Violations) {
+			continue
+		}
+		item.Operator, item.Values, item.Violations = nil, values, violations
+		if operator != "" {
+			item.Operator = &operator
+		}
+	}
+}
+
+// judge parses a value as it stands in metadata, where everything is text.
+func (s PropertySchema) judge(text string) (operator string, values []string, violations []Violation) {
+	operator, values = splitOperator(text, s.Operators)
+	switch {
+	case operator != "" && !slices.Contains(s.offeredOperators(), operator):
+		violations = append(violations, Violation{"operators", "operator " + shorten(operator) + " is not offered; " + s.offer()})
+	case operator != "" && len(values) == 0:
+		violations = append(violations, Violation{"operators", "operator " + shorten(operator) + " has no value"})
+	case operator == "":
+		if offered := s.offeredOperators(); len(offered) > 0 {
+			operator = offered[0]
+		}
+		values = []string{text}
+		if s.Type == Array {
+			values = splitList(text)
+		}
+	}
+	if s.Type == Array {
+		return operator, values, append(violations, s.judgeList(values)...)
+	}
+	for _, value := range values {
+		violations = append(violations, s.judgeOne(value)...)
+	}
+	return operator, values, violations
+}
+
+// offeredOperators is what the definition offers. An array that names none can
+// be asked for with <in>, which is what readers of the catalog assume.
+func (s PropertySchema) offeredOperators() []string {
+	if len(s.Operators) == 0 && s.Type == Array {
+		return []string{operatorIn}
+	}
+	return s.Operators
+}
+
+func (s PropertySchema) offer() string {
+	if offered := s.offeredOperators(); len(offered) > 0 {
+		return "there is " + shorten(strings.Join(offered, ", "))
+	}
+	return "the property takes one plain value"
+}
+
+func (s PropertySchema) judgeOne(text string) []Violation {
+	value, ok := valueOfText(text, s.Type)
+	if !ok {
+		return []Violation{{"type", shorten(text) + " is not of type " + s.Type.typeName()}}
+	}
+	var violations []Violation
+	for _, f := range s.faults(value) {
+		// Files may list the values of an integer as texts.
+		if f.Rule == "enum" && slices.Contains(s.Enum, JSON(quote(text))) {
+			continue
+		}
+		violations = append(violations, f.Violation)
+	}
+	return violations
+}
+
+func (s PropertySchema) judgeList(texts []string) []Violation {
+	list := jsonValue{kind: jsonList}
+	var violations []Violation
+	for _, text := range texts {
+		of := String
+		if s.ItemType != nil {
+			of = *s.ItemType
+		}
+		item, ok := valueOfText(text, of)
+		if !ok {
+			violations = append(violations, Violation{"itemType", shorten(text) + " is not of type " + of.typeName()})
+			continue
+		}
+		if of != String && slices.Contains(s.ItemEnum, JSON(quote(text))) {
+			item = jsonValue{kind: jsonText, raw: JSON(quote(text)), text: text}
+		}
+		list.list = append(list.list, item)
+	}
+	for _, f := range s.listFaults(list) {
+		if f.Rule == "itemType" && f.at != "" {
+			continue // judged above, as text
+		}
+		violations = append(violations, f.Violation)
+	}
+	return violations
+}
+
+// valueOfText reads a value of a type from its text in metadata: numbers in
+// JSON's notation, true and false in any case.
+func valueOfText(text string, of PropertyType) (jsonValue, bool) {
+	value := jsonValue{kind: jsonText, raw: JSON(quote(text)), text: text}
+	switch of {
+	case Integer, Number:
+		value = jsonValue{kind: jsonNumber, raw: JSON(strings.TrimSpace(text))}
+		_, ok := parseDecimal(string(value.raw))
+		return value, ok && value.is(of)
+	case Boolean:
+		value = jsonValue{kind: jsonBoolean, raw: JSON(strings.ToLower(strings.TrimSpace(text)))}
+		return value, value.raw == "true" || value.raw == "false"
+	}
+	return value, true
+}
