@@ -33,16 +33,24 @@ type Refusal struct {
 	Kind    error
 	Field   string
 	Message string
+	cause   error
 }
 
 func (r *Refusal) Error() string { return r.Message }
 
-// Unwrap gives the kind, so that errors.Is(err, ErrNotFound) works.
-func (r *Refusal) Unwrap() error { return r.Kind }
+// Unwrap gives the kind, so that errors.Is(err, ErrNotFound) works, and the
+// cause.
+func (r *Refusal) Unwrap() []error { return []error{r.Kind, r.cause} }
 
 // Refuse makes a refusal of one kind.
 func Refuse(kind error, format string, args ...any) *Refusal {
 	return &Refusal{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// Because notes what led to the refusal: for the log, never for the caller.
+func (r *Refusal) Because(cause error) *Refusal {
+	r.cause = cause
+	return r
 }
 
 // On says which input field the refusal is about.

@@ -109,7 +109,8 @@ func (p *PropertyDefinition) NodeID() string {
 type ObjectDefinition struct {
 	ID            int64
 	NamespaceID   int64
-	AssociationID int64 // 0 when not seen through an association
+	AssociationID int64  // 0 when not seen through an association
+	Prefix        string // of that association, which its properties carry
 	Name          string
 	Description   *string
 	Required      []string // names of its properties, with the association's prefix
@@ -154,6 +155,7 @@ type ResourceTypeAssociation struct {
 	ID               int64
 	NamespaceID      int64
 	ResourceTypeID   int64
+	ResourceTypeName string
 	Prefix           *string
 	PropertiesTarget *string
 	CreatedAt        time.Time

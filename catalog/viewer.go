@@ -50,3 +50,12 @@ func ViewerFrom(ctx context.Context) Viewer {
 	v, _ := ctx.Value(viewerKey{}).(Viewer)
 	return v
 }
+
+// MayDefine refuses whoever may not write definitions: all but administrators.
+// What says what was attempted.
+func MayDefine(v Viewer, what string) error {
+	if v.IsAdmin() {
+		return nil
+	}
+	return Refuse(ErrForbidden, "only an administrator may %s", what)
+}

@@ -66,10 +66,12 @@ type Edge[T any] struct {
 	Node   T
 }
 
-func edges[T any](c *Connection[T]) []Edge[T] {
-	out := make([]Edge[T], len(c.page.Items))
+// edges are the rows of a connection with their cursors, as the edge type of
+// that connection.
+func edges[E ~struct{ Edge[T] }, T any](c *Connection[T]) []E {
+	out := make([]E, len(c.page.Items))
 	for i, item := range c.page.Items {
-		out[i] = Edge[T]{Cursor: c.page.Cursors[i], Node: item}
+		out[i] = E{Edge[T]{Cursor: c.page.Cursors[i], Node: item}}
 	}
 	return out
 }
@@ -113,16 +115,8 @@ func lookBack(request catalog.PageRequest, cursors []string) (catalog.PageReques
 }
 
 // pageRequest takes the arguments of a connection.
-func pageRequest(first *int32, after *string, last *int32, before *string) catalog.PageRequest {
-	return catalog.PageRequest{First: whole(first), After: after, Last: whole(last), Before: before}
-}
-
-func whole(n *int32) *int {
-	if n == nil {
-		return nil
-	}
-	w := int(*n)
-	return &w
+func pageRequest(first *int, after *string, last *int, before *string) catalog.PageRequest {
+	return catalog.PageRequest{First: first, After: after, Last: last, Before: before}
 }
 
 // descending tells whether an optional direction is from the greatest down.

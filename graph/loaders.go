@@ -2,7 +2,9 @@ package graph
 
 import (
 	"context"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -10,14 +12,14 @@ import (
 )
 
 // loaders batches the reads of one operation without a clock. Whoever fetches
-// rows registers their ids for the place in the operation where it stands; the
-// first child load from below that place fetches for all ids registered there,
-// in one statement, and every later one finds its part. So the number of
-// statements follows from the operation's shape, and never from how many rows
-// there are or how busy the machine is.
+// rows registers them at the place in the operation where they stand; the first
+// child load from below that place fetches for all rows registered there, in one
+// statement, and every later one finds its part. So the number of statements
+// follows from the operation's shape, and never from how many rows there are or
+// how busy the machine is.
 type loaders struct {
 	mu      sync.Mutex
-	rows    map[place][]int64
+	rows    map[place]any // []*Parent
 	batches map[batchKey]*batch
 }
 
@@ -41,14 +43,16 @@ type batch struct {
 
 type loadersKey struct{}
 
-// WithLoaders gives an operation its loaders. A mutation's fields each get their
+// WithLoaders gives an operation its loaders. Each field of a mutation gets its
 // own, so that nothing read before a write is shown after it.
 func WithLoaders(ctx context.Context) context.Context {
 	return context.WithValue(ctx, loadersKey{}, &loaders{
-		rows:    map[place][]int64{},
+		rows:    map[place]any{},
 		batches: map[batchKey]*batch{},
 	})
 }
+
+func loadersOf(ctx context.Context) *loaders { return ctx.Value(loadersKey{}).(*loaders) }
 
 // path is the place of a field in its operation.
 func path(fc *graphql.FieldContext) string {
@@ -61,49 +65,95 @@ func path(fc *graphql.FieldContext) string {
 	return strings.Join(names, ".")
 }
 
-// register notes rows of kind T that the current field has fetched.
-func register[T any](ctx context.Context, ids []int64) {
-	l := ctx.Value(loadersKey{}).(*loaders)
-	at := place{path: path(graphql.GetFieldContext(ctx)), kind: reflect.TypeFor[T]()}
+// register notes rows that the current field has fetched, so that what hangs off
+// them is fetched for all of them at once.
+func register[Row any](ctx context.Context, rows ...*Row) {
+	l := loadersOf(ctx)
+	at := place{path: path(graphql.GetFieldContext(ctx)), kind: reflect.TypeFor[Row]()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rows[at] = append(l.rows[at], ids...)
+	there, _ := l.rows[at].([]*Row)
+	l.rows[at] = append(there, rows...)
 }
 
-// load gives what fetch finds for the row id of kind T: fetched once for all
-// rows of that kind at the nearest place above the current field that has
-// registered any. Name tells loads of one kind apart, arguments included.
-func load[T, V any](ctx context.Context, name string, id int64, fetch func(context.Context, []int64) (map[int64]V, error)) (V, error) {
-	l := ctx.Value(loadersKey{}).(*loaders)
-	ids, at := l.group(ctx, reflect.TypeFor[T](), id)
-	key := batchKey{place: at, load: name}
-	l.mu.Lock()
-	b := l.batches[key]
-	if b == nil {
-		b = &batch{}
-		l.batches[key] = b
+// loadMany gives the children of a parent, and registers them: fetch is called
+// once for all parents at the parent's place, with the key of each. Name tells
+// loads of one kind of parent apart, arguments included.
+func loadMany[Parent, Child any](
+	ctx context.Context, name string, parent *Parent, key func(*Parent) int64,
+	fetch func(context.Context, []int64) (map[int64][]*Child, error),
+) ([]*Child, error) {
+	children, err := load(ctx, name, parent, key, fetch, func(found map[int64][]*Child) {
+		for _, rows := range found {
+			register(ctx, rows...)
+		}
+	})
+	if children == nil {
+		children = []*Child{}
 	}
-	l.mu.Unlock()
+	return children, err
+}
+
+// loadOne gives what a parent refers to, and registers it; nil where there is
+// nothing, or nothing visible. A key of 0 refers to nothing.
+func loadOne[Parent, Child any](
+	ctx context.Context, name string, parent *Parent, key func(*Parent) int64,
+	fetch func(context.Context, []int64) (map[int64]*Child, error),
+) (*Child, error) {
+	return load(ctx, name, parent, key, fetch, func(found map[int64]*Child) {
+		register(ctx, slices.Collect(maps.Values(found))...)
+	})
+}
+
+func load[Parent, V any](
+	ctx context.Context, name string, parent *Parent, key func(*Parent) int64,
+	fetch func(context.Context, []int64) (map[int64]V, error), found func(map[int64]V),
+) (V, error) {
+	parents, b := batchOf(ctx, name, parent)
 	b.once.Do(func() {
-		values, err := fetch(ctx, ids)
-		b.values, b.err = values, err
+		keys := make([]int64, 0, len(parents))
+		for _, parent := range parents {
+			if id := key(parent); id != 0 {
+				keys = append(keys, id)
+			}
+		}
+		slices.Sort(keys)
+		keys = slices.Compact(keys)
+		values := map[int64]V{}
+		if len(keys) > 0 {
+			values, b.err = fetch(ctx, keys)
+		}
+		b.values = values
+		found(values)
 	})
 	if b.err != nil {
 		var none V
 		return none, b.err
 	}
-	return b.values.(map[int64]V)[id], nil
+	return b.values.(map[int64]V)[key(parent)], nil
 }
 
-// group is the ids to fetch together with a row, and their place.
-func (l *loaders) group(ctx context.Context, kind reflect.Type, id int64) ([]int64, place) {
+// batchOf is the batch of a load for all rows of the parent's kind at the
+// nearest place above the current field that has registered any.
+func batchOf[Parent any](ctx context.Context, name string, parent *Parent) ([]*Parent, *batch) {
+	l := loadersOf(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for fc := graphql.GetFieldContext(ctx).Parent; fc != nil; fc = fc.Parent {
-		at := place{path: path(fc), kind: kind}
-		if ids, ok := l.rows[at]; ok {
-			return ids, at
+	current := graphql.GetFieldContext(ctx)
+	at := place{path: path(current), kind: reflect.TypeFor[Parent]()}
+	parents := []*Parent{parent}
+	for fc := current.Parent; fc != nil; fc = fc.Parent {
+		above := place{path: path(fc), kind: at.kind}
+		if rows, ok := l.rows[above].([]*Parent); ok {
+			at, parents = above, rows
+			break
 		}
 	}
-	return []int64{id}, place{path: path(graphql.GetFieldContext(ctx)), kind: kind}
+	key := batchKey{place: at, load: name}
+	b := l.batches[key]
+	if b == nil {
+		b = &batch{}
+		l.batches[key] = b
+	}
+	return parents, b
 }

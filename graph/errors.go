@@ -1,0 +1,166 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/99designs/gqlgen/graphql/errcode"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+)
+
+// Code is what `extensions.code` says of an error; the set is closed.
+type Code string
+
+const (
+	CodeBadUserInput             Code = "BAD_USER_INPUT"
+	CodeUnauthenticated          Code = "UNAUTHENTICATED"
+	CodeForbidden                Code = "FORBIDDEN"
+	CodeNotFound                 Code = "NOT_FOUND"
+	CodeAlreadyExists            Code = "ALREADY_EXISTS"
+	CodeConcurrentUpdate         Code = "CONCURRENT_UPDATE"
+	CodeInUse                    Code = "IN_USE"
+	CodeProtected                Code = "PROTECTED"
+	CodeCapacityExceeded         Code = "CAPACITY_EXCEEDED"
+	CodeQuotaExceeded            Code = "QUOTA_EXCEEDED"
+	CodeRateLimited              Code = "RATE_LIMITED"
+	CodeQueryTooComplex          Code = "QUERY_TOO_COMPLEX"
+	CodeTimeout                  Code = "TIMEOUT"
+	CodeUnavailable              Code = "UNAVAILABLE"
+	CodeInternal                 Code = "INTERNAL"
+	CodeBadRequest               Code = "BAD_REQUEST"
+	CodeParseFailed              Code = "GRAPHQL_PARSE_FAILED"
+	CodeValidationFailed         Code = "GRAPHQL_VALIDATION_FAILED"
+	CodeIntrospectionDisabled    Code = "INTROSPECTION_DISABLED"
+	CodePersistedQueryNotFound   Code = "PERSISTED_QUERY_NOT_FOUND"
+	CodePersistedQueryIsRequired Code = "PERSISTED_QUERY_REQUIRED"
+)
+
+// codes is the one mapping from kinds of refusal to codes.
+var codes = []struct {
+	kind error
+	code Code
+}{
+	{catalog.ErrInvalidInput, CodeBadUserInput},
+	{catalog.ErrUnauthenticated, CodeUnauthenticated},
+	{catalog.ErrForbidden, CodeForbidden},
+	{catalog.ErrNotFound, CodeNotFound},
+	{catalog.ErrAlreadyExists, CodeAlreadyExists},
+	{catalog.ErrConcurrentUpdate, CodeConcurrentUpdate},
+	{catalog.ErrInUse, CodeInUse},
+	{catalog.ErrProtected, CodeProtected},
+	{catalog.ErrCapacityExceeded, CodeCapacityExceeded},
+	{catalog.ErrQuotaExceeded, CodeQuotaExceeded},
+	{catalog.ErrRateLimited, CodeRateLimited},
+	{catalog.ErrTooComplex, CodeQueryTooComplex},
+	{catalog.ErrTimeout, CodeTimeout},
+	{catalog.ErrUnavailable, CodeUnavailable},
+}
+
+// maxErrors bounds the errors of one answer.
+const maxErrors = 20
+
+type requestIDKey struct{}
+
+// WithRequestID puts the id of a request into its context, for errors and logs.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// RequestID is the id of the request.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// Problem is an error of the protocol, made outside any resolver.
+func Problem(ctx context.Context, code Code, message string) *gqlerror.Error {
+	return &gqlerror.Error{Message: message, Extensions: extensions(ctx, code, "")}
+}
+
+func extensions(ctx context.Context, code Code, field string) map[string]any {
+	out := map[string]any{"code": string(code), "requestId": RequestID(ctx)}
+	if field != "" {
+		out["field"] = field
+	}
+	return out
+}
+
+// PresentErrors makes errors fit to be seen: refusals in their own words with
+// their code, one error for every bad field; what the protocol refused with its
+// code; and everything else as an internal error, whose cause goes to the log
+// under the request's id.
+func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gqlerror.List {
+	var out gqlerror.List
+	for _, err := range list {
+		out = append(out, present(ctx, log, err)...)
+	}
+	if len(out) > maxErrors {
+		out = out[:maxErrors]
+	}
+	return out
+}
+
+func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerror.List {
+	if code, ok := protocolCode(err); ok {
+		shown := *err
+		shown.Extensions = extensions(ctx, code, "")
+		return gqlerror.List{&shown}
+	}
+	shown := func(code Code, message, field string) *gqlerror.Error {
+		return &gqlerror.Error{Message: message, Path: err.Path, Locations: err.Locations, Extensions: extensions(ctx, code, field)}
+	}
+	if invalid := new(catalog.InvalidInput); errors.As(err, &invalid) {
+		var out gqlerror.List
+		for _, problem := range invalid.Problems {
+			out = append(out, shown(CodeBadUserInput, problem.Field+" "+problem.Message, problem.Field))
+		}
+		return out
+	}
+	if refusal := new(catalog.Refusal); errors.As(err, &refusal) {
+		return gqlerror.List{shown(codeOf(refusal), refusal.Message, refusal.Field)}
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return gqlerror.List{shown(CodeTimeout, "the request took too long", "")}
+	}
+	log.ErrorContext(ctx, "internal error", "requestId", RequestID(ctx), "path", err.Path.String(), "error", errors.Unwrap(err))
+	return gqlerror.List{shown(CodeInternal, "internal error", "")}
+}
+
+func codeOf(err error) Code {
+	for _, entry := range codes {
+		if errors.Is(err, entry.kind) {
+			return entry.code
+		}
+	}
+	return CodeInternal
+}
+
+// protocolCode is the code of an error that the protocol, not a resolver, made:
+// the parser, the validator, the coercion of arguments, or the transport.
+func protocolCode(err *gqlerror.Error) (Code, bool) {
+	switch code, _ := err.Extensions["code"].(string); code {
+	case "":
+	case errcode.ParseFailed:
+		return CodeParseFailed, true
+	case errcode.ValidationFailed:
+		return CodeValidationFailed, true
+	default:
+		return Code(code), true
+	}
+	if err.Err == nil && err.Rule != "" {
+		return CodeValidationFailed, true
+	}
+	return "", false
+}
+
+// panicError is a panic in a resolver.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }

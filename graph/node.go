@@ -1,0 +1,144 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+)
+
+// Node is anything with a global id.
+type Node interface{ NodeID() string }
+
+// maxNodes is how many nodes one field looks up.
+const maxNodes = 100
+
+// lookUp gives what a key names, and nil for what is not there or not visible:
+// the two cannot be told apart.
+func lookUp[K, T any](ctx context.Context, key K, find func(context.Context, K) (*T, error)) (*T, error) {
+	found, err := find(ctx, key)
+	if errors.Is(err, catalog.ErrNotFound) {
+		return nil, nil
+	}
+	if err == nil {
+		register(ctx, found)
+	}
+	return found, err
+}
+
+// named is the first of the list with a name, or nil.
+func named[T any](list []*T, name string, of func(*T) string) *T {
+	if i := slices.IndexFunc(list, func(t *T) bool { return of(t) == name }); i >= 0 {
+		return list[i]
+	}
+	return nil
+}
+
+func valueOf[T any](pointer *T) T {
+	if pointer == nil {
+		var zero T
+		return zero
+	}
+	return *pointer
+}
+
+// finders find the nodes of each kind, by their keys; what is not there or not
+// visible is left out.
+func (r *Resolver) finders() map[catalog.Kind]func(context.Context, []string) (map[string]Node, error) {
+	return map[catalog.Kind]func(context.Context, []string) (map[string]Node, error){
+		catalog.KindNamespace:               byRow(r.Store.NamespacesByID),
+		catalog.KindPropertyDefinition:      byRow(r.Store.PropertiesByID),
+		catalog.KindObjectDefinition:        byRow(r.Store.ObjectsByID),
+		catalog.KindTag:                     byRow(r.Store.TagsByID),
+		catalog.KindResourceType:            byRow(r.Store.ResourceTypesByID),
+		catalog.KindResourceTypeAssociation: byRow(r.Store.AssociationsByID),
+	}
+}
+
+// byRow finds nodes whose keys are numbers of rows, and registers them.
+func byRow[T any, P interface {
+	*T
+	Node
+}](find func(context.Context, []int64) (map[int64]*T, error)) func(context.Context, []string) (map[string]Node, error) {
+	return func(ctx context.Context, keys []string) (map[string]Node, error) {
+		rows := make([]int64, len(keys))
+		for i, key := range keys {
+			rows[i] = catalog.NodeID{Key: key}.Row()
+		}
+		found, err := find(ctx, rows)
+		nodes := make(map[string]Node, len(found))
+		for row, noun := range found {
+			nodes[strconv.FormatInt(row, 10)] = P(noun)
+			register(ctx, noun)
+		}
+		return nodes, err
+	}
+}
+
+// nodesOf looks nodes up, in the order of the ids, with one read for each kind.
+func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]Node, error) {
+	if len(ids) > maxNodes {
+		return nil, catalog.Invalid("ids", "must have at most %d ids, has %d", maxNodes, len(ids))
+	}
+	var problems catalog.Problems
+	wanted := make([]catalog.NodeID, len(ids))
+	keys := map[catalog.Kind][]string{}
+	for i, id := range ids {
+		node, ok := catalog.ParseNodeID(id)
+		if !ok {
+			problems.Add(fmt.Sprintf("ids[%d]", i), "is not an id")
+		}
+		wanted[i] = node
+		keys[node.Kind] = append(keys[node.Kind], node.Key)
+		if node.Association != 0 {
+			keys[catalog.KindResourceTypeAssociation] = append(keys[catalog.KindResourceTypeAssociation], rowKey(node.Association))
+		}
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	found := map[catalog.Kind]map[string]Node{}
+	for kind, find := range r.finders() {
+		if len(keys[kind]) == 0 {
+			continue
+		}
+		nodes, err := find(ctx, keys[kind])
+		if err != nil {
+			return nil, err
+		}
+		found[kind] = nodes
+	}
+	nodes := make([]Node, len(ids))
+	for i, id := range wanted {
+		nodes[i] = seenThrough(found[id.Kind][id.Key], found[catalog.KindResourceTypeAssociation][rowKey(id.Association)], id)
+	}
+	return nodes, nil
+}
+
+// seenThrough gives a definition as its id says: by itself, or through the
+// association, which must be one of its namespace.
+func seenThrough(node, association Node, id catalog.NodeID) Node {
+	if id.Association == 0 {
+		return node
+	}
+	through, ok := association.(*catalog.ResourceTypeAssociation)
+	if !ok {
+		return nil
+	}
+	switch definition := node.(type) {
+	case *catalog.PropertyDefinition:
+		if definition.NamespaceID == through.NamespaceID {
+			return catalog.PropertiesThrough([]*catalog.ResourceTypeAssociation{through}, []*catalog.PropertyDefinition{definition})[0]
+		}
+	case *catalog.ObjectDefinition:
+		if definition.NamespaceID == through.NamespaceID {
+			return catalog.ObjectsThrough([]*catalog.ResourceTypeAssociation{through}, []*catalog.ObjectDefinition{definition})[0]
+		}
+	}
+	return nil
+}
+
+func rowKey(row int64) string { return strconv.FormatInt(row, 10) }

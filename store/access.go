@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+)
+
+// What a viewer may see is decided here and nowhere else: each predicate goes
+// into every read of its kind, so that what is not visible does not exist, by
+// any path.
+
+// visibleNamespaces are the public namespaces, those of the viewer's project
+// and those shared with it; for an administrator all.
+func visibleNamespaces(ctx context.Context) predicate.Namespace {
+	viewer := catalog.ViewerFrom(ctx)
+	return func(s *entsql.Selector) { s.Where(namespaceIsVisible(viewer, s.C)) }
+}
+
+// visibleNamespaceOf is visibleNamespaces for a table that refers to its
+// namespace in a column.
+func visibleNamespaceOf(ctx context.Context, column string) func(*entsql.Selector) {
+	viewer := catalog.ViewerFrom(ctx)
+	return func(s *entsql.Selector) {
+		if viewer.IsAdmin() {
+			return
+		}
+		namespaces := entsql.Dialect(s.Dialect()).Table("namespaces")
+		s.Where(entsql.In(s.C(column), entsql.Dialect(s.Dialect()).Select(namespaces.C("id")).From(namespaces).
+			Where(namespaceIsVisible(viewer, namespaces.C))))
+	}
+}
+
+func namespaceIsVisible(viewer catalog.Viewer, column func(string) string) *entsql.Predicate {
+	if viewer.IsAdmin() {
+		return entsql.ExprP("1 = 1")
+	}
+	members := entsql.Table("namespace_members")
+	return entsql.Or(
+		entsql.EQ(column("visibility"), string(catalog.Public)),
+		entsql.And(entsql.EQ(column("owner"), viewer.ProjectID), entsql.NEQ(column("owner"), "")),
+		entsql.Exists(entsql.Select(members.C("id")).From(members).Where(entsql.And(
+			entsql.ColumnsEQ(members.C("namespace_id"), column("id")),
+			entsql.In(members.C("project_id"), viewer.ProjectID, catalog.EveryProject),
+		))),
+	)
+}
+
+// visibleResourceTypes are all but those that are associated with namespaces
+// which the viewer may not see, and with no other, and that no resource which
+// the viewer may see has: their names would tell of what is private.
+func visibleResourceTypes(ctx context.Context) predicate.ResourceType {
+	viewer := catalog.ViewerFrom(ctx)
+	return func(s *entsql.Selector) {
+		if viewer.IsAdmin() {
+			return
+		}
+		build := entsql.Dialect(s.Dialect())
+		any, visible := build.Table("resource_type_associations"), build.Table("resource_type_associations")
+		namespaces, resources := build.Table("namespaces"), build.Table("resources")
+		s.Where(entsql.Or(
+			entsql.EQ(s.C("protected"), true),
+			entsql.Not(entsql.Exists(build.Select(any.C("id")).From(any).
+				Where(entsql.ColumnsEQ(any.C("resource_type_id"), s.C("id"))))),
+			entsql.Exists(build.Select(visible.C("id")).From(visible).
+				Join(namespaces).On(visible.C("namespace_id"), namespaces.C("id")).
+				Where(entsql.And(
+					entsql.ColumnsEQ(visible.C("resource_type_id"), s.C("id")),
+					namespaceIsVisible(viewer, namespaces.C)))),
+			entsql.Exists(build.Select(resources.C("id")).From(resources).
+				Where(entsql.And(
+					entsql.ColumnsEQ(resources.C("resource_type_id"), s.C("id")),
+					resourceIsVisible(viewer, resources.C)))),
+		))
+	}
+}
+
+// visibleResources are the public resources and those of the viewer's project;
+// for an administrator or a service all.
+func visibleResources(ctx context.Context) predicate.Resource {
+	viewer := catalog.ViewerFrom(ctx)
+	return func(s *entsql.Selector) { s.Where(resourceIsVisible(viewer, s.C)) }
+}
+
+// visibleResourceOf is visibleResources for a table that refers to its resource
+// in a column.
+func visibleResourceOf(ctx context.Context, column string) func(*entsql.Selector) {
+	viewer := catalog.ViewerFrom(ctx)
+	return func(s *entsql.Selector) {
+		if seesEveryResource(viewer) {
+			return
+		}
+		resources := entsql.Dialect(s.Dialect()).Table("resources")
+		s.Where(entsql.In(s.C(column), entsql.Dialect(s.Dialect()).Select(resources.C("id")).From(resources).
+			Where(resourceIsVisible(viewer, resources.C))))
+	}
+}
+
+func seesEveryResource(viewer catalog.Viewer) bool { return viewer.IsAdmin() || viewer.IsService() }
+
+func resourceIsVisible(viewer catalog.Viewer, column func(string) string) *entsql.Predicate {
+	if seesEveryResource(viewer) {
+		return entsql.ExprP("1 = 1")
+	}
+	return entsql.Or(
+		entsql.EQ(column("visibility"), string(catalog.Public)),
+		entsql.And(entsql.EQ(column("project_id"), viewer.ProjectID), entsql.NEQ(column("project_id"), "")),
+	)
+}

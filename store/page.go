@@ -1,0 +1,125 @@
+package store
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+)
+
+// sortKey is a column that a list can be ordered by; times need their own
+// comparison.
+type sortKey struct {
+	column string
+	isTime bool
+}
+
+// paging takes one page of a table: after and before positions of one order, by
+// a column that is never null, ties broken by id.
+type paging struct {
+	key        sortKey
+	descending bool
+	list       string
+	request    catalog.PageRequest
+	after      *catalog.Position
+	before     *catalog.Position
+}
+
+// newPaging reads a page request against the orders that a list offers. Every
+// bad argument is a problem of its own.
+func newPaging(list string, keys map[string]sortKey, order catalog.Order, request catalog.PageRequest) (paging, error) {
+	p := paging{key: keys[order.Field], descending: order.Descending, request: request}
+	p.list = list + " " + order.Field
+	if order.Descending {
+		p.list += " descending"
+	}
+	var problems catalog.Problems
+	request.Check(&problems)
+	p.after = p.position(request.After, "after", &problems)
+	p.before = p.position(request.Before, "before", &problems)
+	return p, problems.Err()
+}
+
+func (p paging) position(cursor *string, field string, problems *catalog.Problems) *catalog.Position {
+	if cursor == nil {
+		return nil
+	}
+	position, ok := catalog.ParsePosition(*cursor, p.list)
+	if ok && p.key.isTime {
+		_, err := time.Parse(time.RFC3339Nano, position.Key)
+		ok = err == nil
+	}
+	if _, err := strconv.ParseInt(position.ID, 10, 64); !ok || err != nil {
+		problems.Add(field, "is not a cursor of this list under this order")
+		return nil
+	}
+	return &position
+}
+
+// limit is one row more than the page has, to know whether there are more.
+func (p paging) limit() int { return p.request.Limit() + 1 }
+
+// sort orders rows in the direction in which the page is taken.
+func (p paging) sort(s *entsql.Selector) {
+	direction := entsql.Asc
+	if p.descending != p.request.Backward() {
+		direction = entsql.Desc
+	}
+	s.OrderBy(direction(s.C(p.key.column)), direction(s.C("id")))
+}
+
+// within keeps the rows between the positions.
+func (p paging) within(s *entsql.Selector) {
+	beyond, until := ">", "<"
+	if p.descending {
+		beyond, until = until, beyond
+	}
+	if p.after != nil {
+		s.Where(p.compare(s, beyond, *p.after))
+	}
+	if p.before != nil {
+		s.Where(p.compare(s, until, *p.before))
+	}
+}
+
+// compare is a comparison of row values, which an index on (column, id) serves.
+func (p paging) compare(s *entsql.Selector, operator string, at catalog.Position) *entsql.Predicate {
+	id, _ := strconv.ParseInt(at.ID, 10, 64)
+	var key any = at.Key
+	if p.key.isTime {
+		key, _ = time.Parse(time.RFC3339Nano, at.Key)
+	}
+	return entsql.P(func(b *entsql.Builder) {
+		b.WriteString("(").Ident(s.C(p.key.column)).Comma().Ident(s.C("id")).WriteString(") " + operator + " (")
+		b.Arg(key).Comma().Arg(id).WriteString(")")
+	})
+}
+
+// page makes a page of the rows found: cut to its size, in the list's order,
+// each with its cursor.
+func page[Row, Noun any](p paging, rows []Row, noun func(Row) Noun, place func(Row) (key any, id int64)) catalog.Page[Noun] {
+	out := catalog.Page[Noun]{HasMore: len(rows) >= p.limit()}
+	if out.HasMore {
+		rows = rows[:p.request.Limit()]
+	}
+	if p.request.Backward() {
+		slices.Reverse(rows)
+	}
+	out.Items = make([]Noun, len(rows))
+	out.Cursors = make([]string, len(rows))
+	for i, row := range rows {
+		key, id := place(row)
+		position := catalog.Position{List: p.list, ID: strconv.FormatInt(id, 10)}
+		switch key := key.(type) {
+		case string:
+			position.Key = key
+		case time.Time:
+			position.Key = key.UTC().Format(time.RFC3339Nano)
+		}
+		out.Items[i], out.Cursors[i] = noun(row), position.Cursor()
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+)
+
+var resourceTypeOrders = map[string]sortKey{
+	"NAME":       {column: resourcetype.FieldName},
+	"CREATED_AT": {column: resourcetype.FieldCreatedAt, isTime: true},
+	"UPDATED_AT": {column: resourcetype.FieldUpdatedAt, isTime: true},
+}
+
+// ResourceTypes is a page of the resource types that the viewer may know.
+func (s *Store) ResourceTypes(ctx context.Context, filter catalog.ResourceTypeFilter, order catalog.Order, request catalog.PageRequest) (catalog.Page[*catalog.ResourceType], error) {
+	paging, err := newPaging("resourceTypes", resourceTypeOrders, order, request)
+	if err != nil {
+		return catalog.Page[*catalog.ResourceType]{}, err
+	}
+	rows, err := s.ent.ResourceType.Query().Where(visibleResourceTypes(ctx), resourceTypesThat(filter), paging.within).
+		Order(paging.sort).Limit(paging.limit()).All(ctx)
+	if err != nil {
+		return catalog.Page[*catalog.ResourceType]{}, fmt.Errorf("list resource types: %w", err)
+	}
+	return page(paging, rows, resourceTypeNoun, func(row *ent.ResourceType) (any, int64) {
+		switch order.Field {
+		case "CREATED_AT":
+			return row.CreatedAt, row.ID
+		case "UPDATED_AT":
+			return row.UpdatedAt, row.ID
+		}
+		return row.Name, row.ID
+	}), nil
+}
+
+// CountResourceTypes is how many resource types ResourceTypes goes through in
+// all.
+func (s *Store) CountResourceTypes(ctx context.Context, filter catalog.ResourceTypeFilter) (int, error) {
+	n, err := s.ent.ResourceType.Query().Where(visibleResourceTypes(ctx), resourceTypesThat(filter)).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count resource types: %w", err)
+	}
+	return n, nil
+}
+
+func resourceTypesThat(filter catalog.ResourceTypeFilter) predicate.ResourceType {
+	return func(s *entsql.Selector) {
+		if filter.Names != nil {
+			s.Where(isAmong(s, s.C(resourcetype.FieldName), filter.Names))
+		}
+	}
+}
+
+// ResourceTypeNamed is the resource type with a name, or ErrNotFound.
+func (s *Store) ResourceTypeNamed(ctx context.Context, name string) (*catalog.ResourceType, error) {
+	row, err := s.ent.ResourceType.Query().Where(visibleResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, catalog.Refuse(catalog.ErrNotFound, "there is no resource type %q", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up a resource type: %w", err)
+	}
+	return resourceTypeNoun(row), nil
+}
+
+// ResourceTypesByID are the resource types of the rows that the viewer may
+// know.
+func (s *Store) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*catalog.ResourceType, error) {
+	rows, err := s.ent.ResourceType.Query().Where(visibleResourceTypes(ctx), among(resourcetype.FieldID, ids)).All(ctx)
+	return byID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
+}
+
+func resourceTypeNoun(row *ent.ResourceType) *catalog.ResourceType {
+	return &catalog.ResourceType{
+		ID: row.ID, Name: row.Name, Protected: row.Protected, Strict: row.Strict,
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+)
+
+// attempts is how often a transaction is tried that the database gave up for
+// another one's sake.
+const attempts = 10
+
+// transact runs a write in one transaction, begun and ended here: committed when
+// write returns nil, else rolled back. It tries again when the database ended it
+// for the sake of another transaction, so write must have no effect outside it.
+func (s *Store) transact(ctx context.Context, write func(tx *ent.Tx) error) error {
+	for attempt := 1; ; attempt++ {
+		err := s.transactOnce(ctx, write)
+		if err == nil || !isTransient(err) {
+			return err
+		}
+		if attempt == attempts {
+			return catalog.Refuse(catalog.ErrUnavailable, "the database is too busy, try again").Because(err)
+		}
+		pause := time.Duration(attempt) * time.Duration(1+rand.IntN(10)) * time.Millisecond
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (s *Store) transactOnce(ctx context.Context, write func(tx *ent.Tx) error) error {
+	tx, err := s.ent.Tx(ctx)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	if err := write(tx); err != nil {
+		if rollback := tx.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
+			return errors.Join(err, rollback)
+		}
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit a transaction: %w", err)
+	}
+	return nil
+}
+
+// isTransient tells whether the database gave up a transaction for the sake of
+// another, so that it can simply be tried again.
+func isTransient(err error) bool {
+	if of := new(pq.Error); errors.As(err, &of) {
+		return of.Code == pqerror.TRSerializationFailure || of.Code == pqerror.TRDeadlockDetected
+	}
+	if of := new(sqlite.Error); errors.As(err, &of) {
+		return of.Code()&0xff == sqlite3.SQLITE_BUSY
+	}
+	return false
+}
+
+// isDuplicate tells whether a unique key refused a row.
+func isDuplicate(err error) bool {
+	if of := new(pq.Error); errors.As(err, &of) {
+		return of.Code == pqerror.UniqueViolation
+	}
+	if of := new(sqlite.Error); errors.As(err, &of) {
+		return of.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || of.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+	}
+	return false
+}
+
+// isReferred tells whether a foreign key refused: a row that others refer to
+// was to go, or a row was to refer to one that is not there.
+func isReferred(err error) bool {
+	if of := new(pq.Error); errors.As(err, &of) {
+		return of.Code == pqerror.ForeignKeyViolation || of.Code == pqerror.RestrictViolation
+	}
+	if of := new(sqlite.Error); errors.As(err, &of) {
+		return of.Code() == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY || of.Code() == sqlite3.SQLITE_CONSTRAINT_TRIGGER
+	}
+	return false
+}
+
+// isTimeout tells whether a statement ran into its time limit.
+func isTimeout(err error) bool {
+	if of := new(pq.Error); errors.As(err, &of) {
+		return of.Code == pqerror.QueryCanceled
+	}
+	return errors.Is(err, context.DeadlineExceeded)
+}
