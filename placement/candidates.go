@@ -90,9 +90,10 @@ type search struct {
 	loads   []int64    // amount chosen so far, by provider's local number and merged class
 	holders []int32    // suffixed slots served so far, by local number
 
-	matchers []*matcher
-	met      [][]uint64 // per depth: clauses met so far
-	reach    [][]uint64 // per slot: clauses that this slot and later ones can still meet
+	matchers    []*matcher
+	clauseArena []uint64   // what own options meet, reused from anchor to anchor
+	met         [][]uint64 // per depth: clauses met so far
+	reach       [][]uint64 // per slot: clauses that this slot and later ones can still meet
 
 	shared    map[string]*sharedOptions
 	numbers   map[int32]int32 // local numbers of foreign sharing providers, counted from 0
@@ -171,6 +172,7 @@ func (s *search) enter(anchor *tree) bool {
 	}
 	s.anchor = anchor
 	shared := s.sharedFor(anchor)
+	s.clauseArena = s.clauseArena[:0]
 	ownless := true
 	for i := range s.slots {
 		own, ok := s.fill(i, anchor, shared)
@@ -272,6 +274,7 @@ func (s *search) sharedFor(anchor *tree) *sharedOptions {
 	if shared, found := s.shared[string(key)]; found {
 		return shared
 	}
+	s.clauseArena = nil
 	ids := map[int32]bool{}
 	for _, id := range anchor.aggregates {
 		for _, sharer := range s.world.aggregated.at(id).sharers {
@@ -300,6 +303,7 @@ func (s *search) sharedFor(anchor *tree) *sharedOptions {
 		}
 	}
 	s.shared[string(key)] = shared
+	s.clauseArena = nil // it holds what the shared options meet, which stays
 	return shared
 }
 
@@ -308,7 +312,10 @@ func (s *search) meets(i int, n *node) []uint64 {
 	if i >= s.loose || len(s.clauses) == 0 {
 		return nil
 	}
-	meets := make([]uint64, (len(s.clauses)+63)/64)
+	words := (len(s.clauses) + 63) / 64
+	start := len(s.clauseArena)
+	s.clauseArena = append(s.clauseArena, make([]uint64, words)...)
+	meets := s.clauseArena[start : start+words : start+words]
 	for c, clause := range s.clauses {
 		if intersects(clause, n.traits) {
 			meets[c/64] |= 1 << (c % 64)
