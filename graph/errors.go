@@ -116,7 +116,7 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 	if invalid := new(catalog.InvalidInput); errors.As(err, &invalid) {
 		var out gqlerror.List
 		for _, problem := range invalid.Problems {
-			out = append(out, shown(CodeBadUserInput, problem.Field+" "+problem.Message, problem.Field))
+			out = append(out, shown(CodeBadUserInput, problem.Field+": "+problem.Message, problem.Field))
 		}
 		return out
 	}
