@@ -2543,7 +2543,7 @@ func (ec *executionContext) unmarshalInputImportNamespacesInput(ctx context.Cont
 			it.Documents = data
 		case "mode":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("mode"))
-			data, err := ec.unmarshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐImportMode(ctx, v)
+			data, err := ec.unmarshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportMode(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -4414,14 +4414,21 @@ func (ec *executionContext) marshalNCreateNamespacePayload2ᚖgithubᚗcomᚋcad
 	return ec._CreateNamespacePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐImportMode(ctx context.Context, v any) (ImportMode, error) {
-	var res ImportMode
-	err := res.UnmarshalGQL(v)
+func (ec *executionContext) unmarshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportMode(ctx context.Context, v any) (catalog.ImportMode, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := catalog.ImportMode(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐImportMode(ctx context.Context, sel ast.SelectionSet, v ImportMode) graphql.Marshaler {
-	return v
+func (ec *executionContext) marshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportMode(ctx context.Context, sel ast.SelectionSet, v catalog.ImportMode) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNImportNamespacesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐImportNamespacesInput(ctx context.Context, v any) (ImportNamespacesInput, error) {

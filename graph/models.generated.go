@@ -22,7 +22,7 @@ type ImportNamespacesInput struct {
 	// The text of one definition file each; at most 1000 of them, 1 MiB each.
 	Documents []string `json:"documents"`
 	// What to do with a namespace that exists.
-	Mode ImportMode `json:"mode"`
+	Mode catalog.ImportMode `json:"mode"`
 }
 
 // What `importNamespaces` gives back.
@@ -65,61 +65,6 @@ type ResourceTypeOrder struct {
 	Field ResourceTypeOrderField `json:"field"`
 	// The direction.
 	Direction OrderDirection `json:"direction"`
-}
-
-// What an import does with a namespace that exists.
-type ImportMode string
-
-const (
-	// Leave it as it is.
-	ImportModeSkip ImportMode = "SKIP"
-)
-
-var AllImportMode = []ImportMode{
-	ImportModeSkip,
-}
-
-func (e ImportMode) IsValid() bool {
-	switch e {
-	case ImportModeSkip:
-		return true
-	}
-	return false
-}
-
-func (e ImportMode) String() string {
-	return string(e)
-}
-
-func (e *ImportMode) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = ImportMode(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid ImportMode", str)
-	}
-	return nil
-}
-
-func (e ImportMode) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
-func (e *ImportMode) UnmarshalJSON(b []byte) error {
-	s, err := strconv.Unquote(string(b))
-	if err != nil {
-		return err
-	}
-	return e.UnmarshalGQL(s)
-}
-
-func (e ImportMode) MarshalJSON() ([]byte, error) {
-	var buf bytes.Buffer
-	e.MarshalGQL(&buf)
-	return buf.Bytes(), nil
 }
 
 // What namespaces can be ordered by.
