@@ -8,8 +8,8 @@ import (
 
 // Connection is a page of a list, with what Relay clients ask of one. Its count
 // and the look back are taken from the database only when they are selected.
-type Connection[T any] struct {
-	page     catalog.Page[T]
+type Connection[Row any] struct {
+	page     catalog.Page[*Row]
 	backward bool
 	// beyond tells whether there are rows on the side that the page did not
 	// look at; nil when the page starts at that end of the list.
@@ -18,13 +18,13 @@ type Connection[T any] struct {
 }
 
 // Nodes are the rows of the page.
-func (c *Connection[T]) Nodes() []T { return c.page.Items }
+func (c *Connection[Row]) Nodes() []*Row { return c.page.Items }
 
 // TotalCount is the length of the whole list.
-func (c *Connection[T]) TotalCount(ctx context.Context) (int, error) { return c.count(ctx) }
+func (c *Connection[Row]) TotalCount(ctx context.Context) (int, error) { return c.count(ctx) }
 
 // PageInfo tells where the page stands in the list.
-func (c *Connection[T]) PageInfo() *PageInfo {
+func (c *Connection[Row]) PageInfo() *PageInfo {
 	info := &PageInfo{ahead: c.beyond, behind: c.beyond}
 	if c.backward {
 		info.behind, info.HasPrevious = nil, c.page.HasMore
@@ -61,33 +61,34 @@ func (p *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
 }
 
 // Edge is a row with its cursor.
-type Edge[T any] struct {
+type Edge[Row any] struct {
 	Cursor string
-	Node   T
+	Node   *Row
 }
 
 // edges are the rows of a connection with their cursors, as the edge type of
 // that connection.
-func edges[E ~struct{ Edge[T] }, T any](c *Connection[T]) []E {
+func edges[E ~struct{ Edge[Row] }, Row any](c *Connection[Row]) []E {
 	out := make([]E, len(c.page.Items))
 	for i, item := range c.page.Items {
-		out[i] = E{Edge[T]{Cursor: c.page.Cursors[i], Node: item}}
+		out[i] = E{Edge[Row]{Cursor: c.page.Cursors[i], Node: item}}
 	}
 	return out
 }
 
-// connect makes a connection of one page. List fetches a page of the same list
+// connect makes a connection of one page, and registers its rows. List fetches a page of the same list
 // under the same order, count counts the list.
-func connect[T any](
+func connect[Row any](
 	ctx context.Context, request catalog.PageRequest,
-	list func(context.Context, catalog.PageRequest) (catalog.Page[T], error),
+	list func(context.Context, catalog.PageRequest) (catalog.Page[*Row], error),
 	count func(context.Context) (int, error),
-) (*Connection[T], error) {
+) (*Connection[Row], error) {
 	page, err := list(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	c := &Connection[T]{page: page, backward: request.Backward(), count: count}
+	register(ctx, page.Items...)
+	c := &Connection[Row]{page: page, backward: request.Backward(), count: count}
 	if look, needed := lookBack(request, page.Cursors); needed {
 		c.beyond = func(ctx context.Context) (bool, error) {
 			page, err := list(ctx, look)

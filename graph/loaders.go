@@ -33,12 +33,16 @@ type place struct {
 type batchKey struct {
 	place place
 	load  string // which load, with its arguments
+	alone int64  // the parent's key where the parent is registered nowhere
 }
 
 type batch struct {
 	once   sync.Once
 	values any // map[int64]V
 	err    error
+
+	mu         sync.Mutex
+	registered map[string]bool // the places at which the values are registered
 }
 
 type loadersKey struct{}
@@ -73,7 +77,7 @@ func register[Row any](ctx context.Context, rows ...*Row) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	there, _ := l.rows[at].([]*Row)
-	l.rows[at] = append(there, rows...)
+	l.rows[at] = append(slices.Clip(there), rows...)
 }
 
 // loadMany gives the children of a parent, and registers them: fetch is called
@@ -107,9 +111,9 @@ func loadOne[Parent, Child any](
 
 func load[Parent, V any](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) int64,
-	fetch func(context.Context, []int64) (map[int64]V, error), found func(map[int64]V),
+	fetch func(context.Context, []int64) (map[int64]V, error), register func(map[int64]V),
 ) (V, error) {
-	parents, b := batchOf(ctx, name, parent)
+	parents, b := batchOf(ctx, name, parent, key(parent))
 	b.once.Do(func() {
 		keys := make([]int64, 0, len(parents))
 		for _, parent := range parents {
@@ -124,35 +128,47 @@ func load[Parent, V any](
 			values, b.err = fetch(ctx, keys)
 		}
 		b.values = values
-		found(values)
 	})
 	if b.err != nil {
 		var none V
 		return none, b.err
 	}
-	return b.values.(map[int64]V)[key(parent)], nil
+	values := b.values.(map[int64]V)
+	b.registerAt(path(graphql.GetFieldContext(ctx)), func() { register(values) })
+	return values[key(parent)], nil
+}
+
+// registerAt registers the values at a place that takes them from the batch,
+// once, before anything below that place asks for more.
+func (b *batch) registerAt(at string, register func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.registered[at] {
+		register()
+		b.registered[at] = true
+	}
 }
 
 // batchOf is the batch of a load for all rows of the parent's kind at the
-// nearest place above the current field that has registered any.
-func batchOf[Parent any](ctx context.Context, name string, parent *Parent) ([]*Parent, *batch) {
+// nearest place above the current field that has registered any; a parent that
+// is registered nowhere has a batch of its own.
+func batchOf[Parent any](ctx context.Context, name string, parent *Parent, id int64) ([]*Parent, *batch) {
 	l := loadersOf(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	current := graphql.GetFieldContext(ctx)
-	at := place{path: path(current), kind: reflect.TypeFor[Parent]()}
 	parents := []*Parent{parent}
+	key := batchKey{place: place{path: path(current), kind: reflect.TypeFor[Parent]()}, load: name, alone: id}
 	for fc := current.Parent; fc != nil; fc = fc.Parent {
-		above := place{path: path(fc), kind: at.kind}
+		above := place{path: path(fc), kind: key.place.kind}
 		if rows, ok := l.rows[above].([]*Parent); ok {
-			at, parents = above, rows
+			parents, key.place, key.alone = rows, above, 0
 			break
 		}
 	}
-	key := batchKey{place: at, load: name}
 	b := l.batches[key]
 	if b == nil {
-		b = &batch{}
+		b = &batch{registered: map[string]bool{}}
 		l.batches[key] = b
 	}
 	return parents, b

@@ -4,22 +4,22 @@ import "github.com/cadastre-dev/cadastre/catalog"
 
 // NamespaceConnection is a page of namespaces.
 type NamespaceConnection struct {
-	*Connection[*catalog.Namespace]
+	*Connection[catalog.Namespace]
 }
 
 // NamespaceEdge is a namespace in a page.
-type NamespaceEdge struct{ Edge[*catalog.Namespace] }
+type NamespaceEdge struct{ Edge[catalog.Namespace] }
 
 // Edges are the namespaces with their cursors.
 func (c *NamespaceConnection) Edges() []NamespaceEdge { return edges[NamespaceEdge](c.Connection) }
 
 // ResourceTypeConnection is a page of resource types.
 type ResourceTypeConnection struct {
-	*Connection[*catalog.ResourceType]
+	*Connection[catalog.ResourceType]
 }
 
 // ResourceTypeEdge is a resource type in a page.
-type ResourceTypeEdge struct{ Edge[*catalog.ResourceType] }
+type ResourceTypeEdge struct{ Edge[catalog.ResourceType] }
 
 // Edges are the resource types with their cursors.
 func (c *ResourceTypeConnection) Edges() []ResourceTypeEdge {

@@ -1,0 +1,101 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestStatementsAreFixedByTheShape asks the same for 5 and for 50 namespaces,
+// through nodes and edges, under aliases and fragments, idle and with every core
+// busy: the number of SQL statements is the one stated here.
+func TestStatementsAreFixedByTheShape(t *testing.T) {
+	t.Parallel()
+	shapes := []struct {
+		name, query string
+		statements  int
+	}{
+		{"nodes", `{ namespaces(first: %d) { nodes {
+			properties { name } objects { name properties { name } } tags { name } resourceTypeAssociations { prefix resourceType { name } }
+		} } }`, 7},
+		{"edges", `{ namespaces(first: %d) { edges { node {
+			properties { name } objects { name properties { name } } tags { name } resourceTypeAssociations { prefix resourceType { name } }
+		} } } }`, 7},
+		{"aliases and fragments", `{ a: namespaces(first: %d) { x: edges { y: node { ...all } } z: nodes { ...all p: properties { title } } } }
+			fragment all on Namespace { properties { name } o: objects { name q: properties { name } } tags { name } resourceTypeAssociations { prefix resourceType { name } } }`, 9},
+	}
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := catalog.WithViewer(context.Background(), viewers["admin"])
+		for i := range 50 {
+			if _, err := s.CreateNamespace(ctx, manyNamespaces(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))
+		statements := func(query string) int {
+			ctx, statements := store.CountStatements(ctx)
+			if response := executor.Execute(ctx, &graphql.RawParams{Query: query}); len(response.Errors) > 0 {
+				t.Error(response.Errors)
+			}
+			return statements()
+		}
+		check := func(when string) {
+			for _, shape := range shapes {
+				for _, first := range []int{5, 50} {
+					if got := statements(fmt.Sprintf(shape.query, first)); got != shape.statements {
+						t.Errorf("%s, first %d, %s: %d statements, want %d", shape.name, first, when, got, shape.statements)
+					}
+				}
+			}
+		}
+		check("idle")
+		defer busy()()
+		for range 5 {
+			check("busy")
+		}
+	})
+}
+
+// busy keeps every core at work until it is told to stop.
+func busy() (stop func()) {
+	var done atomic.Bool
+	var working sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		working.Go(func() {
+			for n := 0; !done.Load(); n++ {
+				_ = n * n
+			}
+		})
+	}
+	return func() {
+		done.Store(true)
+		working.Wait()
+	}
+}
+
+func manyNamespaces(i int) catalog.NamespaceInput {
+	title, prefix := "Title", fmt.Sprintf("p%d_", i)
+	property := func(name string) catalog.PropertyInput {
+		return catalog.PropertyInput{Name: name, Title: &title, Type: catalog.String}
+	}
+	return catalog.NamespaceInput{
+		Name:       fmt.Sprintf("Namespace %02d", i),
+		Properties: []catalog.PropertyInput{property("one"), property("two")},
+		Objects:    []catalog.ObjectInput{{Name: "object", Properties: []catalog.PropertyInput{property("three"), property("four")}}},
+		Tags:       []catalog.TagInput{{Name: "tag"}, {Name: "other"}},
+		ResourceTypeAssociations: []catalog.ResourceTypeAssociationInput{
+			{ResourceType: "OS::Nova::Flavor", Prefix: &prefix}, {ResourceType: "OS::Glance::Image"},
+		},
+	}
+}
