@@ -28,8 +28,8 @@ func Differences(before, after *Document) []string {
 	})
 	d.order("$.objects", namesOf(before.Objects, objectName), namesOf(after.Objects, objectName))
 	compare(&d, "$.tags", before.Tags, after.Tags, tagKey, func(path string, a, b DocumentTag) {
-		d.value(joined(path, "name"), JSON(quote(a.Name)), JSON(quote(b.Name)))
-		d.value(joined(path, "parent"), JSON(quote(a.Parent)), JSON(quote(b.Parent)))
+		d.value(joined(path, "name"), quote(a.Name), quote(b.Name))
+		d.value(joined(path, "parent"), quote(a.Parent), quote(b.Parent))
 	})
 	return d.lines
 }
@@ -62,7 +62,7 @@ func visibilityValue(visibility *Visibility) JSON {
 	if visibility == nil {
 		return ""
 	}
-	return JSON(quote(strings.ToLower(string(*visibility))))
+	return quote(strings.ToLower(string(*visibility)))
 }
 
 type differences struct{ lines []string }

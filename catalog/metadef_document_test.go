@@ -179,14 +179,16 @@ func TestParseDocumentKeepsOrderAndTypes(t *testing.T) {
 	checkRoundTrip(t, document)
 }
 
-func TestParseDocumentReportsEveryProblemWithItsPath(t *testing.T) {
-	t.Parallel()
+// documentCase is the text of a file and the paths of what is found in it.
+type documentCase struct {
+	name, text string
+	problems   []string
+	warnings   []string
+}
+
+func documentCases() []documentCase {
 	many := strings.Repeat(`{"name":"x"},`, MaxDefinitions) + `{"name":"x"}`
-	for _, c := range []struct {
-		name, text string
-		problems   []string
-		warnings   []string
-	}{
+	return []documentCase{
 		{"only a name", `{"namespace":"N"}`, nil, nil},
 		{"byte order mark", "\uFEFF{\"namespace\":\"N\"}", nil, []string{"$"}},
 		{"emoji", `{"namespace":"N😀","display_name":"😀","properties":{"😀":{"type":"string","title":"😀"}}}`, nil, nil},
@@ -239,7 +241,12 @@ func TestParseDocumentReportsEveryProblemWithItsPath(t *testing.T) {
 		{"more than a namespace holds", `{"namespace":"N","objects":[` + many + `],"tags":[` + many + `]}`, []string{"$.objects", "$.tags"}, nil},
 		{"too large", `{"namespace":"N","x":"` + strings.Repeat("x", MaxDocument) + `"}`, []string{"$"}, nil},
 		{"too deep", strings.Repeat(`{"x":`, 100000) + "1" + strings.Repeat("}", 100000), []string{"$"}, nil},
-	} {
+	}
+}
+
+func TestParseDocumentReportsEveryProblemWithItsPath(t *testing.T) {
+	t.Parallel()
+	for _, c := range documentCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			document, warnings, problems := ParseDocument(c.text)

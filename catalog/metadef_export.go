@@ -20,7 +20,7 @@ func (d *Document) Text() string {
 
 // compact is the file's text without white space.
 func (d *Document) compact() JSON {
-	members := []jsonMember{memberOf("namespace", JSON(quote(d.Name)))}
+	members := []jsonMember{memberOf("namespace", quote(d.Name))}
 	add := func(key string, value JSON) {
 		if value != "" {
 			members = append(members, memberOf(key, value))
@@ -70,7 +70,7 @@ func compactProperties(properties []DocumentProperty) JSON {
 }
 
 func (a DocumentAssociation) compact() JSON {
-	members := []jsonMember{memberOf("name", JSON(quote(a.ResourceType)))}
+	members := []jsonMember{memberOf("name", quote(a.ResourceType))}
 	if a.Prefix != nil {
 		members = append(members, memberOf("prefix", textValue(a.Prefix)))
 	}
@@ -81,7 +81,7 @@ func (a DocumentAssociation) compact() JSON {
 }
 
 func (o DocumentObject) compact() JSON {
-	members := []jsonMember{memberOf("name", JSON(quote(o.Name)))}
+	members := []jsonMember{memberOf("name", quote(o.Name))}
 	if o.Description != nil {
 		members = append(members, memberOf("description", textValue(o.Description)))
 	}
@@ -95,9 +95,9 @@ func (o DocumentObject) compact() JSON {
 }
 
 func (t DocumentTag) compact() JSON {
-	members := []jsonMember{memberOf("name", JSON(quote(t.Name)))}
+	members := []jsonMember{memberOf("name", quote(t.Name))}
 	if t.Parent != "" {
-		members = append(members, memberOf("parent", JSON(quote(t.Parent))))
+		members = append(members, memberOf("parent", quote(t.Parent)))
 	}
 	return writeMembers(members)
 }

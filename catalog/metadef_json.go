@@ -324,10 +324,10 @@ func (r *jsonReader) quoted() (text, fault string) {
 }
 
 // quote is the JSON text of a string, with nothing escaped that need not be.
-func quote(text string) string {
+func quote(text string) JSON {
 	var value JSON
 	if err := value.UnmarshalGQL(text); err != nil {
 		return `""`
 	}
-	return string(value)
+	return value
 }

@@ -71,6 +71,7 @@ type keyword struct {
 	shape shape          // what its value must be
 	types []PropertyType // the types it says something about; nil for all
 	file  bool           // only files have it, and it has no effect
+	about string         // what it says, for editors
 }
 
 // shape is what the value of a keyword must be.
@@ -100,25 +101,44 @@ var (
 // propertyKeywords is the one table of keywords: definitions are validated by
 // it, built in its order, and the published JSON Schema is generated from it.
 var propertyKeywords = []keyword{
-	{name: "title", shape: shapeText},
-	{name: "description", shape: shapeText},
-	{name: "type", shape: shapeType},
-	{name: "items", field: "itemType", shape: shapeItems, types: typesOfLists},
-	{name: "enum", shape: shapeAnythings, types: typesOfScalars},
-	{name: "default", shape: shapeAnything},
-	{name: "minimum", shape: shapeNumber, types: typesOfNumbers},
-	{name: "maximum", shape: shapeNumber, types: typesOfNumbers},
-	{name: "minLength", shape: shapeCount, types: typesOfText},
-	{name: "maxLength", shape: shapeCount, types: typesOfText},
-	{name: "pattern", shape: shapePattern, types: typesOfText},
-	{name: "minItems", shape: shapeCount, types: typesOfLists},
-	{name: "maxItems", shape: shapeCount, types: typesOfLists},
-	{name: "uniqueItems", shape: shapeBoolean, types: typesOfLists},
-	{name: "additionalItems", shape: shapeBoolean, types: typesOfLists},
-	{name: "readonly", field: "readOnly", shape: shapeBoolean},
-	{name: "operators", shape: shapeTexts},
-	{name: "confidential", shape: shapeBoolean, file: true},
-	{name: "required", shape: shapeUniqueText, file: true},
+	{name: "title", shape: shapeText,
+		about: "What people call the property."},
+	{name: "description", shape: shapeText,
+		about: "What the property is for."},
+	{name: "type", shape: shapeType,
+		about: "The type of its values. Objects cannot be nested."},
+	{name: "items", field: "itemType", shape: shapeItems, types: typesOfLists,
+		about: "What the members of an array are."},
+	{name: "enum", shape: shapeAnythings, types: typesOfScalars,
+		about: "The values it may have, of its type."},
+	{name: "default", shape: shapeAnything,
+		about: "The value that is assumed where none is given."},
+	{name: "minimum", shape: shapeNumber, types: typesOfNumbers,
+		about: "The least number allowed."},
+	{name: "maximum", shape: shapeNumber, types: typesOfNumbers,
+		about: "The greatest number allowed."},
+	{name: "minLength", shape: shapeCount, types: typesOfText,
+		about: "The least number of characters."},
+	{name: "maxLength", shape: shapeCount, types: typesOfText,
+		about: "The greatest number of characters."},
+	{name: "pattern", shape: shapePattern, types: typesOfText,
+		about: "A regular expression in RE2 syntax that is to be found in the value."},
+	{name: "minItems", shape: shapeCount, types: typesOfLists,
+		about: "The least number of members."},
+	{name: "maxItems", shape: shapeCount, types: typesOfLists,
+		about: "The greatest number of members."},
+	{name: "uniqueItems", shape: shapeBoolean, types: typesOfLists,
+		about: "Whether no member may be repeated."},
+	{name: "additionalItems", shape: shapeBoolean, types: typesOfLists,
+		about: "Whether members beyond the listed ones are allowed."},
+	{name: "readonly", field: "readOnly", shape: shapeBoolean,
+		about: "Whether users may only read the value."},
+	{name: "operators", shape: shapeTexts,
+		about: "The operators that a requirement on it may use; the first one is the default."},
+	{name: "confidential", shape: shapeBoolean, file: true,
+		about: "Kept, without effect."},
+	{name: "required", shape: shapeUniqueText, file: true,
+		about: "Kept, without effect: properties are required by their object."},
 }
 
 // keywordNamed finds a keyword by its name in files.

@@ -162,7 +162,7 @@ func repairProperty(value jsonValue, name, path string, found *findings) jsonVal
 	}
 	if !slices.ContainsFunc(repaired, func(m jsonMember) bool { return m.key == "title" }) {
 		found.warn(found.keywordPath(path, "title"), "is missing; the key becomes the title")
-		title := jsonMember{key: "title", value: jsonValue{kind: jsonText, raw: JSON(quote(name)), text: name}}
+		title := jsonMember{key: "title", value: jsonValue{kind: jsonText, raw: quote(name), text: name}}
 		repaired, changed = append([]jsonMember{title}, repaired...), true
 	}
 	if changed {
@@ -179,7 +179,7 @@ func writeMembers(members []jsonMember) JSON {
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		text.WriteString(quote(m.key))
+		text.WriteString(string(quote(m.key)))
 		text.WriteByte(':')
 		text.WriteString(string(m.value.raw))
 	}

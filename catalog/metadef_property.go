@@ -233,14 +233,14 @@ func textValue(text *string) JSON {
 	if text == nil {
 		return ""
 	}
-	return JSON(quote(*text))
+	return quote(*text)
 }
 
 func typeValue(of *PropertyType) JSON {
 	if of == nil {
 		return ""
 	}
-	return JSON(quote(of.typeName()))
+	return quote(of.typeName())
 }
 
 func numberValue(number *float64) JSON {
@@ -291,7 +291,7 @@ func textsValue(texts []string) JSON {
 	}
 	values := make([]JSON, len(texts))
 	for i, text := range texts {
-		values[i] = JSON(quote(text))
+		values[i] = quote(text)
 	}
 	return listValue(values)
 }

@@ -24,14 +24,17 @@ func wantPaths(t *testing.T, what string, got Problems, want ...string) {
 	}
 }
 
-func TestPropertySchemaReportsEveryProblemWithItsPath(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, text string
-		strict     []string // paths of problems, below the property
-		lenient    []string // paths of problems of a file
-		warned     []string // paths of warnings of a file
-	}{
+// propertyCase is a definition and what is found in it, with the paths below
+// the property.
+type propertyCase struct {
+	name, text string
+	strict     []string // problems through the API
+	lenient    []string // problems of a file
+	warned     []string // warnings of a file
+}
+
+func propertyCases() []propertyCase {
+	return []propertyCase{
 		{name: "all in order", text: `{"title":"T","type":"integer","minimum":1,"maximum":9,"default":5,"enum":[1,5]}`},
 		{name: "integer enum", text: `{"title":"T","type":"integer","enum":[1,2]}`},
 		{name: "decimals", text: `{"title":"T","type":"number","minimum":0.5,"maximum":9.9,"default":0.7}`},
@@ -91,7 +94,12 @@ func TestPropertySchemaReportsEveryProblemWithItsPath(t *testing.T) {
 		{name: "empty", text: ``, strict: []string{""}, lenient: []string{""}},
 		{name: "null", text: `null`, strict: []string{""}, lenient: []string{""}},
 		{name: "too deep", text: strings.Repeat("[", 40) + strings.Repeat("]", 40), strict: []string{""}, lenient: []string{""}},
-	} {
+	}
+}
+
+func TestPropertySchemaReportsEveryProblemWithItsPath(t *testing.T) {
+	t.Parallel()
+	for _, c := range propertyCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			below := func(path string, tails []string) []string {

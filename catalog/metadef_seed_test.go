@@ -61,13 +61,8 @@ func inNamespace(kind, body string) string {
 	return `{"namespace": "N", "` + kind + `": ` + body + `}`
 }
 
-func TestParseDocumentTakesTheSpecificationsExamples(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, text string
-		problems   []string
-		warnings   []string
-	}{
+func seedCases() []documentCase {
+	return []documentCase{
 		{"namespace", seedBasicNamespace, nil, nil},
 		{"list of namespaces with placeholders", `{"namespaces": [{namespace1Here}, {namespace2Here}]}`, []string{"$"}, nil},
 		{"list of namespaces", `{"first": "/v2", "namespaces": [` + seedListed + `], "schema": "/v2"}`,
@@ -107,7 +102,12 @@ func TestParseDocumentTakesTheSpecificationsExamples(t *testing.T) {
 		{"object of operators", inNamespace("objects", "["+seedOperatorQOS+"]"), nil, []string{"$.objects[0].properties.MyProperty.title"}},
 		{"schema of namespaces", `{"required": ["namespace"], "properties": {"namespace": {"type": "string", "description": "d", "maxLength": 80}, "additionalProperties": false}}`,
 			[]string{"$.namespace", "$.properties.additionalProperties"}, []string{"$.properties.namespace.title", "$.required"}},
-	} {
+	}
+}
+
+func TestParseDocumentTakesTheSpecificationsExamples(t *testing.T) {
+	t.Parallel()
+	for _, c := range seedCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			document, warnings, problems := ParseDocument(c.text)

@@ -172,7 +172,7 @@ func (s PropertySchema) judgeOne(text string) []Violation {
 	var violations []Violation
 	for _, f := range s.faults(value) {
 		// Files may list the values of an integer as texts.
-		if f.Rule == "enum" && slices.Contains(s.Enum, JSON(quote(text))) {
+		if f.Rule == "enum" && slices.Contains(s.Enum, quote(text)) {
 			continue
 		}
 		violations = append(violations, f.Violation)
@@ -193,8 +193,8 @@ func (s PropertySchema) judgeList(texts []string) []Violation {
 			violations = append(violations, Violation{"itemType", shorten(text) + " is not of type " + of.typeName()})
 			continue
 		}
-		if of != String && slices.Contains(s.ItemEnum, JSON(quote(text))) {
-			item = jsonValue{kind: jsonText, raw: JSON(quote(text)), text: text}
+		if of != String && slices.Contains(s.ItemEnum, quote(text)) {
+			item = jsonValue{kind: jsonText, raw: quote(text), text: text}
 		}
 		list.list = append(list.list, item)
 	}
@@ -210,7 +210,7 @@ func (s PropertySchema) judgeList(texts []string) []Violation {
 // valueOfText reads a value of a type from its text in metadata: numbers in
 // JSON's notation, true and false in any case.
 func valueOfText(text string, of PropertyType) (jsonValue, bool) {
-	value := jsonValue{kind: jsonText, raw: JSON(quote(text)), text: text}
+	value := jsonValue{kind: jsonText, raw: quote(text), text: text}
 	switch of {
 	case Integer, Number:
 		value = jsonValue{kind: jsonNumber, raw: JSON(strings.TrimSpace(text))}

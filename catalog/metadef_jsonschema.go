@@ -1,0 +1,155 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+// DocumentSchema is the JSON Schema (draft 2020-12) of a definition document,
+// for editors, made from the keyword table by which ParseDocument judges. It
+// accepts what ParseDocument reads without a problem, and refuses the rest as
+// far as a JSON Schema can: it knows nothing of names that are there twice, tag
+// parents, sizes in bytes and texts that no database can hold.
+func DocumentSchema() string {
+	root := schemaOf(
+		"$schema", quote("https://json-schema.org/draft/2020-12/schema"),
+		"title", quote("Metadata definitions of one namespace"),
+		"type", `"object"`,
+		"required", `["namespace"]`,
+		"properties", documentProperties(),
+		"if", `{"not":{"required":["display_name"]}}`,
+		"then", schemaOf("properties", schemaOf("title", nullable(textSchema(0, MaxName, "")))),
+		"$defs", schemaOf(
+			"name", nameSchema(),
+			"properties", schemaOf("type", `["object","null"]`, "maxProperties", JSON(strconv.Itoa(MaxDefinitions)),
+				"propertyNames", reference("name"), "additionalProperties", reference("property")),
+			"property", propertySchema(),
+			"object", objectSchema(),
+			"tag", schemaOf("type", `"object"`, "required", `["name"]`, "properties", schemaOf(
+				"name", reference("name"),
+				"parent", about("Another tag of the namespace.", "type", `["string","null"]`))),
+			"association", associationSchema(),
+		),
+	)
+	var text bytes.Buffer
+	if err := json.Indent(&text, []byte(root), "", "    "); err != nil {
+		return ""
+	}
+	text.WriteByte('\n')
+	return text.String()
+}
+
+// schemaOf is a map of keys, each followed by its value.
+func schemaOf(pairs ...JSON) JSON {
+	members := make([]jsonMember, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		members = append(members, memberOf(string(pairs[i]), pairs[i+1]))
+	}
+	return writeMembers(members)
+}
+
+// about is a schema with a description in front.
+func about(description string, pairs ...JSON) JSON {
+	return schemaOf(append([]JSON{"description", quote(description)}, pairs...)...)
+}
+
+func reference(name string) JSON { return schemaOf("$ref", quote("#/$defs/"+name)) }
+
+// nullable takes null too, which counts as absent.
+func nullable(schema JSON) JSON {
+	return schemaOf("anyOf", listValue([]JSON{schema, `{"type":"null"}`}))
+}
+
+func textSchema(least, most int, pattern string) JSON {
+	pairs := []JSON{"type", `"string"`, "minLength", JSON(strconv.Itoa(least)), "maxLength", JSON(strconv.Itoa(most))}
+	if pattern != "" {
+		pairs = append(pairs, "pattern", quote(pattern))
+	}
+	return schemaOf(pairs...)
+}
+
+// nameSchema is CheckName.
+func nameSchema() JSON { return textSchema(1, MaxName, `^[^/\u0000-\u001f\u007f-\u009f]*$`) }
+
+// listSchema is a list of as many members as a namespace may have.
+func listSchema(item JSON) JSON {
+	return schemaOf("type", `"array"`, "maxItems", JSON(strconv.Itoa(MaxDefinitions)), "items", item)
+}
+
+func documentProperties() JSON {
+	return schemaOf(
+		"namespace", reference("name"),
+		"display_name", nullable(textSchema(0, MaxName, "")),
+		"description", nullable(textSchema(0, MaxDescription, "")),
+		"visibility", about("Who sees the namespace. A new namespace is public where the file does not say.", "enum", `["public","private",null]`),
+		"protected", about("Whether nothing in the namespace can be deleted.", "type", `["boolean","null"]`),
+		"owner", nullable(textSchema(0, MaxOwner, "")),
+		"resource_type_associations", nullable(listSchema(reference("association"))),
+		"properties", reference("properties"),
+		"objects", schemaOf("anyOf", listValue([]JSON{listSchema(reference("object")), reference("object"), `{"type":"null"}`})),
+		"tags", nullable(listSchema(reference("tag"))),
+	)
+}
+
+func associationSchema() JSON {
+	free := nullable(textSchema(0, MaxName, `^[^\u0000-\u001f\u007f-\u009f]*$`))
+	return schemaOf("type", `"object"`, "required", `["name"]`, "properties", schemaOf(
+		"name", reference("name"),
+		"prefix", about("What precedes the names of properties; it brings its separator, one of : _ . - /", "allOf", listValue([]JSON{free})),
+		"properties_target", about("Which of a resource's property sets is meant.", "allOf", listValue([]JSON{free}))))
+}
+
+func objectSchema() JSON {
+	return schemaOf("type", `"object"`, "required", `["name"]`, "properties", schemaOf(
+		"name", reference("name"),
+		"description", nullable(textSchema(0, MaxDefinition, "")),
+		"required", about("Names of the properties that go with the object.", "type", `["array","null"]`, "items", `{"type":"string"}`),
+		"properties", reference("properties")))
+}
+
+// propertySchema is the keyword table.
+func propertySchema() JSON {
+	var keywords []jsonMember
+	for _, k := range propertyKeywords {
+		description := []JSON{"description", quote(k.about)}
+		if k.file {
+			description = append(description, "deprecated", "true")
+		}
+		keywords = append(keywords, memberOf(k.name, schemaOf(append(description, k.shape.schema()...)...)))
+	}
+	keywords = append(keywords,
+		memberOf("name", about("The key of the property, which it repeats.", "deprecated", "true")),
+		memberOf("defaultValue", about("Another word for default.", "deprecated", "true")))
+	return schemaOf("type", `"object"`, "required", `["type"]`, "properties", writeMembers(keywords), "additionalProperties", "false")
+}
+
+// schema says what a keyword's value must be; null counts as absent.
+func (s shape) schema() []JSON {
+	members := JSON(strconv.Itoa(MaxEnumMembers))
+	switch s {
+	case shapeText, shapePattern:
+		return []JSON{"type", `["string","null"]`}
+	case shapeType:
+		return []JSON{"enum", typesSchema()}
+	case shapeItems:
+		return []JSON{"type", `["object","null"]`, "required", `["type"]`, "properties", schemaOf(
+			"type", schemaOf("enum", typesSchema()),
+			"enum", schemaOf("type", `"array"`, "maxItems", members)), "additionalProperties", "false"}
+	case shapeAnythings:
+		return []JSON{"type", `["array","null"]`, "maxItems", members}
+	case shapeTexts, shapeUniqueText:
+		return []JSON{"type", `["array","null"]`, "maxItems", members, "items", `{"type":"string"}`}
+	case shapeNumber:
+		return []JSON{"type", `["number","null"]`, "minimum", "-1.7976931348623157e308", "maximum", "1.7976931348623157e308"}
+	case shapeCount:
+		return []JSON{"type", `["integer","null"]`, "minimum", "0"}
+	case shapeBoolean:
+		return []JSON{"type", `["boolean","null"]`}
+	}
+	return nil
+}
+
+func typesSchema() JSON {
+	return textsValue([]string{String.typeName(), Integer.typeName(), Number.typeName(), Boolean.typeName(), Array.typeName()})
+}
