@@ -197,7 +197,7 @@ func (p *problem) holds(chosen []*node) error {
 	}
 	for _, n := range chosen {
 		for _, s := range n.stocks {
-			if sum := sums[key{n, s.class}]; sum > s.free || sum > s.maxUnit {
+			if sum := sums[key{n, s.class}]; sum > 0 && (sum > s.free || sum > s.maxUnit) {
 				return fmt.Errorf("%s cannot give the sum of what is asked of it", n.provider.UUID)
 			}
 		}

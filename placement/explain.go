@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -24,23 +23,6 @@ type ExplanationStep struct {
 	Eliminated int
 	Remaining  int
 }
-
-// NearMiss is a tree that lacks little: what is missing in it and in what shares with it. Traits lists the
-// required traits that were not found, all of an any-of set, and those missing on the root.
-type NearMiss struct {
-	Provider *Provider // the root
-	Missing  []Shortage
-	Traits   []string
-}
-
-// Shortage is how many of the units asked of a class the best provider could not give.
-type Shortage struct {
-	ResourceClass string
-	Short         int64
-}
-
-// MaxNearest is how many near misses an explanation names.
-const MaxNearest = 5
 
 // Explain accounts for the answer to a valid request. It is exact, deterministic and as long as the request
 // at most, apart from the near misses.
@@ -208,120 +190,4 @@ func (e *explainer) whole(r *Request, remaining mask) {
 	if n, exact, _ := Count(e.World, r, 1); n == 0 && exact {
 		e.step("groupPolicy, sameSubtree, sums of amounts and traits together", count, 0)
 	}
-}
-
-// nearest are the trees that lack least: fewest things, then fewest units, then by the root's uuid.
-func nearest(w *World, r *Request) []NearMiss {
-	type miss struct {
-		NearMiss
-		lacks int
-		short int64
-	}
-	s := newSearch(compile(w, r))
-	var misses []miss
-	for _, anchor := range w.trees.all() {
-		root := w.nodes.at(anchor.members[0])
-		if s.bound && s.onlyTree != anchor {
-			continue
-		}
-		m := miss{NearMiss: NearMiss{Provider: root.provider}}
-		for _, trait := range sortedSet(r.RootRequired) {
-			if !slices.Contains(root.provider.Traits, trait) {
-				m.Traits = append(m.Traits, trait)
-			}
-		}
-		s.steps = 0
-		shared := s.sharedFor(anchor)
-		for i := range s.slots {
-			if _, ok := s.fill(i, anchor, shared); !ok {
-				s.lack(&m.NearMiss, i, r, anchor)
-			}
-		}
-		for c, clause := range r.Unsuffixed.clauses() {
-			if s.loose > 0 && !s.anyMeets(c) {
-				m.Traits = append(m.Traits, clause...)
-			}
-		}
-		m.Traits = sortedSet(m.Traits)
-		m.lacks = len(m.Missing) + len(m.Traits)
-		for _, shortage := range m.Missing {
-			m.short += shortage.Short
-		}
-		if m.lacks > 0 {
-			misses = append(misses, m)
-		}
-	}
-	slices.SortStableFunc(misses, func(a, b miss) int {
-		return cmp.Or(cmp.Compare(a.lacks, b.lacks), cmp.Compare(a.short, b.short))
-	})
-	near := make([]NearMiss, 0, MaxNearest)
-	for _, m := range misses[:min(len(misses), MaxNearest)] {
-		near = append(near, m.NearMiss)
-	}
-	return near
-}
-
-// anyMeets says whether any option of the unsuffixed group meets a clause.
-func (s *search) anyMeets(clause int) bool {
-	for i := range s.loose {
-		for _, o := range s.options[i] {
-			if o.meets[clause/64]&(1<<(clause%64)) != 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// lack adds what the tree's best provider for a slot without options lacks. Nothing is added for what more
-// units or traits would not mend.
-func (s *search) lack(m *NearMiss, i int, r *Request, anchor *tree) {
-	slot := &s.slots[i]
-	var clauses [][]string
-	if !slot.unjoined {
-		for k := range r.Groups {
-			if r.Groups[k].Suffix == slot.suffix {
-				clauses = r.Groups[k].clauses()
-			}
-		}
-	}
-	best := NearMiss{}
-	bestLacks, bestShort := -1, int64(0)
-	for _, id := range anchor.members {
-		n := s.world.nodes.at(id)
-		var own NearMiss
-		var short int64
-		for _, d := range slot.demands {
-			if lacking := d.amount - n.stock(d.class).obtainable(d.amount); lacking > 0 {
-				own.Missing = append(own.Missing, Shortage{ResourceClass: d.name, Short: lacking})
-				short += lacking
-			}
-		}
-		for _, clause := range clauses {
-			if !slices.ContainsFunc(clause, func(t string) bool { return slices.Contains(n.provider.Traits, t) }) {
-				own.Traits = append(own.Traits, clause...)
-			}
-		}
-		lacks := len(own.Missing) + len(own.Traits)
-		if lacks > 0 && (bestLacks < 0 || lacks < bestLacks || lacks == bestLacks && short < bestShort) {
-			best, bestLacks, bestShort = own, lacks, short
-		}
-	}
-	m.Traits = append(m.Traits, best.Traits...)
-	m.Missing = append(m.Missing, best.Missing...)
-}
-
-// obtainable is the largest amount up to the one asked that the inventory would give.
-func (s *stock) obtainable(amount int64) int64 {
-	if s == nil {
-		return 0
-	}
-	most := min(amount, s.free, s.maxUnit)
-	if s.stepSize > 1 {
-		most -= most % s.stepSize
-	}
-	if most < s.minUnit {
-		return 0
-	}
-	return most
 }

@@ -1,0 +1,154 @@
+package placement_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	. "github.com/cadastre-dev/cadastre/placement"
+)
+
+// The tests of this file bound the counted steps, not the time: what is pruned shows on every machine.
+
+func TestNineGroupsOnEightDevicesAnswerAtOnce(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(cloudNames, devices(8))
+	for _, policy := range []GroupPolicy{GroupPolicyNone, GroupPolicyIsolate} {
+		page, err := Candidates(w, deviceGroups(9, policy), nil, 100)
+		if err != nil || len(page.Candidates) != 0 || page.HasNext {
+			t.Fatalf("%d candidates, %v", len(page.Candidates), err)
+		}
+		if page.Steps > 2000 {
+			t.Errorf("policy %d took %d steps", policy, page.Steps)
+		}
+	}
+}
+
+func TestFirstPageOfLikeDevicesIsBuiltWithoutTheRest(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{8, 21, 64} {
+		w := NewWorld(cloudNames, devices(n))
+		page, err := Candidates(w, deviceGroups(n, GroupPolicyIsolate), nil, 100)
+		if err != nil || len(page.Candidates) != 100 || !page.HasNext {
+			t.Fatalf("%d devices: %d candidates, %v", n, len(page.Candidates), err)
+		}
+		if limit := 100 * n * n; page.Steps > limit {
+			t.Errorf("%d devices took %d steps, more than %d", n, page.Steps, limit)
+		}
+	}
+}
+
+func TestEveryAssignmentOfEightDevicesIsCountedAndPaged(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(cloudNames, devices(8))
+	r := deviceGroups(8, GroupPolicyIsolate)
+	if n, exact, err := Count(w, r, MaxCount); n != MaxCount || exact || err != nil {
+		t.Errorf("Count says %d, %v, %v", n, exact, err)
+	}
+	if n, exact, err := Count(w, r, 40_320); n != 40_320 || !exact || err != nil {
+		t.Errorf("Count says %d, %v, %v", n, exact, err)
+	}
+	if n, exact, err := Count(w, r, 40_319); n != 40_319 || exact || err != nil {
+		t.Errorf("Count says %d, %v, %v", n, exact, err)
+	}
+	seen := map[string]bool{}
+	var after *Position
+	for {
+		page, err := Candidates(w, r, after, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range page.Candidates {
+			seen[render([]Candidate{c})] = true
+		}
+		if !page.HasNext {
+			break
+		}
+		after = &page.Positions[len(page.Positions)-1]
+	}
+	if len(seen) != 40_320 {
+		t.Errorf("the pages hold %d different candidates", len(seen))
+	}
+}
+
+func TestUsedDevicesLeaveTheRest(t *testing.T) {
+	t.Parallel()
+	providers := devices(8)
+	providers[3].Inventories = []Inventory{stocked("PGPU", 1, 1)}
+	page, err := Candidates(NewWorld(cloudNames, providers), deviceGroups(8, GroupPolicyIsolate), nil, 100)
+	if err != nil || len(page.Candidates) != 0 || page.Steps > 2000 {
+		t.Errorf("%d candidates in %d steps, %v", len(page.Candidates), page.Steps, err)
+	}
+}
+
+func TestMixedAmountsOnOneClassPruneBySums(t *testing.T) {
+	t.Parallel()
+	providers := devices(8)
+	for i := 1; i < len(providers); i++ {
+		providers[i].Inventories = []Inventory{stocked("PGPU", 5, 0)}
+	}
+	r := deviceGroups(17, GroupPolicyNone)
+	for i := range r.Groups {
+		r.Groups[i].Resources[0].Amount = 3
+	}
+	page, err := Candidates(NewWorld(cloudNames, providers), r, nil, 100)
+	if err != nil || len(page.Candidates) != 0 || page.Steps > 5000 {
+		t.Errorf("%d candidates in %d steps, %v", len(page.Candidates), page.Steps, err)
+	}
+}
+
+// TestHopelessSearchEndsWithAnError packs amounts into devices so that every bound holds but nothing fits.
+func TestHopelessSearchEndsWithAnError(t *testing.T) {
+	t.Parallel()
+	providers := devices(12)
+	for i := 1; i < len(providers); i++ {
+		providers[i].Inventories = []Inventory{stocked("PGPU", 10, 0)}
+	}
+	r := deviceGroups(30, GroupPolicyNone)
+	for i := range r.Groups {
+		r.Groups[i].Resources[0].Amount = []int64{4, 4, 3}[i%3]
+	}
+	r.Groups[0].Resources[0].Amount = 10
+	r.Groups[1].Resources[0].Amount = 7
+	page, err := Candidates(NewWorld(cloudNames, providers), r, nil, 1<<30)
+	if !errors.Is(err, ErrTooComplex) {
+		t.Fatalf("%d candidates in %d steps, %v", len(page.Candidates), page.Steps, err)
+	}
+	if page.Steps < MaxSteps || page.Steps > MaxSteps+1000 {
+		t.Errorf("%d steps", page.Steps)
+	}
+	if _, exact, err := Count(NewWorld(cloudNames, providers), r, 1<<30); exact || !errors.Is(err, ErrTooComplex) {
+		t.Errorf("Count is exact: %v, %v", exact, err)
+	}
+}
+
+func TestManyAnchorsOfOneSharedDiskCostLittle(t *testing.T) {
+	t.Parallel()
+	aggregate := numbered(1 << 20)
+	var providers []Provider
+	for i := range 2000 {
+		providers = append(providers, Provider{UUID: numbered(i), Name: fmt.Sprint("host", i), Version: 1,
+			Inventories: []Inventory{stocked("VCPU", 8, 0)}, Aggregates: []string{aggregate}})
+	}
+	for i := range 20 {
+		providers = append(providers, Provider{UUID: numbered(3000 + i), Name: fmt.Sprint("disk", i), Version: 1,
+			Inventories: []Inventory{stocked("DISK_GB", 1000, 0)}, Traits: []string{TraitShares}, Aggregates: []string{aggregate}})
+	}
+	w := NewWorld(cloudNames, providers)
+	r := &Request{Groups: []Group{
+		{Suffix: "1", Resources: amounts(Amount{"DISK_GB", 1})},
+		{Suffix: "2", Resources: amounts(Amount{"DISK_GB", 1})},
+	}}
+	page, err := Candidates(w, r, nil, 1000)
+	if err != nil || len(page.Candidates) != 400 || page.HasNext {
+		t.Fatalf("%d candidates, %v", len(page.Candidates), err)
+	}
+	if page.Steps > 200_000 {
+		t.Errorf("%d steps", page.Steps)
+	}
+	for _, position := range page.Positions {
+		if position.String() == "" {
+			t.Fatal("no position")
+		}
+	}
+}

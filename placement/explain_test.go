@@ -1,0 +1,109 @@
+package placement_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/cadastre-dev/cadastre/placement"
+)
+
+func explained(e Explanation) string {
+	lines := []string{fmt.Sprintf("considered %d", e.Considered)}
+	for _, step := range e.Steps {
+		lines = append(lines, fmt.Sprintf("%s: -%d, %d", step.Constraint, step.Eliminated, step.Remaining))
+	}
+	for _, near := range e.Nearest {
+		line := "near " + near.Provider.Name
+		for _, shortage := range near.Missing {
+			line += fmt.Sprintf(" %s:%d", shortage.ResourceClass, shortage.Short)
+		}
+		lines = append(lines, strings.TrimSpace(line+" "+strings.Join(near.Traits, " ")))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestExplainNamesWhatEachConstraintTookOut(t *testing.T) {
+	t.Parallel()
+	aggregate := numbered(99)
+	host := func(n int, vcpu int32, used int64, aggregates []string, traits ...string) Provider {
+		return Provider{UUID: uuidOf(n), Name: fmt.Sprintf("host%d", n), Version: 1, Traits: traits, Aggregates: aggregates,
+			Inventories: []Inventory{stocked("MEMORY_MB", 1024, 0), stocked("VCPU", vcpu, used)}}
+	}
+	w := NewWorld(cloudNames, []Provider{
+		host(0, 8, 8, []string{aggregate}, "HW_CPU_X86_AVX"),
+		host(1, 8, 6, []string{aggregate}, "HW_CPU_X86_AVX"),
+		host(2, 8, 0, []string{aggregate}),
+		host(3, 8, 0, nil, "HW_CPU_X86_AVX"),
+		host(4, 8, 0, []string{aggregate}, "CUSTOM_RARE", "HW_CPU_X86_AVX"),
+		{UUID: uuidOf(5), Name: "disk", Version: 1, Inventories: []Inventory{stocked("DISK_GB", 10, 0)}},
+	})
+	r := &Request{Unsuffixed: Group{
+		Resources:   amounts(Amount{"VCPU", 4}),
+		RequiredAll: []string{"HW_CPU_X86_AVX"},
+		Forbidden:   []string{"CUSTOM_RARE"},
+		MemberOf:    []AggregateFilter{{AnyOf: []string{aggregate}}},
+	}}
+	want := `considered 6
+resources VCPU: -1, 5
+resources VCPU:4: -2, 3
+memberOf[0].anyOf: -1, 2
+forbidden CUSTOM_RARE: -1, 1
+required traits of the unsuffixed group: -1, 0
+near host2 HW_CPU_X86_AVX
+near host1 VCPU:2
+near host0 VCPU:4`
+	if got := explained(Explain(w, r)); got != want {
+		t.Errorf("got\n%s", got)
+	}
+
+	groups := &Request{Groups: []Group{
+		{Suffix: "_A", Resources: amounts(Amount{"VCPU", 8}), RequiredAny: []string{"CUSTOM_RARE", "HW_CPU_X86_AVX"}},
+		{Suffix: "_B", Resources: amounts(Amount{"DISK_GB", 4})},
+	}, RootForbidden: []string{"CUSTOM_RARE"}}
+	want = `considered 6
+groups[0].resources VCPU: -1, 5
+groups[0].resources VCPU:8: -2, 3
+groups[0].requiredAny: -1, 2
+groups[1].resources DISK_GB: -5, 1
+groups[1].resources DISK_GB:4: -0, 1
+the anchor root: rootRequired, rootForbidden, its aggregates: -1, 2
+one root for every group: -2, 0
+near host3 DISK_GB:4
+near host1 DISK_GB:4 VCPU:6
+near host0 DISK_GB:4 VCPU:8
+near host2 DISK_GB:4 CUSTOM_RARE HW_CPU_X86_AVX
+near disk VCPU:8 CUSTOM_RARE HW_CPU_X86_AVX`
+	if got := explained(Explain(w, groups)); got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// TestExplainAgreesWithTheAnswer: the last step leaves nothing exactly when there is no candidate.
+func TestExplainAgreesWithTheAnswer(t *testing.T) {
+	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
+		if len(r.Groups) == 0 && len(r.Unsuffixed.Resources) == 0 {
+			return
+		}
+		w := NewWorld(diceNames, providers)
+		e := Explain(w, r)
+		none := len(every(t, w, r)) == 0
+		lost := slices.ContainsFunc(e.Steps, func(s ExplanationStep) bool { return s.Remaining == 0 })
+		if none && !lost || !none && e.Steps != nil && lost {
+			t.Errorf("none %v\n%s\n%+v\n%+v", none, explained(e), providers, r)
+		}
+		for _, step := range e.Steps {
+			if step.Eliminated < 0 || step.Remaining < 0 || step.Eliminated+step.Remaining > e.Considered {
+				t.Errorf("%+v", step)
+			}
+		}
+		if len(e.Nearest) > MaxNearest {
+			t.Errorf("%d near misses", len(e.Nearest))
+		}
+		slices.Reverse(providers)
+		if again := explained(Explain(NewWorld(diceNames, providers), r)); again != explained(e) {
+			t.Errorf("got\n%s\nand\n%s", explained(e), again)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package placement_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/cadastre-dev/cadastre/placement"
+)
+
+func TestPositionGoesOnAfterRowsVanish(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(cloudNames, nestedCloud(3))
+	r := &Request{Groups: []Group{
+		{Suffix: "_A", Resources: amounts(Amount{"VGPU", 1})},
+		{Suffix: "_B", Resources: amounts(Amount{"VCPU", 1})},
+	}}
+	all := every(t, w, r)
+	for cut := range all {
+		page, err := Candidates(w, r, nil, cut+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := page.Candidates[cut]
+		// Everything the last candidate of the page names is gone before the next page is asked for.
+		var gone []string
+		for _, allocation := range last.Allocations {
+			gone = append(gone, allocation.Provider)
+		}
+		smaller := w.With(Change{Deleted: gone})
+		rest, err := Candidates(smaller, r, &page.Positions[cut], 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []Candidate
+		for _, c := range all[cut+1:] {
+			if !slices.ContainsFunc(c.Allocations, func(a ProviderAllocation) bool { return slices.Contains(gone, a.Provider) }) {
+				want = append(want, c)
+			}
+		}
+		// Children of a vanished provider stand as roots; they are no longer of these trees.
+		got := slices.DeleteFunc(rest.Candidates, func(c Candidate) bool { return !keys(all)[render([]Candidate{c})] })
+		for _, c := range want {
+			if before := keys(every(t, smaller, r)); before[render([]Candidate{c})] && !keys(got)[render([]Candidate{c})] {
+				t.Errorf("after %d: lost %s", cut, render([]Candidate{c}))
+			}
+		}
+		for _, c := range got {
+			if keys(all[:cut+1])[render([]Candidate{c})] {
+				t.Errorf("after %d: repeated %s", cut, render([]Candidate{c}))
+			}
+		}
+	}
+}
+
+func TestPositionOfAnotherRequestIsRefused(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(cloudNames, flatCloud(5))
+	r := &Request{Unsuffixed: threeClasses(1)}
+	page, err := Candidates(w, r, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := &Request{Unsuffixed: threeClasses(2)}
+	if _, err := Candidates(w, other, &page.Positions[0], 1); !errors.Is(err, ErrForeignPosition) {
+		t.Errorf("got %v", err)
+	}
+	for name, change := range map[string]func(r *Request){
+		"forbidden":   func(r *Request) { r.Unsuffixed.Forbidden = []string{"CUSTOM_RARE"} },
+		"requiredAll": func(r *Request) { r.Unsuffixed.RequiredAll = []string{"CUSTOM_RARE"} },
+		"memberOf":    func(r *Request) { r.Unsuffixed.MemberOf = []AggregateFilter{{AnyOf: []string{numbered(1)}}} },
+		"noneOf":      func(r *Request) { r.Unsuffixed.MemberOf = []AggregateFilter{{NoneOf: []string{numbered(1)}}} },
+		"inTree":      func(r *Request) { r.Unsuffixed.InTree = numbered(1) },
+		"groups":      func(r *Request) { r.Groups = []Group{{Suffix: "1"}} },
+		"subtree":     func(r *Request) { r.SameSubtree = []Subtree{{Suffixes: []string{"1"}}} },
+		"policy":      func(r *Request) { r.Policy = GroupPolicyIsolate },
+		"root":        func(r *Request) { r.RootRequired = []string{"CUSTOM_RARE"} },
+		"rootNot":     func(r *Request) { r.RootForbidden = []string{"CUSTOM_RARE"} },
+	} {
+		other := *r
+		change(&other)
+		if _, err := Candidates(w, &other, &page.Positions[0], 1); !errors.Is(err, ErrForeignPosition) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestPositionTextIsShortAndSafe(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(cloudNames, devices(21))
+	page, err := Candidates(w, deviceGroups(21, GroupPolicyIsolate), nil, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, position := range page.Positions {
+		text := position.String()
+		if len(text) > 600 || strings.ContainsAny(text, "+/= ") {
+			t.Errorf("%d characters: %s", len(text), text)
+		}
+		again, err := ParsePosition(text)
+		if err != nil || again.String() != text {
+			t.Errorf("%v", err)
+		}
+		for i := range text { // no shorter or damaged text may do harm
+			if _, err := ParsePosition(text[:i]); err == nil {
+				t.Errorf("the first %d characters pass", i)
+			}
+		}
+	}
+}
+
+func FuzzParsePosition(f *testing.F) {
+	w := NewWorld(cloudNames, nestedCloud(2))
+	r := &Request{Unsuffixed: threeClasses(1)}
+	page, err := Candidates(w, r, nil, 10)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, position := range page.Positions {
+		f.Add(position.String())
+	}
+	f.Add("")
+	f.Add("AAAA")
+	f.Fuzz(func(t *testing.T, text string) {
+		position, err := ParsePosition(text)
+		if err != nil {
+			if !errors.Is(err, ErrBadPosition) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if _, err := Candidates(w, r, &position, 10); err != nil && !errors.Is(err, ErrForeignPosition) {
+			t.Fatal(err)
+		}
+	})
+}
