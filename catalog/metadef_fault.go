@@ -1,9 +1,6 @@
 package catalog
 
-import (
-	"regexp"
-	"strconv"
-)
+import "strconv"
 
 // Violation is one rule of a definition that a value breaks. Rule is the API's
 // name of the keyword concerned: type, enum, itemType, itemEnum, minimum,
@@ -119,16 +116,6 @@ func sameSet(members []JSON) map[string]bool {
 		}
 	}
 	return set
-}
-
-// matches tells whether the pattern is found in the text, or is none that can
-// be searched for.
-func matches(pattern, text string) bool {
-	if Length(pattern) > MaxPattern {
-		return true
-	}
-	expression, err := regexp.Compile(pattern)
-	return err != nil || expression.MatchString(text)
 }
 
 // bound is a minimum or maximum to the last digit. A double holds 15 digits of

@@ -331,3 +331,19 @@ func quote(text string) JSON {
 	}
 	return value
 }
+
+// writeMembers is the text of a map.
+func writeMembers(members []jsonMember) JSON {
+	var text strings.Builder
+	text.WriteByte('{')
+	for i, m := range members {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(string(quote(m.key)))
+		text.WriteByte(':')
+		text.WriteString(string(m.value.raw))
+	}
+	text.WriteByte('}')
+	return JSON(text.String())
+}

@@ -4,11 +4,11 @@ import "strings"
 
 // Limits of a definition, so that nothing a caller sends is unbounded.
 const (
-	MaxDefinition  = 64 << 10 // bytes of one property's definition
-	MaxEnumMembers = 1000     // members of an enum, operators of a property
-	MaxPattern     = 1000     // characters of a regular expression
-	MaxDefinitions = 1000     // properties, objects, tags, associations of a namespace; properties of an object
-	MaxCount       = 1<<31 - 1
+	MaxDefinition  = 64 << 10  // bytes of one property's definition
+	MaxEnumMembers = 1000      // members of an enum, operators of a property
+	MaxPattern     = 1000      // characters of a regular expression
+	MaxDefinitions = 1000      // properties, objects, tags, associations of a namespace; properties of an object
+	MaxCount       = 1<<31 - 1 // of lengths and numbers of items, as GraphQL's Int
 )
 
 // Strictness says how a definition is read.
@@ -44,12 +44,13 @@ func (f *findings) warn(path, format string, args ...any) {
 }
 
 // odd notes what the reference system takes and the product does not stand
-// for: a problem through the API, a warning on import.
-func (f *findings) odd(path, format string, args ...any) {
+// for: a problem through the API; on import a warning that says what becomes of
+// it.
+func (f *findings) odd(path, fate, format string, args ...any) {
 	if f.mode == Strict {
 		f.problem(path, format, args...)
 	} else {
-		f.warn(path, format, args...)
+		f.warn(path, format+"; "+fate, args...)
 	}
 }
 

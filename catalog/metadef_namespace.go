@@ -119,60 +119,6 @@ func CheckPrefix(problems *Problems, path, prefix string) {
 	*problems = append(*problems, found.problems...)
 }
 
-// NamespacePatch is a change of a namespace's own fields.
-type NamespacePatch struct {
-	NewName     Change[*string]
-	DisplayName Change[*string]
-	Description Change[*string]
-	Visibility  Change[*Visibility] // cleared: private
-	Protected   Change[*bool]       // cleared: false
-	Owner       Change[*string]     // cannot be cleared
-}
-
-// Apply changes a namespace: what the patch does not name stays as it is.
-func (p NamespacePatch) Apply(namespace Namespace, path string) (Namespace, Problems) {
-	var problems Problems
-	text := func(change Change[*string], field string, least, most int) {
-		if change.Set && change.Value != nil {
-			CheckText(&problems, joined(path, field), *change.Value, least, most)
-		}
-	}
-	if p.NewName.Set && p.NewName.Value == nil {
-		problems.Add(joined(path, "newName"), "must not be null")
-	} else if p.NewName.Set {
-		CheckName(&problems, joined(path, "newName"), *p.NewName.Value)
-		namespace.Name = *p.NewName.Value
-	}
-	text(p.DisplayName, "displayName", 0, MaxName)
-	if p.DisplayName.Set {
-		namespace.Title = ""
-		if p.DisplayName.Value != nil {
-			namespace.Title = *p.DisplayName.Value
-		}
-	}
-	text(p.Description, "description", 0, MaxDescription)
-	if p.Description.Set {
-		namespace.Description = p.Description.Value
-	}
-	if p.Visibility.Set {
-		namespace.Visibility = Private
-		if p.Visibility.Value != nil {
-			namespace.Visibility = *p.Visibility.Value
-			checkVisibility(namespace.Visibility, joined(path, "visibility"), &problems)
-		}
-	}
-	if p.Protected.Set {
-		namespace.Protected = p.Protected.Value != nil && *p.Protected.Value
-	}
-	text(p.Owner, "owner", 1, MaxOwner)
-	if p.Owner.Set && p.Owner.Value == nil {
-		problems.Add(joined(path, "owner"), "must not be null")
-	} else if p.Owner.Set {
-		namespace.Owner = *p.Owner.Value
-	}
-	return namespace, problems
-}
-
 func checkVisibility(visibility Visibility, path string, problems *Problems) {
 	if visibility != Public && visibility != Private {
 		problems.Add(path, "must be PUBLIC or PRIVATE")
@@ -259,9 +205,9 @@ func checkRequired(required, paths []string, properties []DocumentProperty, foun
 	for i, name := range required {
 		switch {
 		case !defined[name]:
-			found.odd(paths[i], "%s is not a property of the object; left out", shorten(name))
+			found.odd(paths[i], "left out", "%s is not a property of the object", shorten(name))
 		case seen[name]:
-			found.odd(paths[i], "%s is repeated; left out", shorten(name))
+			found.odd(paths[i], "left out", "%s is repeated", shorten(name))
 		default:
 			names = append(names, name)
 		}
@@ -289,7 +235,7 @@ func checkPrefix(prefix, path string, found *findings) {
 	if strings.ContainsFunc(prefix, unicode.IsControl) {
 		found.problem(path, "must not contain control characters")
 	} else if !strings.ContainsAny(prefix[len(prefix)-1:], ":_.-/") {
-		found.odd(path, "must end in a separator, one of : _ . - /")
+		found.odd(path, "accepted", "must end in a separator, one of : _ . - /")
 	}
 }
 

@@ -1,49 +1,73 @@
 package catalog
 
-import "slices"
+// speller finds the known name that a misspelled one may mean.
+type speller struct {
+	names  []string
+	folded [][]rune
+}
+
+func spellerOf(names []string) speller {
+	s := speller{names: names}
+	for _, name := range names {
+		s.folded = append(s.folded, []rune(Fold(name)))
+	}
+	return s
+}
 
 // nearest is the one of the known names that is most like name, or empty where
 // none is: names are alike when at most a third of their characters, and at
 // most three, would have to be inserted, removed, replaced or swapped. Case
 // makes no difference; of equally near names the first in order of text wins.
-func nearest(name string, known []string) string {
+func (s speller) nearest(name string) string {
 	letters := []rune(Fold(name))
 	best, bestDistance := "", min(3, max(1, len(letters)/3))
-	for _, candidate := range known {
-		distance := editDistance(letters, []rune(Fold(candidate)), bestDistance+1)
-		if distance < bestDistance || distance == bestDistance && (best == "" || candidate < best) {
-			best, bestDistance = candidate, distance
+	for i, candidate := range s.folded {
+		distance := editDistance(letters, candidate, bestDistance)
+		if distance < bestDistance || distance == bestDistance && (best == "" || s.names[i] < best) {
+			best, bestDistance = s.names[i], distance
 		}
 	}
 	return best
 }
 
+// nearest is the nearest of a few names.
+func nearest(name string, known []string) string { return spellerOf(known).nearest(name) }
+
 // editDistance counts single-character edits and swaps of neighbours that turn
-// a into b; it stops counting at most.
+// a into b; more than most is answered as most + 1. Only cells of the table
+// that a distance of at most most can lead through are computed.
 func editDistance(a, b []rune, most int) int {
-	if len(a)-len(b) >= most || len(b)-len(a) >= most {
-		return most
+	over := most + 1
+	if len(a)-len(b) > most || len(b)-len(a) > most {
+		return over
 	}
 	beforeLast, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
-		last[j] = j
+		last[j] = min(j, over)
 	}
 	for i := range a {
-		row[0] = i + 1
-		for j := range b {
+		for j := range row {
+			row[j] = over
+		}
+		if i+1 <= most {
+			row[0] = i + 1
+		}
+		least := row[0]
+		for j := max(0, i-most); j < min(len(b), i+most+1); j++ {
 			cost := 1
 			if a[i] == b[j] {
 				cost = 0
 			}
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			row[j+1] = min(over, last[j+1]+1, row[j]+1, last[j]+cost)
 			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
 				row[j+1] = min(row[j+1], beforeLast[j-1]+1)
 			}
+			least = min(least, row[j+1])
 		}
-		if slices.Min(row) >= most {
-			return most
+		if least > most {
+			return over
 		}
 		beforeLast, last, row = last, row, beforeLast
 	}
-	return min(most, last[len(b)])
+	return last[len(b)]
 }

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,13 +92,13 @@ func checkMember(m jsonMember, path string, found *findings) {
 		return
 	}
 	if k.file {
-		found.odd(at, "has no effect on a property")
+		found.odd(at, "accepted", "has no effect on a property")
 	}
 	value := m.value
 	switch k.shape {
 	case shapeText:
 		if expect(value, jsonText, at, found) && k.name == "title" && value.text == "" {
-			found.odd(at, "must not be empty")
+			found.odd(at, "accepted", "must not be empty")
 		}
 	case shapePattern:
 		if expect(value, jsonText, at, found) {
@@ -143,15 +142,6 @@ func keywordHint(name string) string {
 	return ""
 }
 
-func checkPattern(pattern, path string, found *findings) {
-	if length := Length(pattern); length > MaxPattern {
-		found.odd(path, "must have at most %d characters, has %d; not checked", MaxPattern, length)
-	} else if _, err := regexp.Compile(pattern); err != nil {
-		reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		found.odd(path, "is not a regular expression in RE2 syntax: %s", reason)
-	}
-}
-
 func checkTypeName(value jsonValue, path string, found *findings) {
 	if value.kind != jsonText {
 		found.problem(path, "must be one of %s, is %s", typeNames(), value.kind)
@@ -172,7 +162,7 @@ func checkItems(items jsonValue, path, at string, found *findings) {
 		switch m.key {
 		case "type":
 			if checkTypeName(m.value, inner, found); m.value.text == Array.typeName() {
-				found.odd(inner, "must be one of string, integer, number, boolean: arrays cannot be nested")
+				found.odd(inner, "accepted", "must be one of string, integer, number, boolean: arrays cannot be nested")
 			}
 		case "enum":
 			checkMembers(m.value, inner, found)
@@ -197,7 +187,7 @@ func checkMembers(list jsonValue, path string, found *findings) {
 	first := map[string]int{}
 	for i, item := range list.list {
 		if j, repeated := first[item.same()]; repeated {
-			found.odd(indexed(path, i), "repeats member %d, %s", j, shorten(string(item.raw)))
+			found.odd(indexed(path, i), "accepted", "repeats member %d, %s", j, shorten(string(item.raw)))
 		} else {
 			first[item.same()] = i
 		}
@@ -219,7 +209,7 @@ func checkTexts(k keyword, list jsonValue, path string, found *findings) {
 			continue
 		}
 		if k.shape == shapeUniqueText && seen[item.text] {
-			found.odd(at, "is repeated")
+			found.odd(at, "accepted", "is repeated")
 		}
 		seen[item.text] = true
 		if k.name == "operators" && found.mode == Lenient && !isOperator(item.text) {
@@ -240,7 +230,7 @@ func checkCount(value jsonValue, path string, found *findings) {
 	case number.compare(decimal{}) < 0:
 		found.problem(path, "must not be negative")
 	case number.compare(most) > 0:
-		found.odd(path, "must be at most %d; counts as that", MaxCount)
+		found.odd(path, "counts as that", "must be at most %d", MaxCount)
 	}
 }
 
@@ -259,23 +249,23 @@ func checkAgainstType(value jsonValue, schema PropertySchema, path string, found
 			}
 			continue
 		}
-		found.odd(at, "does not apply to type %s", schema.Type.typeName())
+		found.odd(at, "accepted", "does not apply to type %s", schema.Type.typeName())
 	}
 	if _, ok := value.member("items"); !ok && schema.Type == Array {
-		found.odd(found.keywordPath(path, "items"), "is required for type array")
+		found.odd(found.keywordPath(path, "items"), "accepted", "is required for type array")
 	}
 }
 
 // checkTogether checks keywords against each other.
 func checkTogether(schema PropertySchema, path string, found *findings) {
 	if least, most := schema.bound("minimum"), schema.bound("maximum"); least != nil && most != nil && least.compare(*most) > 0 {
-		found.odd(found.keywordPath(path, "minimum"), "must not be over the maximum")
+		found.odd(found.keywordPath(path, "minimum"), "accepted", "must not be over the maximum")
 	}
 	if schema.MinLength != nil && schema.MaxLength != nil && *schema.MinLength > *schema.MaxLength {
-		found.odd(found.keywordPath(path, "minLength"), "must not be over maxLength")
+		found.odd(found.keywordPath(path, "minLength"), "accepted", "must not be over maxLength")
 	}
 	if schema.MinItems != nil && schema.MaxItems != nil && *schema.MinItems > *schema.MaxItems {
-		found.odd(found.keywordPath(path, "minItems"), "must not be over maxItems")
+		found.odd(found.keywordPath(path, "minItems"), "accepted", "must not be over maxItems")
 	}
 	if schema.Type != Array {
 		checkEnumTypes(schema.Enum, schema.Type, found.keywordPath(path, "enum"), found)
@@ -285,7 +275,7 @@ func checkTogether(schema PropertySchema, path string, found *findings) {
 	if schema.Default != nil {
 		value, _ := readJSON(string(*schema.Default), "", &findings{})
 		for _, fault := range schema.faults(value) {
-			found.odd(found.keywordPath(path, "default")+fault.at, "%s", fault.Message)
+			found.odd(found.keywordPath(path, "default")+fault.at, "accepted", "%s", fault.Message)
 		}
 	}
 }
@@ -294,7 +284,7 @@ func checkEnumTypes(members []JSON, of PropertyType, path string, found *finding
 	for i, member := range members {
 		value, _ := readJSON(string(member), "", &findings{})
 		if !value.is(of) {
-			found.odd(indexed(path, i), "must be of type %s, is %s", of.typeName(), shorten(string(member)))
+			found.odd(indexed(path, i), "accepted", "must be of type %s, is %s", of.typeName(), shorten(string(member)))
 		}
 	}
 }

@@ -56,6 +56,8 @@ func propertyCases() []propertyCase {
 			strict: []string{".description", ".minimum", ".readOnly"}, lenient: []string{".description", ".minimum", ".readonly"}},
 		{name: "look-ahead", text: `{"title":"T","type":"string","pattern":"^(?!a)"}`, strict: []string{".pattern"}, warned: []string{".pattern"}},
 		{name: "invalid pattern", text: `{"title":"T","type":"string","pattern":"["}`, strict: []string{".pattern"}, warned: []string{".pattern"}},
+		{name: "pattern that repeats too much", text: `{"title":"T","type":"string","pattern":"a{1000}b{1000}","default":"c"}`, strict: []string{".pattern"}, warned: []string{".pattern"}},
+		{name: "pattern of letters", text: `{"title":"T","type":"string","pattern":"^\\p{L}[\\w.-]{0,254}$","default":"ä"}`},
 		{name: "default outside enum", text: `{"title":"T","type":"string","enum":["a"],"default":"b"}`, strict: []string{".default"}, warned: []string{".default"}},
 		{name: "default outside range", text: `{"title":"T","type":"integer","minimum":9007199254740993,"default":9007199254740992}`, strict: []string{".default"}, warned: []string{".default"}},
 		{name: "default of another type", text: `{"title":"T","type":"integer","default":"5"}`, strict: []string{".default"}, warned: []string{".default"}},

@@ -38,12 +38,17 @@ type MetadataReportItem struct {
 // ValidateMetadata judges values by the definitions that apply to a resource
 // type, which have their effective names. There is one item for each value, in
 // their order. A key in conflict is judged by the definition that has the least
-// against its value.
+// against its value. Hints are given for as many custom keys as a resource can
+// have; callers take at most MaxReportValues values.
 func ValidateMetadata(definitions []*PropertyDefinition, values []KeyValue) MetadataReport {
 	known := knownKeys(definitions)
 	report := MetadataReport{Valid: true, Items: make([]MetadataReportItem, len(values))}
+	hints := 0
 	for i, value := range values {
-		item := known.match(value.Key, i < MaxReportValues)
+		item := known.match(value.Key, hints < MaxMetadataItems)
+		if item.IsCustom {
+			hints++
+		}
 		item.judge(value.Value)
 		report.Valid = report.Valid && len(item.Violations) == 0
 		report.Items[i] = item
@@ -55,14 +60,15 @@ func ValidateMetadata(definitions []*PropertyDefinition, values []KeyValue) Meta
 type keyBook struct {
 	exact    map[string][]*PropertyDefinition
 	alike    map[string][]*PropertyDefinition // by alikeKey
-	spelling []string                         // each effective name once, sorted
+	names    []string                         // each effective name once
+	spelling speller
 }
 
 func knownKeys(definitions []*PropertyDefinition) keyBook {
 	book := keyBook{exact: map[string][]*PropertyDefinition{}, alike: map[string][]*PropertyDefinition{}}
 	for _, d := range definitions {
 		if len(book.exact[d.Name]) == 0 {
-			book.spelling = append(book.spelling, d.Name)
+			book.names = append(book.names, d.Name)
 		}
 		if slices.ContainsFunc(book.exact[d.Name], func(other *PropertyDefinition) bool { return other.ID == d.ID && d.ID != 0 }) {
 			continue
@@ -70,7 +76,7 @@ func knownKeys(definitions []*PropertyDefinition) keyBook {
 		book.exact[d.Name] = append(book.exact[d.Name], d)
 		book.alike[alikeKey(d.Name)] = append(book.alike[alikeKey(d.Name)], d)
 	}
-	slices.Sort(book.spelling)
+	book.spelling = spellerOf(book.names)
 	return book
 }
 
@@ -94,7 +100,7 @@ func (b keyBook) match(key string, suggest bool) MetadataReportItem {
 	}
 	item.IsCustom = true
 	if suggest && Length(key) <= MaxMetadataKey {
-		if near := nearest(key, b.spelling); near != "" {
+		if near := b.spelling.nearest(key); near != "" {
 			item.Suggestion = &near
 		}
 	}
