@@ -16,7 +16,6 @@ type option struct {
 // sharedOptions are, per slot, the sharing providers that a set of aggregates makes usable.
 type sharedOptions struct {
 	options [][]option
-	any     bool
 }
 
 // enter prepares the search below an anchor: every slot's options, narrowed by what no assignment can get

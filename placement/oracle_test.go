@@ -163,12 +163,6 @@ func (o *oracle) servesGroup(uuid, anchor string, g *Group) bool {
 	return o.meets(o.traits(uuid), clauses(g))
 }
 
-// assignment is one try: a provider per unsuffixed class (by name) and per suffixed group (by suffix).
-type assignment struct {
-	anchor    string
-	providers []string
-}
-
 // candidates are all candidates in the total order.
 func (o *oracle) candidates(r *Request) []Candidate {
 	classes := slices.SortedFunc(slices.Values(r.Unsuffixed.Resources), func(a, b Amount) int {

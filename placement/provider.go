@@ -74,16 +74,6 @@ const (
 	MaxAllocationRatio    = 3.40282e38
 )
 
-// inventory is the provider's inventory of a class.
-func (p *Provider) inventory(resourceClass string) (Inventory, bool) {
-	for _, inventory := range p.Inventories {
-		if inventory.ResourceClass == resourceClass {
-			return inventory, true
-		}
-	}
-	return Inventory{}, false
-}
-
 // ValidateInventories checks the inventories given for one provider: every bound, a capacity that is not
 // negative, no class twice. That MinUnit may exceed MaxUnit, or StepSize or MaxUnit the total, is the
 // reference's rule. Whether the classes exist is for the one who knows them.

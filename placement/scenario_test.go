@@ -39,7 +39,6 @@ type scenario struct {
 	t      *testing.T
 	names  map[string]string // uuid by name
 	byUUID map[string]string
-	worlds int
 	world  *World
 	list   []Provider
 }

@@ -1,0 +1,262 @@
+package placement_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/cadastre-dev/cadastre/placement"
+)
+
+func named(providers []*Provider) string {
+	var names []string
+	for _, p := range providers {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// family is a tree of two levels below a root, given children first, beside a lone provider.
+func family() []Provider {
+	return []Provider{
+		{UUID: uuidOf(3), Name: "grandchild", Parent: uuidOf(1), Version: 1},
+		{UUID: uuidOf(1), Name: "child1", Parent: uuidOf(0), Version: 1},
+		{UUID: uuidOf(2), Name: "child2", Parent: uuidOf(0), Version: 1},
+		{UUID: uuidOf(0), Name: "root", Version: 1},
+		{UUID: uuidOf(4), Name: "alone", Version: 1},
+	}
+}
+
+func TestWorldAnswersLookups(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(Names{Traits: []string{"CUSTOM_B", "CUSTOM_A"}, ResourceClasses: []string{"VCPU"}}, family())
+	if p, found := w.Provider(uuidOf(3)); !found || p.Name != "grandchild" || p.Root != uuidOf(0) {
+		t.Errorf("%+v", p)
+	}
+	if _, found := w.Provider(uuidOf(9)); found {
+		t.Error("found nobody")
+	}
+	if p, found := w.ProviderNamed("child2"); !found || p.UUID != uuidOf(2) {
+		t.Errorf("%+v", p)
+	}
+	if _, found := w.ProviderNamed("CHILD2"); found {
+		t.Error("names differ by case")
+	}
+	// uuidOf(2) sorts before uuidOf(1).
+	if got := named(w.Children(uuidOf(0))); got != "child2 child1" {
+		t.Errorf("children %s", got)
+	}
+	if got := named(w.Tree(uuidOf(3))); got != "root child2 child1 grandchild" {
+		t.Errorf("tree %s", got)
+	}
+	if w.Children(uuidOf(9)) != nil || w.Tree(uuidOf(9)) != nil {
+		t.Error("nobody has a family")
+	}
+	if got := named(slices.Collect(w.Providers())); got != "alone child1 child2 grandchild root" {
+		t.Errorf("providers %s", got)
+	}
+	for _, p := range slices.Collect(w.Providers()) {
+		if want := p.Name == "child1" || p.Name == "grandchild"; w.IsDescendant(p.UUID, uuidOf(1)) != want {
+			t.Errorf("IsDescendant(%s)", p.Name)
+		}
+	}
+	if got := w.Names(); !slices.Equal(got.Traits, []string{"CUSTOM_A", "CUSTOM_B"}) || !w.HasResourceClass("VCPU") || w.HasTrait("VCPU") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestMoveTakesTheSubtreeAlong(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(Names{}, family())
+	moved := w.With(Change{Providers: []Provider{{UUID: uuidOf(1), Name: "child1", Parent: uuidOf(4), Version: 2}}})
+	if got := named(moved.Tree(uuidOf(4))); got != "alone child1 grandchild" {
+		t.Errorf("tree %s", got)
+	}
+	if p, _ := moved.Provider(uuidOf(3)); p.Root != uuidOf(4) {
+		t.Errorf("root %s", p.Root)
+	}
+	if got := named(w.Tree(uuidOf(0))); got != "root child2 child1 grandchild" {
+		t.Errorf("the old world has the tree %s", got)
+	}
+}
+
+func TestOlderNewsIsIgnored(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(Names{}, family())
+	w = w.With(Change{Providers: []Provider{{UUID: uuidOf(4), Name: "renamed", Version: 3}}})
+	w = w.With(Change{Providers: []Provider{{UUID: uuidOf(4), Name: "old", Version: 2}}})
+	if p, _ := w.Provider(uuidOf(4)); p.Name != "renamed" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestNamesMayBeSwapped(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(Names{}, family()).With(Change{Providers: []Provider{
+		{UUID: uuidOf(1), Name: "child2", Parent: uuidOf(0), Version: 2},
+		{UUID: uuidOf(2), Name: "child1", Parent: uuidOf(0), Version: 2},
+	}})
+	for name, uuid := range map[string]string{"child1": uuidOf(2), "child2": uuidOf(1)} {
+		if p, found := w.ProviderNamed(name); !found || p.UUID != uuid {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
+// TestBrokenNewsDoesNoHarm: parents that are missing or come late, and loops that no database should hold.
+func TestBrokenNewsDoesNoHarm(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(Names{}, nil)
+	for _, p := range family() {
+		w = w.With(Change{Providers: []Provider{p}})
+	}
+	if difference := w.Difference(NewWorld(Names{}, family())); difference != "" {
+		t.Error(difference)
+	}
+	loop := []Provider{
+		{UUID: uuidOf(1), Name: "a", Parent: uuidOf(2), Version: 1},
+		{UUID: uuidOf(2), Name: "b", Parent: uuidOf(1), Version: 1},
+		{UUID: uuidOf(3), Name: "c", Parent: uuidOf(3), Version: 1},
+	}
+	looped := NewWorld(Names{}, loop)
+	if got := named(looped.Tree(uuidOf(1))); got != "b a" {
+		t.Errorf("tree %s", got)
+	}
+	healed := looped.With(Change{Providers: []Provider{{UUID: uuidOf(1), Name: "a", Version: 2}, {UUID: uuidOf(3), Name: "c", Parent: uuidOf(2), Version: 2}}})
+	if got := named(healed.Tree(uuidOf(1))); got != "a b c" {
+		t.Errorf("tree %s", got)
+	}
+}
+
+// TestLargeWorldStaysEqualToOneBuiltAnew makes the persistent lists split, shrink and join.
+func TestLargeWorldStaysEqualToOneBuiltAnew(t *testing.T) {
+	t.Parallel()
+	providers := nestedCloud(300)
+	for i := range providers {
+		providers[i].Aggregates = []string{numbered(2_000_000 + i%700)}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	w := NewWorld(cloudNames, nil)
+	for _, batch := range slices.Collect(slices.Chunk(providers, 250)) {
+		w = w.With(Change{Providers: batch})
+	}
+	if difference := w.Difference(NewWorld(cloudNames, providers)); difference != "" {
+		t.Fatal(difference)
+	}
+	// Whole hosts go, in random order, until few are left; then some come back.
+	hosts := slices.Collect(slices.Chunk(slices.Clone(providers), 11))
+	random.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+	for _, host := range hosts[:280] {
+		var gone []string
+		for _, p := range host {
+			gone = append(gone, p.UUID)
+		}
+		w = w.With(Change{Deleted: gone})
+	}
+	left := slices.Concat(hosts[280:]...)
+	if difference := w.Difference(NewWorld(cloudNames, left)); difference != "" {
+		t.Fatal(difference)
+	}
+	for _, host := range hosts[:100] {
+		left = append(left, host...)
+		w = w.With(Change{Providers: host})
+	}
+	if difference := w.Difference(NewWorld(cloudNames, left)); difference != "" {
+		t.Fatal(difference)
+	}
+}
+
+func TestDifferenceNamesWhatDiffers(t *testing.T) {
+	t.Parallel()
+	base := Provider{UUID: uuidOf(0), Name: "a", Version: 1, CreatedAt: time.Unix(1, 0), Traits: []string{"CUSTOM_A"}}
+	w := NewWorld(diceNames, []Provider{base})
+	for want, change := range map[string]func(p *Provider){
+		"Name":       func(p *Provider) { p.Name = "b" },
+		"Generation": func(p *Provider) { p.Generation = 7 },
+		"Version":    func(p *Provider) { p.Version = 7 },
+		"Resource":   func(p *Provider) { p.Resource = uuidOf(5) },
+		"created":    func(p *Provider) { p.CreatedAt = time.Unix(2, 0) },
+		"Inventor":   func(p *Provider) { p.Inventories = []Inventory{stocked("VCPU", 1, 0)} },
+		"Traits":     func(p *Provider) { p.Traits = nil },
+		"Aggregates": func(p *Provider) { p.Aggregates = []string{aggregateOf(1)} },
+		"uuids":      func(p *Provider) { p.UUID = uuidOf(1) },
+	} {
+		other := base
+		change(&other)
+		if got := w.Difference(NewWorld(diceNames, []Provider{other})); !strings.Contains(strings.ToLower(got), strings.ToLower(want)) {
+			t.Errorf("%s: %q", want, got)
+		}
+	}
+	same := base
+	same.CreatedAt, same.Aggregates = time.Unix(1, 0).UTC(), []string{}
+	if got := w.Difference(NewWorld(diceNames, []Provider{same})); got != "" {
+		t.Errorf("the same: %q", got)
+	}
+	for _, names := range []Names{{Traits: diceNames.Traits}, {ResourceClasses: diceNames.ResourceClasses}} {
+		if got := w.Difference(NewWorld(names, []Provider{base})); got == "" {
+			t.Errorf("names %+v are not missed", names)
+		}
+	}
+}
+
+func TestFilterByNameAndUUID(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(diceNames, family())
+	root, nobody := "root", "nobody"
+	for _, c := range []struct {
+		filter ProviderFilter
+		want   string
+	}{
+		{ProviderFilter{}, "alone child1 child2 grandchild root"},
+		{ProviderFilter{Name: &root}, "root"},
+		{ProviderFilter{Name: &nobody}, ""},
+		{ProviderFilter{Name: &root, UUIDs: []string{uuidOf(1)}}, ""},
+		{ProviderFilter{UUIDs: []string{strings.ToUpper(uuidOf(3)), uuidOf(0), uuidOf(0), uuidOf(9)}}, "grandchild root"},
+		{ProviderFilter{UUIDs: []string{}}, ""},
+		{ProviderFilter{InTree: uuidOf(3)}, "child1 child2 grandchild root"},
+		{ProviderFilter{InTree: uuidOf(3), UUIDs: []string{uuidOf(3), uuidOf(4)}}, "grandchild"},
+	} {
+		if got := named(w.Filter(c.filter)); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.filter, got, c.want)
+		}
+	}
+	bad := ProviderFilter{UUIDs: []string{"x"}}
+	if got := texts(bad.Validate(w, "filter")); !slices.Equal(got, []string{"filter.uuids[0]: must be a UUID"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestFilterJudgesProvidersAlone compares with the definitions: the filter is a suffixed group without
+// sharing.
+func TestFilterJudgesProvidersAlone(t *testing.T) {
+	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, _ *Request) {
+		g := d.group("", len(providers))
+		o := newOracle(providers)
+		var want []string
+		for _, p := range providers {
+			if o.servesGroup(p.UUID, o.root(p.UUID), &g) {
+				want = append(want, p.Name)
+			}
+		}
+		slices.Sort(want)
+		f := ProviderFilter{InTree: g.InTree, MemberOf: g.MemberOf, RequiredAll: g.RequiredAll, RequiredAny: g.RequiredAny,
+			RequiredAnySets: g.RequiredAnySets, Forbidden: g.Forbidden, Resources: g.Resources}
+		if got := named(NewWorld(diceNames, providers).Filter(f)); got != strings.Join(want, " ") {
+			t.Errorf("got %s, want %v: %+v", got, want, f)
+		}
+	})
+}
+
+func TestRefusalsSayWhy(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for refusal := Accepted; refusal <= OverCapacity; refusal++ {
+		seen[fmt.Sprint(refusal)] = true
+	}
+	if len(seen) != 6 {
+		t.Errorf("%v", seen)
+	}
+}
