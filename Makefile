@@ -1,20 +1,45 @@
 # `make run` and `make test` are all that a newcomer needs; `make check` is the gate.
 
-.PHONY: run test check generate migration fuzz soak build
 GO ?= go
+# The race detector needs a C compiler; nothing else does.
+RACE := $(if $(shell command -v gcc || command -v cc),-race)
+# How long each fuzz target runs in the gate.
+FUZZ ?= 5s
 
-build: ## the program, without C
-	CGO_ENABLED=0 $(GO) build -o cadastre .
+.PHONY: run test check check-without-test build generate migration fuzz
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
 
-test: ## every test, on SQLite and PostgreSQL; with the race detector where a C compiler is there
-	$(GO) test $(if $(shell command -v gcc cc 2>/dev/null),-race) ./...
+test: ## every test, on SQLite and PostgreSQL
+	$(GO) test $(RACE) -timeout 40m ./...
 
-generate: ## everything generated: ent, graph, client
+check: test check-without-test ## everything that must hold before a change lands
+
+check-without-test: generated
+	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt wants changes in the files above"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run honnef.co/go/tools/cmd/staticcheck ./...
+	$(MAKE) fuzz
+
+generated: generate ## what is generated is what is committed
+	@git diff --exit-code --stat || { echo "make generate changed the files above: commit them"; exit 1; }
+
+build: ## the program, without C
+	CGO_ENABLED=0 $(GO) build -o cadastre .
+
+generate: ## ent, graph and client, from ent/schema and schema
 	$(GO) generate ./ent
 	$(GO) run github.com/99designs/gqlgen generate
+	$(GO) generate ./client
 
-migration: ## the next migration of both dialects from the ent schema: make migration NAME=add_x
+migration: ## the next migration of both dialects, from ent/schema: make migration NAME=add_x (needs PostgreSQL)
 	$(GO) test ./store -run '^TestWriteMigration$$' -write $(NAME)
+
+fuzz: ## every fuzz target for $(FUZZ)
+	@for package in $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...); do \
+	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9]+' $$package/*_test.go | cut -d' ' -f2); do \
+	    echo "fuzz $$target"; \
+	    $(GO) test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) || exit 1; \
+	  done; \
+	done

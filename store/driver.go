@@ -15,6 +15,7 @@ import (
 // are one pool. It counts statements for whoever asked (CountStatements).
 type database struct {
 	dialect string
+	path    string // of the SQLite file
 	writer  *sql.DB
 	readers *sql.DB
 }

@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 
+	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql/schema"
 )
 
@@ -11,6 +13,9 @@ import (
 
 // Tables is the ent schema as it is meant on a dialect.
 func Tables(of string) []*schema.Table { return tables(of) }
+
+// Database is an opened database, under the store.
+type Database = *database
 
 // OpenWithoutMigrating opens a database as it is.
 func OpenWithoutMigrating(ctx context.Context, url string) (*database, func() error, error) {
@@ -29,9 +34,12 @@ func (d *database) Migrate(ctx context.Context, version int64) error {
 	}
 	if version < 0 {
 		_, err = migrator.Up(ctx)
-		return err
+	} else {
+		_, err = migrator.DownTo(ctx, version)
 	}
-	_, err = migrator.DownTo(ctx, version)
+	if d.dialect == dialect.SQLite {
+		err = errors.Join(err, migrator.Close())
+	}
 	return err
 }
 

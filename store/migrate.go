@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -21,25 +23,31 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// migrator walks the migrations of the database's dialect. On PostgreSQL it
-// holds an advisory lock meanwhile, so that several servers may start at once;
-// a SQLite file is locked by its server.
+// migrator walks the migrations of the database's dialect; it is to be closed.
+// On PostgreSQL it holds an advisory lock meanwhile, so that several servers may
+// start at once. A SQLite file is locked by its server; its foreign keys are off
+// meanwhile, as SQLite wants it for changes of tables that refer to each other.
 func (d *database) migrator() (*goose.Provider, error) {
-	folder, of := "migrations/sqlite", goose.DialectSQLite3
-	var options []goose.ProviderOption
 	if d.dialect == dialect.Postgres {
-		folder, of = "migrations/postgres", goose.DialectPostgres
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, goose.WithSessionLocker(locker))
+		return newMigrator(goose.DialectPostgres, d.writer, "migrations/postgres", goose.WithSessionLocker(locker))
 	}
+	pool, err := openSQLitePool(d.path, 1, "foreign_keys(0)")
+	if err != nil {
+		return nil, err
+	}
+	return newMigrator(goose.DialectSQLite3, pool, "migrations/sqlite")
+}
+
+func newMigrator(of goose.Dialect, pool *sql.DB, folder string, options ...goose.ProviderOption) (*goose.Provider, error) {
 	files, err := fs.Sub(migrations, folder)
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(of, d.writer, files, append(options, goose.WithTableName("schema_migrations"))...)
+	return goose.NewProvider(of, pool, files, append(options, goose.WithTableName("schema_migrations"))...)
 }
 
 // migrate brings the database to the newest migration.
@@ -48,7 +56,11 @@ func (d *database) migrate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	if _, err := migrator.Up(ctx); err != nil {
+	_, err = migrator.Up(ctx)
+	if d.dialect == dialect.SQLite {
+		err = errors.Join(err, migrator.Close())
+	}
+	if err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
 	return nil

@@ -50,11 +50,11 @@ func openSQLite(ctx context.Context, path string) (*database, *flock.Flock, erro
 	if !held {
 		return nil, nil, fmt.Errorf("the database file %s is in use by another server; one SQLite file serves one server, use PostgreSQL for several", path)
 	}
-	db := &database{dialect: dialect.SQLite}
-	if db.writer, err = openSQLitePool(path, 1); err != nil {
+	db := &database{dialect: dialect.SQLite, path: path}
+	if db.writer, err = openSQLitePool(path, 1, "foreign_keys(1)"); err != nil {
 		return nil, nil, errors.Join(err, lock.Unlock())
 	}
-	if db.readers, err = openSQLitePool(path, 2*max(2, runtime.GOMAXPROCS(0)), "query_only(1)"); err != nil {
+	if db.readers, err = openSQLitePool(path, 2*max(2, runtime.GOMAXPROCS(0)), "foreign_keys(1)", "query_only(1)"); err != nil {
 		return nil, nil, errors.Join(err, db.writer.Close(), lock.Unlock())
 	}
 	if err := db.writer.PingContext(ctx); err != nil {
@@ -64,13 +64,12 @@ func openSQLite(ctx context.Context, path string) (*database, *flock.Flock, erro
 }
 
 // openSQLitePool opens a pool of connections with the settings that every
-// connection needs: foreign keys are off, and durability is less than full,
-// unless they are asked for.
+// connection needs, and those given: durability is less than full, and foreign
+// keys are off, unless they are asked for.
 func openSQLitePool(path string, connections int, pragmas ...string) (*sql.DB, error) {
 	settings := url.Values{"_txlock": {"immediate"}, "_time_format": {"sqlite"}}
 	pragmas = append([]string{
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
-		"cache_size(-65536)", "temp_store(MEMORY)",
+		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-65536)", "temp_store(MEMORY)",
 	}, pragmas...)
 	for _, pragma := range pragmas {
 		settings.Add("_pragma", pragma)

@@ -1,0 +1,109 @@
+// Package cli is the command line: what cadastre is told to do, and how it
+// speaks to people. It runs a server only through the functions it is handed,
+// and reaches one only through the typed client; it knows no rule and no SQL.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/Khan/genqlient/graphql"
+	"github.com/alecthomas/kong"
+
+	"github.com/cadastre-dev/cadastre/client"
+)
+
+// Program is what the command line can start, and what it is told of itself.
+type Program struct {
+	Version string
+	SDL     string
+	// Serve runs a server until the context ends.
+	Serve func(ctx context.Context, options ServeOptions) error
+}
+
+// ServeOptions are the flags of `cadastre serve`, each also an environment
+// variable: CADASTRE_ and the flag's name in capitals, `-` as `_`.
+type ServeOptions struct {
+	Listen    string `default:"127.0.0.1:8080" help:"Address to listen on."`
+	Database  string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME."`
+	Tokens    string `type:"path" help:"YAML file of tokens and whom they stand for."`
+	Demo      bool   `help:"Fill an empty database with a demo cloud and accept the tokens demo-admin, demo-member and demo-reader; loopback addresses only."`
+	LogFormat string `enum:"text,json" default:"text" help:"Form of the log: ${enum}."`
+}
+
+// commands is the grammar of the command line.
+type commands struct {
+	Serve    serveCommand    `cmd:"" help:"Serve the GraphQL API and the IDE."`
+	Metadefs metadefsCommand `cmd:"" help:"Work with metadata definitions."`
+	Schema   schemaCommand   `cmd:"" help:"Print the GraphQL schema."`
+	Version  versionCommand  `cmd:"" help:"Print the version."`
+}
+
+// Run runs the command that the arguments name. Its error says what to do; the
+// program then ends with a status that is not zero.
+func Run(ctx context.Context, program Program, args []string, stdout, stderr io.Writer) error {
+	run := &session{ctx: ctx, program: program, stdout: stdout, stderr: stderr}
+	exited := false
+	parser, err := kong.New(&commands{}, kong.Name("cadastre"),
+		kong.Description("One GraphQL API for metadata definitions, resources, capabilities and placement."),
+		kong.Writers(stdout, stderr), kong.DefaultEnvars("CADASTRE"), kong.UsageOnError(),
+		kong.Exit(func(int) { exited = true }), kong.Bind(run))
+	if err != nil {
+		return err
+	}
+	parsed, err := parser.Parse(args)
+	if exited { // the help was printed
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w; `cadastre --help` tells what there is", err)
+	}
+	return parsed.Run(run)
+}
+
+// session is one run of the command line.
+type session struct {
+	ctx            context.Context
+	program        Program
+	stdout, stderr io.Writer
+}
+
+type serveCommand struct{ ServeOptions }
+
+func (c *serveCommand) Run(run *session) error { return run.program.Serve(run.ctx, c.ServeOptions) }
+
+type schemaCommand struct{}
+
+func (schemaCommand) Run(run *session) error {
+	_, err := io.WriteString(run.stdout, run.program.SDL)
+	return err
+}
+
+type versionCommand struct{}
+
+func (versionCommand) Run(run *session) error {
+	_, err := fmt.Fprintln(run.stdout, "cadastre", run.program.Version)
+	return err
+}
+
+// remote are the flags of every command that speaks to a server.
+type remote struct {
+	Server string `default:"http://127.0.0.1:8080" help:"Address of the server."`
+	Token  string `help:"Token to show to the server."`
+}
+
+func (r remote) client() graphql.Client { return client.New(r.Server, r.Token) }
+
+// explained makes an answer of a server fit for people: what it refused, with
+// the code, and what to do about it.
+func (r remote) explained(err error) error {
+	if err == nil {
+		return nil
+	}
+	if status := new(graphql.HTTPError); errors.As(err, &status) && status.StatusCode == 401 {
+		return fmt.Errorf("%s does not know the token: give one with --token or CADASTRE_TOKEN", r.Server)
+	}
+	return fmt.Errorf("%s: %w", r.Server, err)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/cadastre-dev/cadastre"
+
+// rooms is the drawing of ARCHITECTURE.md: each room and the rooms that it may
+// import. "" is the program itself, server.go.
+var rooms = map[string][]string{
+	"":                {"auth", "catalog", "cli", "demo", "graph", "schema", "store", "web"},
+	"auth":            {"catalog"},
+	"bench":           {"client", "placement", "store"},
+	"catalog":         {},
+	"cli":             {"catalog", "client"},
+	"client":          {},
+	"defaults":        {},
+	"demo":            {"catalog", "defaults", "placement", "store"},
+	"ent":             {},
+	"graph":           {"catalog", "placement", "store"},
+	"placement":       {},
+	"schema":          {},
+	"store":           {"catalog", "defaults", "ent", "placement"},
+	"store/storetest": {"store"},
+	"web":             {"auth", "catalog", "graph", "schema"},
+}
+
+// onlyStandardLibrary are the rooms that import nothing else from outside.
+var onlyStandardLibrary = []string{"catalog", "placement", "schema", "defaults"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestEveryArrowIsDrawn(t *testing.T) {
+	t.Parallel()
+	for _, of := range packages(t) {
+		room, known := roomOf(of.ImportPath)
+		if !known {
+			t.Errorf("%s is in no room: draw it in ARCHITECTURE.md and here, or put it into one", of.ImportPath)
+			continue
+		}
+		for _, imported := range of.Imports {
+			target, ours := roomOf(imported)
+			switch {
+			case ours && target != room && !slices.Contains(rooms[room], target):
+				t.Errorf("%s imports %s: an arrow from %q to %q is not drawn", of.ImportPath, imported, room, target)
+			case !ours && strings.HasPrefix(imported, module):
+				t.Errorf("%s imports %s, which is in no room", of.ImportPath, imported)
+			case !ours && slices.Contains(onlyStandardLibrary, room) && strings.Contains(imported, "."):
+				t.Errorf("%s imports %s: this room knows the standard library only", of.ImportPath, imported)
+			}
+		}
+	}
+}
+
+// packages lists every package of the module with what it imports, tests left
+// out.
+func packages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var one listed
+		if err := decoder.Decode(&one); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+}
+
+// roomOf is the room of a package: the longest drawn path that holds it.
+func roomOf(path string) (string, bool) {
+	if path == module {
+		return "", true
+	}
+	folder, ours := strings.CutPrefix(path, module+"/")
+	if !ours {
+		return "", false
+	}
+	for folder != "" {
+		if _, drawn := rooms[folder]; drawn {
+			return folder, true
+		}
+		cut := strings.LastIndex(folder, "/")
+		if cut < 0 {
+			break
+		}
+		folder = folder[:cut]
+	}
+	return "", false
+}
