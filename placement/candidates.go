@@ -248,17 +248,15 @@ func (s *search) promising(depth int) bool {
 	return s.err == nil
 }
 
-// isFirstAnchor says whether no lesser anchor allows the same assignment. One that needs a provider of the
-// anchor's own has only this anchor.
+// isFirstAnchor says whether no lesser anchor allows the same assignment. One with a provider that does not
+// share has only this anchor; otherwise every anchor is a root that the first provider's aggregates reach, or
+// that provider's own, which its aggregates reach too if it has any.
 func (s *search) isFirstAnchor() bool {
 	least := s.chosen[0].node
 	for _, o := range s.chosen {
 		if !o.node.sharing {
 			return true
 		}
-	}
-	if least.tree.root < s.anchor.root && s.allows(least.tree) {
-		return false
 	}
 	for _, id := range least.aggregates {
 		roots := s.world.aggregated.at(id).roots

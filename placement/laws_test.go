@@ -300,3 +300,25 @@ func TestReadersOfOldWorldsSeeNoWrites(t *testing.T) {
 		t.Errorf("%d providers", next.Len())
 	}
 }
+
+func TestEveryCandidateCanBeClaimed(t *testing.T) {
+	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
+		w := NewWorld(diceNames, providers)
+		for _, c := range every(t, w, r) {
+			for _, allocation := range c.Allocations {
+				p, _ := w.Provider(allocation.Provider)
+				for _, amount := range allocation.Resources {
+					refusal := NoInventory
+					for _, inventory := range p.Inventories {
+						if inventory.ResourceClass == amount.ResourceClass {
+							refusal = CheckAllocation(inventory, inventory.Used, 0, amount.Amount)
+						}
+					}
+					if refusal != Accepted {
+						t.Errorf("%s refuses %+v: %v", p.Name, amount, refusal)
+					}
+				}
+			}
+		}
+	})
+}

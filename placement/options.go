@@ -78,10 +78,8 @@ func (s *search) fill(i int, anchor *tree, shared *sharedOptions) (own int, ok b
 		}
 	}
 	for ; next < len(foreign); next++ {
-		if foreign[next].node.tree != anchor {
+		if foreign[next].node.tree != anchor { // at home it is an option of the tree's own
 			options = append(options, foreign[next].shifted(base))
-		} else {
-			own++ // at home the provider is an own option; the anchor is not interchangeable with others
 		}
 	}
 	s.options[i] = options
@@ -140,7 +138,6 @@ func (s *search) sharedFor(anchor *tree) *sharedOptions {
 	}
 	slices.SortFunc(nodes, comparePlaces)
 
-	s.clauseArena = nil // what follows is kept
 	shared := &sharedOptions{options: make([][]option, len(s.slots))}
 	for i := range s.slots {
 		slot := &s.slots[i]
@@ -157,7 +154,7 @@ func (s *search) sharedFor(anchor *tree) *sharedOptions {
 		}
 	}
 	s.shared[string(key)] = shared
-	s.clauseArena = nil
+	s.clauseArena = nil // what it holds is kept with the shared options
 	return shared
 }
 

@@ -91,6 +91,10 @@ func TestOlderNewsIsIgnored(t *testing.T) {
 	if p, _ := w.Provider(uuidOf(4)); p.Name != "renamed" {
 		t.Errorf("%+v", p)
 	}
+	w = w.With(Change{Providers: []Provider{{UUID: uuidOf(4), Name: "again", Version: 3}}})
+	if p, _ := w.Provider(uuidOf(4)); p.Name != "again" {
+		t.Errorf("%+v", p)
+	}
 }
 
 func TestNamesMayBeSwapped(t *testing.T) {
