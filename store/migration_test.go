@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	atlas "ariga.io/atlas/sql/migrate"
 	"ariga.io/atlas/sql/sqltool"
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql/schema"
@@ -41,6 +42,13 @@ func TestWriteMigration(t *testing.T) {
 		defer closeDB()
 		files, err := sqltool.NewGooseDir(folder)
 		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := files.Checksum()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := atlas.WriteSumFile(files, sum); err != nil {
 			t.Fatal(err)
 		}
 		migrate, err := schema.NewMigrate(entsql.OpenDB(db.Dialect(), db.SQL()), schema.WithDir(files),
