@@ -40,11 +40,13 @@ type CapabilityEdges struct {
 	ResourceType *ResourceType `json:"resource_type,omitempty"`
 	// Values holds the value of the values edge.
 	Values []*CapabilityValue `json:"values,omitempty"`
+	// Members holds the value of the members edge.
+	Members []*CapabilityMember `json:"members,omitempty"`
 	// Counts holds the value of the counts edge.
 	Counts []*CapabilityCount `json:"counts,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [3]bool
+	loadedTypes [4]bool
 }
 
 // ResourceTypeOrErr returns the ResourceType value or an error if the edge
@@ -67,10 +69,19 @@ func (e CapabilityEdges) ValuesOrErr() ([]*CapabilityValue, error) {
 	return nil, &NotLoadedError{edge: "values"}
 }
 
+// MembersOrErr returns the Members value or an error if the edge
+// was not loaded in eager-loading.
+func (e CapabilityEdges) MembersOrErr() ([]*CapabilityMember, error) {
+	if e.loadedTypes[2] {
+		return e.Members, nil
+	}
+	return nil, &NotLoadedError{edge: "members"}
+}
+
 // CountsOrErr returns the Counts value or an error if the edge
 // was not loaded in eager-loading.
 func (e CapabilityEdges) CountsOrErr() ([]*CapabilityCount, error) {
-	if e.loadedTypes[2] {
+	if e.loadedTypes[3] {
 		return e.Counts, nil
 	}
 	return nil, &NotLoadedError{edge: "counts"}
@@ -161,6 +172,11 @@ func (_m *Capability) QueryResourceType() *ResourceTypeQuery {
 // QueryValues queries the "values" edge of the Capability entity.
 func (_m *Capability) QueryValues() *CapabilityValueQuery {
 	return NewCapabilityClient(_m.config).QueryValues(_m)
+}
+
+// QueryMembers queries the "members" edge of the Capability entity.
+func (_m *Capability) QueryMembers() *CapabilityMemberQuery {
+	return NewCapabilityClient(_m.config).QueryMembers(_m)
 }
 
 // QueryCounts queries the "counts" edge of the Capability entity.

@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
+	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
@@ -79,6 +80,21 @@ func (_c *CapabilityCreate) AddValues(v ...*CapabilityValue) *CapabilityCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddValueIDs(ids...)
+}
+
+// AddMemberIDs adds the "members" edge to the CapabilityMember entity by IDs.
+func (_c *CapabilityCreate) AddMemberIDs(ids ...int64) *CapabilityCreate {
+	_c.mutation.AddMemberIDs(ids...)
+	return _c
+}
+
+// AddMembers adds the "members" edges to the CapabilityMember entity.
+func (_c *CapabilityCreate) AddMembers(v ...*CapabilityMember) *CapabilityCreate {
+	ids := make([]int64, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddMemberIDs(ids...)
 }
 
 // AddCountIDs adds the "counts" edge to the CapabilityCount entity by IDs.
@@ -223,6 +239,22 @@ func (_c *CapabilityCreate) createSpec() (*Capability, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(capabilityvalue.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.MembersIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   capability.MembersTable,
+			Columns: []string{capability.MembersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

@@ -15,6 +15,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
+	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
@@ -29,6 +30,7 @@ type CapabilityQuery struct {
 	predicates       []predicate.Capability
 	withResourceType *ResourceTypeQuery
 	withValues       *CapabilityValueQuery
+	withMembers      *CapabilityMemberQuery
 	withCounts       *CapabilityCountQuery
 	modifiers        []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
@@ -104,6 +106,28 @@ func (_q *CapabilityQuery) QueryValues() *CapabilityValueQuery {
 			sqlgraph.From(capability.Table, capability.FieldID, selector),
 			sqlgraph.To(capabilityvalue.Table, capabilityvalue.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, capability.ValuesTable, capability.ValuesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryMembers chains the current query on the "members" edge.
+func (_q *CapabilityQuery) QueryMembers() *CapabilityMemberQuery {
+	query := (&CapabilityMemberClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(capability.Table, capability.FieldID, selector),
+			sqlgraph.To(capabilitymember.Table, capabilitymember.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, capability.MembersTable, capability.MembersColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -327,6 +351,7 @@ func (_q *CapabilityQuery) Clone() *CapabilityQuery {
 		predicates:       append([]predicate.Capability{}, _q.predicates...),
 		withResourceType: _q.withResourceType.Clone(),
 		withValues:       _q.withValues.Clone(),
+		withMembers:      _q.withMembers.Clone(),
 		withCounts:       _q.withCounts.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
@@ -354,6 +379,17 @@ func (_q *CapabilityQuery) WithValues(opts ...func(*CapabilityValueQuery)) *Capa
 		opt(query)
 	}
 	_q.withValues = query
+	return _q
+}
+
+// WithMembers tells the query-builder to eager-load the nodes that are connected to
+// the "members" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *CapabilityQuery) WithMembers(opts ...func(*CapabilityMemberQuery)) *CapabilityQuery {
+	query := (&CapabilityMemberClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withMembers = query
 	return _q
 }
 
@@ -446,9 +482,10 @@ func (_q *CapabilityQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*C
 	var (
 		nodes       = []*Capability{}
 		_spec       = _q.querySpec()
-		loadedTypes = [3]bool{
+		loadedTypes = [4]bool{
 			_q.withResourceType != nil,
 			_q.withValues != nil,
+			_q.withMembers != nil,
 			_q.withCounts != nil,
 		}
 	)
@@ -483,6 +520,13 @@ func (_q *CapabilityQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*C
 		if err := _q.loadValues(ctx, query, nodes,
 			func(n *Capability) { n.Edges.Values = []*CapabilityValue{} },
 			func(n *Capability, e *CapabilityValue) { n.Edges.Values = append(n.Edges.Values, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withMembers; query != nil {
+		if err := _q.loadMembers(ctx, query, nodes,
+			func(n *Capability) { n.Edges.Members = []*CapabilityMember{} },
+			func(n *Capability, e *CapabilityMember) { n.Edges.Members = append(n.Edges.Members, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -540,6 +584,36 @@ func (_q *CapabilityQuery) loadValues(ctx context.Context, query *CapabilityValu
 	}
 	query.Where(predicate.CapabilityValue(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(capability.ValuesColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.CapabilityID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "capability_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *CapabilityQuery) loadMembers(ctx context.Context, query *CapabilityMemberQuery, nodes []*Capability, init func(*Capability), assign func(*Capability, *CapabilityMember)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[int64]*Capability)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(capabilitymember.FieldCapabilityID)
+	}
+	query.Where(predicate.CapabilityMember(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(capability.MembersColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {

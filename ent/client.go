@@ -18,6 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/allocation"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
+	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/consumer"
 	"github.com/cadastre-dev/cadastre/ent/inventory"
@@ -51,6 +52,8 @@ type Client struct {
 	Capability *CapabilityClient
 	// CapabilityCount is the client for interacting with the CapabilityCount builders.
 	CapabilityCount *CapabilityCountClient
+	// CapabilityMember is the client for interacting with the CapabilityMember builders.
+	CapabilityMember *CapabilityMemberClient
 	// CapabilityValue is the client for interacting with the CapabilityValue builders.
 	CapabilityValue *CapabilityValueClient
 	// Consumer is the client for interacting with the Consumer builders.
@@ -101,6 +104,7 @@ func (c *Client) init() {
 	c.Allocation = NewAllocationClient(c.config)
 	c.Capability = NewCapabilityClient(c.config)
 	c.CapabilityCount = NewCapabilityCountClient(c.config)
+	c.CapabilityMember = NewCapabilityMemberClient(c.config)
 	c.CapabilityValue = NewCapabilityValueClient(c.config)
 	c.Consumer = NewConsumerClient(c.config)
 	c.Inventory = NewInventoryClient(c.config)
@@ -214,6 +218,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Allocation:              NewAllocationClient(cfg),
 		Capability:              NewCapabilityClient(cfg),
 		CapabilityCount:         NewCapabilityCountClient(cfg),
+		CapabilityMember:        NewCapabilityMemberClient(cfg),
 		CapabilityValue:         NewCapabilityValueClient(cfg),
 		Consumer:                NewConsumerClient(cfg),
 		Inventory:               NewInventoryClient(cfg),
@@ -254,6 +259,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Allocation:              NewAllocationClient(cfg),
 		Capability:              NewCapabilityClient(cfg),
 		CapabilityCount:         NewCapabilityCountClient(cfg),
+		CapabilityMember:        NewCapabilityMemberClient(cfg),
 		CapabilityValue:         NewCapabilityValueClient(cfg),
 		Consumer:                NewConsumerClient(cfg),
 		Inventory:               NewInventoryClient(cfg),
@@ -301,11 +307,12 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.Allocation, c.Capability, c.CapabilityCount, c.CapabilityValue, c.Consumer,
-		c.Inventory, c.MetadataItem, c.Namespace, c.NamespaceMember,
-		c.ObjectDefinition, c.PropertyDefinition, c.ProviderAggregate, c.ProviderTrait,
-		c.Resource, c.ResourceClass, c.ResourceProvider, c.ResourceTag, c.ResourceType,
-		c.ResourceTypeAssociation, c.Tag, c.Trait,
+		c.Allocation, c.Capability, c.CapabilityCount, c.CapabilityMember,
+		c.CapabilityValue, c.Consumer, c.Inventory, c.MetadataItem, c.Namespace,
+		c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition,
+		c.ProviderAggregate, c.ProviderTrait, c.Resource, c.ResourceClass,
+		c.ResourceProvider, c.ResourceTag, c.ResourceType, c.ResourceTypeAssociation,
+		c.Tag, c.Trait,
 	} {
 		n.Use(hooks...)
 	}
@@ -315,11 +322,12 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.Allocation, c.Capability, c.CapabilityCount, c.CapabilityValue, c.Consumer,
-		c.Inventory, c.MetadataItem, c.Namespace, c.NamespaceMember,
-		c.ObjectDefinition, c.PropertyDefinition, c.ProviderAggregate, c.ProviderTrait,
-		c.Resource, c.ResourceClass, c.ResourceProvider, c.ResourceTag, c.ResourceType,
-		c.ResourceTypeAssociation, c.Tag, c.Trait,
+		c.Allocation, c.Capability, c.CapabilityCount, c.CapabilityMember,
+		c.CapabilityValue, c.Consumer, c.Inventory, c.MetadataItem, c.Namespace,
+		c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition,
+		c.ProviderAggregate, c.ProviderTrait, c.Resource, c.ResourceClass,
+		c.ResourceProvider, c.ResourceTag, c.ResourceType, c.ResourceTypeAssociation,
+		c.Tag, c.Trait,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -334,6 +342,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Capability.mutate(ctx, m)
 	case *CapabilityCountMutation:
 		return c.CapabilityCount.mutate(ctx, m)
+	case *CapabilityMemberMutation:
+		return c.CapabilityMember.mutate(ctx, m)
 	case *CapabilityValueMutation:
 		return c.CapabilityValue.mutate(ctx, m)
 	case *ConsumerMutation:
@@ -696,6 +706,22 @@ func (c *CapabilityClient) QueryValues(_m *Capability) *CapabilityValueQuery {
 	return query
 }
 
+// QueryMembers queries the members edge of a Capability.
+func (c *CapabilityClient) QueryMembers(_m *Capability) *CapabilityMemberQuery {
+	query := (&CapabilityMemberClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(capability.Table, capability.FieldID, id),
+			sqlgraph.To(capabilitymember.Table, capabilitymember.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, capability.MembersTable, capability.MembersColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryCounts queries the counts edge of a Capability.
 func (c *CapabilityClient) QueryCounts(_m *Capability) *CapabilityCountQuery {
 	query := (&CapabilityCountClient{config: c.config}).Query()
@@ -883,6 +909,171 @@ func (c *CapabilityCountClient) mutate(ctx context.Context, m *CapabilityCountMu
 		return (&CapabilityCountDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown CapabilityCount mutation op: %q", m.Op())
+	}
+}
+
+// CapabilityMemberClient is a client for the CapabilityMember schema.
+type CapabilityMemberClient struct {
+	config
+}
+
+// NewCapabilityMemberClient returns a client for the CapabilityMember from the given config.
+func NewCapabilityMemberClient(c config) *CapabilityMemberClient {
+	return &CapabilityMemberClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `capabilitymember.Hooks(f(g(h())))`.
+func (c *CapabilityMemberClient) Use(hooks ...Hook) {
+	c.hooks.CapabilityMember = append(c.hooks.CapabilityMember, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `capabilitymember.Intercept(f(g(h())))`.
+func (c *CapabilityMemberClient) Intercept(interceptors ...Interceptor) {
+	c.inters.CapabilityMember = append(c.inters.CapabilityMember, interceptors...)
+}
+
+// Create returns a builder for creating a CapabilityMember entity.
+func (c *CapabilityMemberClient) Create() *CapabilityMemberCreate {
+	mutation := newCapabilityMemberMutation(c.config, OpCreate)
+	return &CapabilityMemberCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of CapabilityMember entities.
+func (c *CapabilityMemberClient) CreateBulk(builders ...*CapabilityMemberCreate) *CapabilityMemberCreateBulk {
+	return &CapabilityMemberCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *CapabilityMemberClient) MapCreateBulk(slice any, setFunc func(*CapabilityMemberCreate, int)) *CapabilityMemberCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &CapabilityMemberCreateBulk{err: fmt.Errorf("calling to CapabilityMemberClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*CapabilityMemberCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &CapabilityMemberCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for CapabilityMember.
+func (c *CapabilityMemberClient) Update() *CapabilityMemberUpdate {
+	mutation := newCapabilityMemberMutation(c.config, OpUpdate)
+	return &CapabilityMemberUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *CapabilityMemberClient) UpdateOne(_m *CapabilityMember) *CapabilityMemberUpdateOne {
+	mutation := newCapabilityMemberMutation(c.config, OpUpdateOne, withCapabilityMember(_m))
+	return &CapabilityMemberUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *CapabilityMemberClient) UpdateOneID(id int64) *CapabilityMemberUpdateOne {
+	mutation := newCapabilityMemberMutation(c.config, OpUpdateOne, withCapabilityMemberID(id))
+	return &CapabilityMemberUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for CapabilityMember.
+func (c *CapabilityMemberClient) Delete() *CapabilityMemberDelete {
+	mutation := newCapabilityMemberMutation(c.config, OpDelete)
+	return &CapabilityMemberDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *CapabilityMemberClient) DeleteOne(_m *CapabilityMember) *CapabilityMemberDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *CapabilityMemberClient) DeleteOneID(id int64) *CapabilityMemberDeleteOne {
+	builder := c.Delete().Where(capabilitymember.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &CapabilityMemberDeleteOne{builder}
+}
+
+// Query returns a query builder for CapabilityMember.
+func (c *CapabilityMemberClient) Query() *CapabilityMemberQuery {
+	return &CapabilityMemberQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeCapabilityMember},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a CapabilityMember entity by its id.
+func (c *CapabilityMemberClient) Get(ctx context.Context, id int64) (*CapabilityMember, error) {
+	return c.Query().Where(capabilitymember.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *CapabilityMemberClient) GetX(ctx context.Context, id int64) *CapabilityMember {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryResource queries the resource edge of a CapabilityMember.
+func (c *CapabilityMemberClient) QueryResource(_m *CapabilityMember) *ResourceQuery {
+	query := (&ResourceClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(capabilitymember.Table, capabilitymember.FieldID, id),
+			sqlgraph.To(resource.Table, resource.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, capabilitymember.ResourceTable, capabilitymember.ResourceColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryCapability queries the capability edge of a CapabilityMember.
+func (c *CapabilityMemberClient) QueryCapability(_m *CapabilityMember) *CapabilityQuery {
+	query := (&CapabilityClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(capabilitymember.Table, capabilitymember.FieldID, id),
+			sqlgraph.To(capability.Table, capability.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, capabilitymember.CapabilityTable, capabilitymember.CapabilityColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *CapabilityMemberClient) Hooks() []Hook {
+	return c.hooks.CapabilityMember
+}
+
+// Interceptors returns the client interceptors.
+func (c *CapabilityMemberClient) Interceptors() []Interceptor {
+	return c.inters.CapabilityMember
+}
+
+func (c *CapabilityMemberClient) mutate(ctx context.Context, m *CapabilityMemberMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&CapabilityMemberCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&CapabilityMemberUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&CapabilityMemberUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&CapabilityMemberDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown CapabilityMember mutation op: %q", m.Op())
 	}
 }
 
@@ -2708,6 +2899,22 @@ func (c *ResourceClient) QueryCapabilityValues(_m *Resource) *CapabilityValueQue
 	return query
 }
 
+// QueryCapabilityMembers queries the capability_members edge of a Resource.
+func (c *ResourceClient) QueryCapabilityMembers(_m *Resource) *CapabilityMemberQuery {
+	query := (&CapabilityMemberClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resource.Table, resource.FieldID, id),
+			sqlgraph.To(capabilitymember.Table, capabilitymember.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, resource.CapabilityMembersTable, resource.CapabilityMembersColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryTags queries the tags edge of a Resource.
 func (c *ResourceClient) QueryTags(_m *Resource) *ResourceTagQuery {
 	query := (&ResourceTagClient{config: c.config}).Query()
@@ -4003,17 +4210,18 @@ func (c *TraitClient) mutate(ctx context.Context, m *TraitMutation) (Value, erro
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Allocation, Capability, CapabilityCount, CapabilityValue, Consumer, Inventory,
-		MetadataItem, Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
-		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceProvider,
-		ResourceTag, ResourceType, ResourceTypeAssociation, Tag, Trait []ent.Hook
+		Allocation, Capability, CapabilityCount, CapabilityMember, CapabilityValue,
+		Consumer, Inventory, MetadataItem, Namespace, NamespaceMember,
+		ObjectDefinition, PropertyDefinition, ProviderAggregate, ProviderTrait,
+		Resource, ResourceClass, ResourceProvider, ResourceTag, ResourceType,
+		ResourceTypeAssociation, Tag, Trait []ent.Hook
 	}
 	inters struct {
-		Allocation, Capability, CapabilityCount, CapabilityValue, Consumer, Inventory,
-		MetadataItem, Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
-		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceProvider,
-		ResourceTag, ResourceType, ResourceTypeAssociation, Tag,
-		Trait []ent.Interceptor
+		Allocation, Capability, CapabilityCount, CapabilityMember, CapabilityValue,
+		Consumer, Inventory, MetadataItem, Namespace, NamespaceMember,
+		ObjectDefinition, PropertyDefinition, ProviderAggregate, ProviderTrait,
+		Resource, ResourceClass, ResourceProvider, ResourceTag, ResourceType,
+		ResourceTypeAssociation, Tag, Trait []ent.Interceptor
 	}
 )
 

@@ -15,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/allocation"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
+	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/consumer"
 	"github.com/cadastre-dev/cadastre/ent/inventory"
@@ -96,6 +97,7 @@ func checkColumn(t, c string) error {
 			allocation.Table:              allocation.ValidColumn,
 			capability.Table:              capability.ValidColumn,
 			capabilitycount.Table:         capabilitycount.ValidColumn,
+			capabilitymember.Table:        capabilitymember.ValidColumn,
 			capabilityvalue.Table:         capabilityvalue.ValidColumn,
 			consumer.Table:                consumer.ValidColumn,
 			inventory.Table:               inventory.ValidColumn,

@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/allocation"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
+	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/consumer"
 	"github.com/cadastre-dev/cadastre/ent/inventory"
@@ -47,6 +48,7 @@ const (
 	TypeAllocation              = "Allocation"
 	TypeCapability              = "Capability"
 	TypeCapabilityCount         = "CapabilityCount"
+	TypeCapabilityMember        = "CapabilityMember"
 	TypeCapabilityValue         = "CapabilityValue"
 	TypeConsumer                = "Consumer"
 	TypeInventory               = "Inventory"
@@ -759,6 +761,9 @@ type CapabilityMutation struct {
 	values               map[int64]struct{}
 	removedvalues        map[int64]struct{}
 	clearedvalues        bool
+	members              map[int64]struct{}
+	removedmembers       map[int64]struct{}
+	clearedmembers       bool
 	counts               map[int64]struct{}
 	removedcounts        map[int64]struct{}
 	clearedcounts        bool
@@ -1132,6 +1137,60 @@ func (m *CapabilityMutation) ResetValues() {
 	m.removedvalues = nil
 }
 
+// AddMemberIDs adds the "members" edge to the CapabilityMember entity by ids.
+func (m *CapabilityMutation) AddMemberIDs(ids ...int64) {
+	if m.members == nil {
+		m.members = make(map[int64]struct{})
+	}
+	for i := range ids {
+		m.members[ids[i]] = struct{}{}
+	}
+}
+
+// ClearMembers clears the "members" edge to the CapabilityMember entity.
+func (m *CapabilityMutation) ClearMembers() {
+	m.clearedmembers = true
+}
+
+// MembersCleared reports if the "members" edge to the CapabilityMember entity was cleared.
+func (m *CapabilityMutation) MembersCleared() bool {
+	return m.clearedmembers
+}
+
+// RemoveMemberIDs removes the "members" edge to the CapabilityMember entity by IDs.
+func (m *CapabilityMutation) RemoveMemberIDs(ids ...int64) {
+	if m.removedmembers == nil {
+		m.removedmembers = make(map[int64]struct{})
+	}
+	for i := range ids {
+		delete(m.members, ids[i])
+		m.removedmembers[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedMembers returns the removed IDs of the "members" edge to the CapabilityMember entity.
+func (m *CapabilityMutation) RemovedMembersIDs() (ids []int64) {
+	for id := range m.removedmembers {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// MembersIDs returns the "members" edge IDs in the mutation.
+func (m *CapabilityMutation) MembersIDs() (ids []int64) {
+	for id := range m.members {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetMembers resets all changes to the "members" edge.
+func (m *CapabilityMutation) ResetMembers() {
+	m.members = nil
+	m.clearedmembers = false
+	m.removedmembers = nil
+}
+
 // AddCountIDs adds the "counts" edge to the CapabilityCount entity by ids.
 func (m *CapabilityMutation) AddCountIDs(ids ...int64) {
 	if m.counts == nil {
@@ -1390,12 +1449,15 @@ func (m *CapabilityMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *CapabilityMutation) AddedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
 	if m.resource_type != nil {
 		edges = append(edges, capability.EdgeResourceType)
 	}
 	if m.values != nil {
 		edges = append(edges, capability.EdgeValues)
+	}
+	if m.members != nil {
+		edges = append(edges, capability.EdgeMembers)
 	}
 	if m.counts != nil {
 		edges = append(edges, capability.EdgeCounts)
@@ -1417,6 +1479,12 @@ func (m *CapabilityMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case capability.EdgeMembers:
+		ids := make([]ent.Value, 0, len(m.members))
+		for id := range m.members {
+			ids = append(ids, id)
+		}
+		return ids
 	case capability.EdgeCounts:
 		ids := make([]ent.Value, 0, len(m.counts))
 		for id := range m.counts {
@@ -1429,9 +1497,12 @@ func (m *CapabilityMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *CapabilityMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
 	if m.removedvalues != nil {
 		edges = append(edges, capability.EdgeValues)
+	}
+	if m.removedmembers != nil {
+		edges = append(edges, capability.EdgeMembers)
 	}
 	if m.removedcounts != nil {
 		edges = append(edges, capability.EdgeCounts)
@@ -1449,6 +1520,12 @@ func (m *CapabilityMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case capability.EdgeMembers:
+		ids := make([]ent.Value, 0, len(m.removedmembers))
+		for id := range m.removedmembers {
+			ids = append(ids, id)
+		}
+		return ids
 	case capability.EdgeCounts:
 		ids := make([]ent.Value, 0, len(m.removedcounts))
 		for id := range m.removedcounts {
@@ -1461,12 +1538,15 @@ func (m *CapabilityMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *CapabilityMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
 	if m.clearedresource_type {
 		edges = append(edges, capability.EdgeResourceType)
 	}
 	if m.clearedvalues {
 		edges = append(edges, capability.EdgeValues)
+	}
+	if m.clearedmembers {
+		edges = append(edges, capability.EdgeMembers)
 	}
 	if m.clearedcounts {
 		edges = append(edges, capability.EdgeCounts)
@@ -1482,6 +1562,8 @@ func (m *CapabilityMutation) EdgeCleared(name string) bool {
 		return m.clearedresource_type
 	case capability.EdgeValues:
 		return m.clearedvalues
+	case capability.EdgeMembers:
+		return m.clearedmembers
 	case capability.EdgeCounts:
 		return m.clearedcounts
 	}
@@ -1508,6 +1590,9 @@ func (m *CapabilityMutation) ResetEdge(name string) error {
 		return nil
 	case capability.EdgeValues:
 		m.ResetValues()
+		return nil
+	case capability.EdgeMembers:
+		m.ResetMembers()
 		return nil
 	case capability.EdgeCounts:
 		m.ResetCounts()
@@ -2152,6 +2237,766 @@ func (m *CapabilityCountMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown CapabilityCount edge %s", name)
+}
+
+// CapabilityMemberMutation represents an operation that mutates the CapabilityMember nodes in the graph.
+type CapabilityMemberMutation struct {
+	config
+	op                Op
+	typ               string
+	id                *int64
+	value             *string
+	value_hash        *int64
+	addvalue_hash     *int64
+	number_key        *string
+	in_list           *bool
+	clearedFields     map[string]struct{}
+	resource          *int64
+	clearedresource   bool
+	capability        *int64
+	clearedcapability bool
+	done              bool
+	oldValue          func(context.Context) (*CapabilityMember, error)
+	predicates        []predicate.CapabilityMember
+}
+
+var _ ent.Mutation = (*CapabilityMemberMutation)(nil)
+
+// capabilitymemberOption allows management of the mutation configuration using functional options.
+type capabilitymemberOption func(*CapabilityMemberMutation)
+
+// newCapabilityMemberMutation creates new mutation for the CapabilityMember entity.
+func newCapabilityMemberMutation(c config, op Op, opts ...capabilitymemberOption) *CapabilityMemberMutation {
+	m := &CapabilityMemberMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeCapabilityMember,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withCapabilityMemberID sets the ID field of the mutation.
+func withCapabilityMemberID(id int64) capabilitymemberOption {
+	return func(m *CapabilityMemberMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *CapabilityMember
+		)
+		m.oldValue = func(ctx context.Context) (*CapabilityMember, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().CapabilityMember.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withCapabilityMember sets the old CapabilityMember of the mutation.
+func withCapabilityMember(node *CapabilityMember) capabilitymemberOption {
+	return func(m *CapabilityMemberMutation) {
+		m.oldValue = func(context.Context) (*CapabilityMember, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m CapabilityMemberMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m CapabilityMemberMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of CapabilityMember entities.
+func (m *CapabilityMemberMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *CapabilityMemberMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *CapabilityMemberMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().CapabilityMember.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetResourceID sets the "resource_id" field.
+func (m *CapabilityMemberMutation) SetResourceID(i int64) {
+	m.resource = &i
+}
+
+// ResourceID returns the value of the "resource_id" field in the mutation.
+func (m *CapabilityMemberMutation) ResourceID() (r int64, exists bool) {
+	v := m.resource
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceID returns the old "resource_id" field's value of the CapabilityMember entity.
+// If the CapabilityMember object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapabilityMemberMutation) OldResourceID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceID: %w", err)
+	}
+	return oldValue.ResourceID, nil
+}
+
+// ResetResourceID resets all changes to the "resource_id" field.
+func (m *CapabilityMemberMutation) ResetResourceID() {
+	m.resource = nil
+}
+
+// SetCapabilityID sets the "capability_id" field.
+func (m *CapabilityMemberMutation) SetCapabilityID(i int64) {
+	m.capability = &i
+}
+
+// CapabilityID returns the value of the "capability_id" field in the mutation.
+func (m *CapabilityMemberMutation) CapabilityID() (r int64, exists bool) {
+	v := m.capability
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCapabilityID returns the old "capability_id" field's value of the CapabilityMember entity.
+// If the CapabilityMember object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapabilityMemberMutation) OldCapabilityID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCapabilityID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCapabilityID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCapabilityID: %w", err)
+	}
+	return oldValue.CapabilityID, nil
+}
+
+// ResetCapabilityID resets all changes to the "capability_id" field.
+func (m *CapabilityMemberMutation) ResetCapabilityID() {
+	m.capability = nil
+}
+
+// SetValue sets the "value" field.
+func (m *CapabilityMemberMutation) SetValue(s string) {
+	m.value = &s
+}
+
+// Value returns the value of the "value" field in the mutation.
+func (m *CapabilityMemberMutation) Value() (r string, exists bool) {
+	v := m.value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldValue returns the old "value" field's value of the CapabilityMember entity.
+// If the CapabilityMember object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapabilityMemberMutation) OldValue(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldValue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldValue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldValue: %w", err)
+	}
+	return oldValue.Value, nil
+}
+
+// ResetValue resets all changes to the "value" field.
+func (m *CapabilityMemberMutation) ResetValue() {
+	m.value = nil
+}
+
+// SetValueHash sets the "value_hash" field.
+func (m *CapabilityMemberMutation) SetValueHash(i int64) {
+	m.value_hash = &i
+	m.addvalue_hash = nil
+}
+
+// ValueHash returns the value of the "value_hash" field in the mutation.
+func (m *CapabilityMemberMutation) ValueHash() (r int64, exists bool) {
+	v := m.value_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldValueHash returns the old "value_hash" field's value of the CapabilityMember entity.
+// If the CapabilityMember object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapabilityMemberMutation) OldValueHash(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldValueHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldValueHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldValueHash: %w", err)
+	}
+	return oldValue.ValueHash, nil
+}
+
+// AddValueHash adds i to the "value_hash" field.
+func (m *CapabilityMemberMutation) AddValueHash(i int64) {
+	if m.addvalue_hash != nil {
+		*m.addvalue_hash += i
+	} else {
+		m.addvalue_hash = &i
+	}
+}
+
+// AddedValueHash returns the value that was added to the "value_hash" field in this mutation.
+func (m *CapabilityMemberMutation) AddedValueHash() (r int64, exists bool) {
+	v := m.addvalue_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetValueHash resets all changes to the "value_hash" field.
+func (m *CapabilityMemberMutation) ResetValueHash() {
+	m.value_hash = nil
+	m.addvalue_hash = nil
+}
+
+// SetNumberKey sets the "number_key" field.
+func (m *CapabilityMemberMutation) SetNumberKey(s string) {
+	m.number_key = &s
+}
+
+// NumberKey returns the value of the "number_key" field in the mutation.
+func (m *CapabilityMemberMutation) NumberKey() (r string, exists bool) {
+	v := m.number_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNumberKey returns the old "number_key" field's value of the CapabilityMember entity.
+// If the CapabilityMember object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapabilityMemberMutation) OldNumberKey(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNumberKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNumberKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNumberKey: %w", err)
+	}
+	return oldValue.NumberKey, nil
+}
+
+// ClearNumberKey clears the value of the "number_key" field.
+func (m *CapabilityMemberMutation) ClearNumberKey() {
+	m.number_key = nil
+	m.clearedFields[capabilitymember.FieldNumberKey] = struct{}{}
+}
+
+// NumberKeyCleared returns if the "number_key" field was cleared in this mutation.
+func (m *CapabilityMemberMutation) NumberKeyCleared() bool {
+	_, ok := m.clearedFields[capabilitymember.FieldNumberKey]
+	return ok
+}
+
+// ResetNumberKey resets all changes to the "number_key" field.
+func (m *CapabilityMemberMutation) ResetNumberKey() {
+	m.number_key = nil
+	delete(m.clearedFields, capabilitymember.FieldNumberKey)
+}
+
+// SetInList sets the "in_list" field.
+func (m *CapabilityMemberMutation) SetInList(b bool) {
+	m.in_list = &b
+}
+
+// InList returns the value of the "in_list" field in the mutation.
+func (m *CapabilityMemberMutation) InList() (r bool, exists bool) {
+	v := m.in_list
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldInList returns the old "in_list" field's value of the CapabilityMember entity.
+// If the CapabilityMember object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapabilityMemberMutation) OldInList(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldInList is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldInList requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldInList: %w", err)
+	}
+	return oldValue.InList, nil
+}
+
+// ResetInList resets all changes to the "in_list" field.
+func (m *CapabilityMemberMutation) ResetInList() {
+	m.in_list = nil
+}
+
+// ClearResource clears the "resource" edge to the Resource entity.
+func (m *CapabilityMemberMutation) ClearResource() {
+	m.clearedresource = true
+	m.clearedFields[capabilitymember.FieldResourceID] = struct{}{}
+}
+
+// ResourceCleared reports if the "resource" edge to the Resource entity was cleared.
+func (m *CapabilityMemberMutation) ResourceCleared() bool {
+	return m.clearedresource
+}
+
+// ResourceIDs returns the "resource" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ResourceID instead. It exists only for internal usage by the builders.
+func (m *CapabilityMemberMutation) ResourceIDs() (ids []int64) {
+	if id := m.resource; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetResource resets all changes to the "resource" edge.
+func (m *CapabilityMemberMutation) ResetResource() {
+	m.resource = nil
+	m.clearedresource = false
+}
+
+// ClearCapability clears the "capability" edge to the Capability entity.
+func (m *CapabilityMemberMutation) ClearCapability() {
+	m.clearedcapability = true
+	m.clearedFields[capabilitymember.FieldCapabilityID] = struct{}{}
+}
+
+// CapabilityCleared reports if the "capability" edge to the Capability entity was cleared.
+func (m *CapabilityMemberMutation) CapabilityCleared() bool {
+	return m.clearedcapability
+}
+
+// CapabilityIDs returns the "capability" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// CapabilityID instead. It exists only for internal usage by the builders.
+func (m *CapabilityMemberMutation) CapabilityIDs() (ids []int64) {
+	if id := m.capability; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetCapability resets all changes to the "capability" edge.
+func (m *CapabilityMemberMutation) ResetCapability() {
+	m.capability = nil
+	m.clearedcapability = false
+}
+
+// Where appends a list predicates to the CapabilityMemberMutation builder.
+func (m *CapabilityMemberMutation) Where(ps ...predicate.CapabilityMember) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the CapabilityMemberMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *CapabilityMemberMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.CapabilityMember, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *CapabilityMemberMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *CapabilityMemberMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (CapabilityMember).
+func (m *CapabilityMemberMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *CapabilityMemberMutation) Fields() []string {
+	fields := make([]string, 0, 6)
+	if m.resource != nil {
+		fields = append(fields, capabilitymember.FieldResourceID)
+	}
+	if m.capability != nil {
+		fields = append(fields, capabilitymember.FieldCapabilityID)
+	}
+	if m.value != nil {
+		fields = append(fields, capabilitymember.FieldValue)
+	}
+	if m.value_hash != nil {
+		fields = append(fields, capabilitymember.FieldValueHash)
+	}
+	if m.number_key != nil {
+		fields = append(fields, capabilitymember.FieldNumberKey)
+	}
+	if m.in_list != nil {
+		fields = append(fields, capabilitymember.FieldInList)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *CapabilityMemberMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case capabilitymember.FieldResourceID:
+		return m.ResourceID()
+	case capabilitymember.FieldCapabilityID:
+		return m.CapabilityID()
+	case capabilitymember.FieldValue:
+		return m.Value()
+	case capabilitymember.FieldValueHash:
+		return m.ValueHash()
+	case capabilitymember.FieldNumberKey:
+		return m.NumberKey()
+	case capabilitymember.FieldInList:
+		return m.InList()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *CapabilityMemberMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case capabilitymember.FieldResourceID:
+		return m.OldResourceID(ctx)
+	case capabilitymember.FieldCapabilityID:
+		return m.OldCapabilityID(ctx)
+	case capabilitymember.FieldValue:
+		return m.OldValue(ctx)
+	case capabilitymember.FieldValueHash:
+		return m.OldValueHash(ctx)
+	case capabilitymember.FieldNumberKey:
+		return m.OldNumberKey(ctx)
+	case capabilitymember.FieldInList:
+		return m.OldInList(ctx)
+	}
+	return nil, fmt.Errorf("unknown CapabilityMember field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *CapabilityMemberMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case capabilitymember.FieldResourceID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceID(v)
+		return nil
+	case capabilitymember.FieldCapabilityID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCapabilityID(v)
+		return nil
+	case capabilitymember.FieldValue:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetValue(v)
+		return nil
+	case capabilitymember.FieldValueHash:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetValueHash(v)
+		return nil
+	case capabilitymember.FieldNumberKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNumberKey(v)
+		return nil
+	case capabilitymember.FieldInList:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetInList(v)
+		return nil
+	}
+	return fmt.Errorf("unknown CapabilityMember field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *CapabilityMemberMutation) AddedFields() []string {
+	var fields []string
+	if m.addvalue_hash != nil {
+		fields = append(fields, capabilitymember.FieldValueHash)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *CapabilityMemberMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case capabilitymember.FieldValueHash:
+		return m.AddedValueHash()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *CapabilityMemberMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case capabilitymember.FieldValueHash:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddValueHash(v)
+		return nil
+	}
+	return fmt.Errorf("unknown CapabilityMember numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *CapabilityMemberMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(capabilitymember.FieldNumberKey) {
+		fields = append(fields, capabilitymember.FieldNumberKey)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *CapabilityMemberMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *CapabilityMemberMutation) ClearField(name string) error {
+	switch name {
+	case capabilitymember.FieldNumberKey:
+		m.ClearNumberKey()
+		return nil
+	}
+	return fmt.Errorf("unknown CapabilityMember nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *CapabilityMemberMutation) ResetField(name string) error {
+	switch name {
+	case capabilitymember.FieldResourceID:
+		m.ResetResourceID()
+		return nil
+	case capabilitymember.FieldCapabilityID:
+		m.ResetCapabilityID()
+		return nil
+	case capabilitymember.FieldValue:
+		m.ResetValue()
+		return nil
+	case capabilitymember.FieldValueHash:
+		m.ResetValueHash()
+		return nil
+	case capabilitymember.FieldNumberKey:
+		m.ResetNumberKey()
+		return nil
+	case capabilitymember.FieldInList:
+		m.ResetInList()
+		return nil
+	}
+	return fmt.Errorf("unknown CapabilityMember field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *CapabilityMemberMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.resource != nil {
+		edges = append(edges, capabilitymember.EdgeResource)
+	}
+	if m.capability != nil {
+		edges = append(edges, capabilitymember.EdgeCapability)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *CapabilityMemberMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case capabilitymember.EdgeResource:
+		if id := m.resource; id != nil {
+			return []ent.Value{*id}
+		}
+	case capabilitymember.EdgeCapability:
+		if id := m.capability; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *CapabilityMemberMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *CapabilityMemberMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *CapabilityMemberMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedresource {
+		edges = append(edges, capabilitymember.EdgeResource)
+	}
+	if m.clearedcapability {
+		edges = append(edges, capabilitymember.EdgeCapability)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *CapabilityMemberMutation) EdgeCleared(name string) bool {
+	switch name {
+	case capabilitymember.EdgeResource:
+		return m.clearedresource
+	case capabilitymember.EdgeCapability:
+		return m.clearedcapability
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *CapabilityMemberMutation) ClearEdge(name string) error {
+	switch name {
+	case capabilitymember.EdgeResource:
+		m.ClearResource()
+		return nil
+	case capabilitymember.EdgeCapability:
+		m.ClearCapability()
+		return nil
+	}
+	return fmt.Errorf("unknown CapabilityMember unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *CapabilityMemberMutation) ResetEdge(name string) error {
+	switch name {
+	case capabilitymember.EdgeResource:
+		m.ResetResource()
+		return nil
+	case capabilitymember.EdgeCapability:
+		m.ResetCapability()
+		return nil
+	}
+	return fmt.Errorf("unknown CapabilityMember edge %s", name)
 }
 
 // CapabilityValueMutation represents an operation that mutates the CapabilityValue nodes in the graph.
@@ -10432,42 +11277,45 @@ func (m *ProviderTraitMutation) ResetEdge(name string) error {
 // ResourceMutation represents an operation that mutates the Resource nodes in the graph.
 type ResourceMutation struct {
 	config
-	op                       Op
-	typ                      string
-	id                       *int64
-	created_at               *time.Time
-	updated_at               *time.Time
-	uuid                     *string
-	name                     *string
-	name_key                 *string
-	description              *string
-	project_id               *string
-	visibility               *string
-	revision                 *int
-	addrevision              *int
-	clearedFields            map[string]struct{}
-	resource_type            *int64
-	clearedresource_type     bool
-	parent                   *int64
-	clearedparent            bool
-	children                 map[int64]struct{}
-	removedchildren          map[int64]struct{}
-	clearedchildren          bool
-	metadata                 map[int64]struct{}
-	removedmetadata          map[int64]struct{}
-	clearedmetadata          bool
-	capability_values        map[int64]struct{}
-	removedcapability_values map[int64]struct{}
-	clearedcapability_values bool
-	tags                     map[int64]struct{}
-	removedtags              map[int64]struct{}
-	clearedtags              bool
-	providers                map[int64]struct{}
-	removedproviders         map[int64]struct{}
-	clearedproviders         bool
-	done                     bool
-	oldValue                 func(context.Context) (*Resource, error)
-	predicates               []predicate.Resource
+	op                        Op
+	typ                       string
+	id                        *int64
+	created_at                *time.Time
+	updated_at                *time.Time
+	uuid                      *string
+	name                      *string
+	name_key                  *string
+	description               *string
+	project_id                *string
+	visibility                *string
+	revision                  *int
+	addrevision               *int
+	clearedFields             map[string]struct{}
+	resource_type             *int64
+	clearedresource_type      bool
+	parent                    *int64
+	clearedparent             bool
+	children                  map[int64]struct{}
+	removedchildren           map[int64]struct{}
+	clearedchildren           bool
+	metadata                  map[int64]struct{}
+	removedmetadata           map[int64]struct{}
+	clearedmetadata           bool
+	capability_values         map[int64]struct{}
+	removedcapability_values  map[int64]struct{}
+	clearedcapability_values  bool
+	capability_members        map[int64]struct{}
+	removedcapability_members map[int64]struct{}
+	clearedcapability_members bool
+	tags                      map[int64]struct{}
+	removedtags               map[int64]struct{}
+	clearedtags               bool
+	providers                 map[int64]struct{}
+	removedproviders          map[int64]struct{}
+	clearedproviders          bool
+	done                      bool
+	oldValue                  func(context.Context) (*Resource, error)
+	predicates                []predicate.Resource
 }
 
 var _ ent.Mutation = (*ResourceMutation)(nil)
@@ -11232,6 +12080,60 @@ func (m *ResourceMutation) ResetCapabilityValues() {
 	m.removedcapability_values = nil
 }
 
+// AddCapabilityMemberIDs adds the "capability_members" edge to the CapabilityMember entity by ids.
+func (m *ResourceMutation) AddCapabilityMemberIDs(ids ...int64) {
+	if m.capability_members == nil {
+		m.capability_members = make(map[int64]struct{})
+	}
+	for i := range ids {
+		m.capability_members[ids[i]] = struct{}{}
+	}
+}
+
+// ClearCapabilityMembers clears the "capability_members" edge to the CapabilityMember entity.
+func (m *ResourceMutation) ClearCapabilityMembers() {
+	m.clearedcapability_members = true
+}
+
+// CapabilityMembersCleared reports if the "capability_members" edge to the CapabilityMember entity was cleared.
+func (m *ResourceMutation) CapabilityMembersCleared() bool {
+	return m.clearedcapability_members
+}
+
+// RemoveCapabilityMemberIDs removes the "capability_members" edge to the CapabilityMember entity by IDs.
+func (m *ResourceMutation) RemoveCapabilityMemberIDs(ids ...int64) {
+	if m.removedcapability_members == nil {
+		m.removedcapability_members = make(map[int64]struct{})
+	}
+	for i := range ids {
+		delete(m.capability_members, ids[i])
+		m.removedcapability_members[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedCapabilityMembers returns the removed IDs of the "capability_members" edge to the CapabilityMember entity.
+func (m *ResourceMutation) RemovedCapabilityMembersIDs() (ids []int64) {
+	for id := range m.removedcapability_members {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// CapabilityMembersIDs returns the "capability_members" edge IDs in the mutation.
+func (m *ResourceMutation) CapabilityMembersIDs() (ids []int64) {
+	for id := range m.capability_members {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetCapabilityMembers resets all changes to the "capability_members" edge.
+func (m *ResourceMutation) ResetCapabilityMembers() {
+	m.capability_members = nil
+	m.clearedcapability_members = false
+	m.removedcapability_members = nil
+}
+
 // AddTagIDs adds the "tags" edge to the ResourceTag entity by ids.
 func (m *ResourceMutation) AddTagIDs(ids ...int64) {
 	if m.tags == nil {
@@ -11673,7 +12575,7 @@ func (m *ResourceMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ResourceMutation) AddedEdges() []string {
-	edges := make([]string, 0, 7)
+	edges := make([]string, 0, 8)
 	if m.resource_type != nil {
 		edges = append(edges, resource.EdgeResourceType)
 	}
@@ -11688,6 +12590,9 @@ func (m *ResourceMutation) AddedEdges() []string {
 	}
 	if m.capability_values != nil {
 		edges = append(edges, resource.EdgeCapabilityValues)
+	}
+	if m.capability_members != nil {
+		edges = append(edges, resource.EdgeCapabilityMembers)
 	}
 	if m.tags != nil {
 		edges = append(edges, resource.EdgeTags)
@@ -11728,6 +12633,12 @@ func (m *ResourceMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case resource.EdgeCapabilityMembers:
+		ids := make([]ent.Value, 0, len(m.capability_members))
+		for id := range m.capability_members {
+			ids = append(ids, id)
+		}
+		return ids
 	case resource.EdgeTags:
 		ids := make([]ent.Value, 0, len(m.tags))
 		for id := range m.tags {
@@ -11746,7 +12657,7 @@ func (m *ResourceMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ResourceMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 7)
+	edges := make([]string, 0, 8)
 	if m.removedchildren != nil {
 		edges = append(edges, resource.EdgeChildren)
 	}
@@ -11755,6 +12666,9 @@ func (m *ResourceMutation) RemovedEdges() []string {
 	}
 	if m.removedcapability_values != nil {
 		edges = append(edges, resource.EdgeCapabilityValues)
+	}
+	if m.removedcapability_members != nil {
+		edges = append(edges, resource.EdgeCapabilityMembers)
 	}
 	if m.removedtags != nil {
 		edges = append(edges, resource.EdgeTags)
@@ -11787,6 +12701,12 @@ func (m *ResourceMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case resource.EdgeCapabilityMembers:
+		ids := make([]ent.Value, 0, len(m.removedcapability_members))
+		for id := range m.removedcapability_members {
+			ids = append(ids, id)
+		}
+		return ids
 	case resource.EdgeTags:
 		ids := make([]ent.Value, 0, len(m.removedtags))
 		for id := range m.removedtags {
@@ -11805,7 +12725,7 @@ func (m *ResourceMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ResourceMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 7)
+	edges := make([]string, 0, 8)
 	if m.clearedresource_type {
 		edges = append(edges, resource.EdgeResourceType)
 	}
@@ -11820,6 +12740,9 @@ func (m *ResourceMutation) ClearedEdges() []string {
 	}
 	if m.clearedcapability_values {
 		edges = append(edges, resource.EdgeCapabilityValues)
+	}
+	if m.clearedcapability_members {
+		edges = append(edges, resource.EdgeCapabilityMembers)
 	}
 	if m.clearedtags {
 		edges = append(edges, resource.EdgeTags)
@@ -11844,6 +12767,8 @@ func (m *ResourceMutation) EdgeCleared(name string) bool {
 		return m.clearedmetadata
 	case resource.EdgeCapabilityValues:
 		return m.clearedcapability_values
+	case resource.EdgeCapabilityMembers:
+		return m.clearedcapability_members
 	case resource.EdgeTags:
 		return m.clearedtags
 	case resource.EdgeProviders:
@@ -11884,6 +12809,9 @@ func (m *ResourceMutation) ResetEdge(name string) error {
 		return nil
 	case resource.EdgeCapabilityValues:
 		m.ResetCapabilityValues()
+		return nil
+	case resource.EdgeCapabilityMembers:
+		m.ResetCapabilityMembers()
 		return nil
 	case resource.EdgeTags:
 		m.ResetTags()

@@ -58,13 +58,15 @@ type ResourceEdges struct {
 	Metadata []*MetadataItem `json:"metadata,omitempty"`
 	// CapabilityValues holds the value of the capability_values edge.
 	CapabilityValues []*CapabilityValue `json:"capability_values,omitempty"`
+	// CapabilityMembers holds the value of the capability_members edge.
+	CapabilityMembers []*CapabilityMember `json:"capability_members,omitempty"`
 	// Tags holds the value of the tags edge.
 	Tags []*ResourceTag `json:"tags,omitempty"`
 	// Providers holds the value of the providers edge.
 	Providers []*ResourceProvider `json:"providers,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [7]bool
+	loadedTypes [8]bool
 }
 
 // ResourceTypeOrErr returns the ResourceType value or an error if the edge
@@ -116,10 +118,19 @@ func (e ResourceEdges) CapabilityValuesOrErr() ([]*CapabilityValue, error) {
 	return nil, &NotLoadedError{edge: "capability_values"}
 }
 
+// CapabilityMembersOrErr returns the CapabilityMembers value or an error if the edge
+// was not loaded in eager-loading.
+func (e ResourceEdges) CapabilityMembersOrErr() ([]*CapabilityMember, error) {
+	if e.loadedTypes[5] {
+		return e.CapabilityMembers, nil
+	}
+	return nil, &NotLoadedError{edge: "capability_members"}
+}
+
 // TagsOrErr returns the Tags value or an error if the edge
 // was not loaded in eager-loading.
 func (e ResourceEdges) TagsOrErr() ([]*ResourceTag, error) {
-	if e.loadedTypes[5] {
+	if e.loadedTypes[6] {
 		return e.Tags, nil
 	}
 	return nil, &NotLoadedError{edge: "tags"}
@@ -128,7 +139,7 @@ func (e ResourceEdges) TagsOrErr() ([]*ResourceTag, error) {
 // ProvidersOrErr returns the Providers value or an error if the edge
 // was not loaded in eager-loading.
 func (e ResourceEdges) ProvidersOrErr() ([]*ResourceProvider, error) {
-	if e.loadedTypes[6] {
+	if e.loadedTypes[7] {
 		return e.Providers, nil
 	}
 	return nil, &NotLoadedError{edge: "providers"}
@@ -270,6 +281,11 @@ func (_m *Resource) QueryMetadata() *MetadataItemQuery {
 // QueryCapabilityValues queries the "capability_values" edge of the Resource entity.
 func (_m *Resource) QueryCapabilityValues() *CapabilityValueQuery {
 	return NewResourceClient(_m.config).QueryCapabilityValues(_m)
+}
+
+// QueryCapabilityMembers queries the "capability_members" edge of the Resource entity.
+func (_m *Resource) QueryCapabilityMembers() *CapabilityMemberQuery {
+	return NewResourceClient(_m.config).QueryCapabilityMembers(_m)
 }
 
 // QueryTags queries the "tags" edge of the Resource entity.

@@ -11,6 +11,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/resource"
@@ -176,6 +177,21 @@ func (_c *ResourceCreate) AddCapabilityValues(v ...*CapabilityValue) *ResourceCr
 		ids[i] = v[i].ID
 	}
 	return _c.AddCapabilityValueIDs(ids...)
+}
+
+// AddCapabilityMemberIDs adds the "capability_members" edge to the CapabilityMember entity by IDs.
+func (_c *ResourceCreate) AddCapabilityMemberIDs(ids ...int64) *ResourceCreate {
+	_c.mutation.AddCapabilityMemberIDs(ids...)
+	return _c
+}
+
+// AddCapabilityMembers adds the "capability_members" edges to the CapabilityMember entity.
+func (_c *ResourceCreate) AddCapabilityMembers(v ...*CapabilityMember) *ResourceCreate {
+	ids := make([]int64, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddCapabilityMemberIDs(ids...)
 }
 
 // AddTagIDs adds the "tags" edge to the ResourceTag entity by IDs.
@@ -425,6 +441,22 @@ func (_c *ResourceCreate) createSpec() (*Resource, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(capabilityvalue.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.CapabilityMembersIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resource.CapabilityMembersTable,
+			Columns: []string{resource.CapabilityMembersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
@@ -25,18 +26,19 @@ import (
 // ResourceQuery is the builder for querying Resource entities.
 type ResourceQuery struct {
 	config
-	ctx                  *QueryContext
-	order                []resource.OrderOption
-	inters               []Interceptor
-	predicates           []predicate.Resource
-	withResourceType     *ResourceTypeQuery
-	withParent           *ResourceQuery
-	withChildren         *ResourceQuery
-	withMetadata         *MetadataItemQuery
-	withCapabilityValues *CapabilityValueQuery
-	withTags             *ResourceTagQuery
-	withProviders        *ResourceProviderQuery
-	modifiers            []func(*sql.Selector)
+	ctx                   *QueryContext
+	order                 []resource.OrderOption
+	inters                []Interceptor
+	predicates            []predicate.Resource
+	withResourceType      *ResourceTypeQuery
+	withParent            *ResourceQuery
+	withChildren          *ResourceQuery
+	withMetadata          *MetadataItemQuery
+	withCapabilityValues  *CapabilityValueQuery
+	withCapabilityMembers *CapabilityMemberQuery
+	withTags              *ResourceTagQuery
+	withProviders         *ResourceProviderQuery
+	modifiers             []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -176,6 +178,28 @@ func (_q *ResourceQuery) QueryCapabilityValues() *CapabilityValueQuery {
 			sqlgraph.From(resource.Table, resource.FieldID, selector),
 			sqlgraph.To(capabilityvalue.Table, capabilityvalue.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, resource.CapabilityValuesTable, resource.CapabilityValuesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryCapabilityMembers chains the current query on the "capability_members" edge.
+func (_q *ResourceQuery) QueryCapabilityMembers() *CapabilityMemberQuery {
+	query := (&CapabilityMemberClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resource.Table, resource.FieldID, selector),
+			sqlgraph.To(capabilitymember.Table, capabilitymember.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, resource.CapabilityMembersTable, resource.CapabilityMembersColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -414,18 +438,19 @@ func (_q *ResourceQuery) Clone() *ResourceQuery {
 		return nil
 	}
 	return &ResourceQuery{
-		config:               _q.config,
-		ctx:                  _q.ctx.Clone(),
-		order:                append([]resource.OrderOption{}, _q.order...),
-		inters:               append([]Interceptor{}, _q.inters...),
-		predicates:           append([]predicate.Resource{}, _q.predicates...),
-		withResourceType:     _q.withResourceType.Clone(),
-		withParent:           _q.withParent.Clone(),
-		withChildren:         _q.withChildren.Clone(),
-		withMetadata:         _q.withMetadata.Clone(),
-		withCapabilityValues: _q.withCapabilityValues.Clone(),
-		withTags:             _q.withTags.Clone(),
-		withProviders:        _q.withProviders.Clone(),
+		config:                _q.config,
+		ctx:                   _q.ctx.Clone(),
+		order:                 append([]resource.OrderOption{}, _q.order...),
+		inters:                append([]Interceptor{}, _q.inters...),
+		predicates:            append([]predicate.Resource{}, _q.predicates...),
+		withResourceType:      _q.withResourceType.Clone(),
+		withParent:            _q.withParent.Clone(),
+		withChildren:          _q.withChildren.Clone(),
+		withMetadata:          _q.withMetadata.Clone(),
+		withCapabilityValues:  _q.withCapabilityValues.Clone(),
+		withCapabilityMembers: _q.withCapabilityMembers.Clone(),
+		withTags:              _q.withTags.Clone(),
+		withProviders:         _q.withProviders.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -485,6 +510,17 @@ func (_q *ResourceQuery) WithCapabilityValues(opts ...func(*CapabilityValueQuery
 		opt(query)
 	}
 	_q.withCapabilityValues = query
+	return _q
+}
+
+// WithCapabilityMembers tells the query-builder to eager-load the nodes that are connected to
+// the "capability_members" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourceQuery) WithCapabilityMembers(opts ...func(*CapabilityMemberQuery)) *ResourceQuery {
+	query := (&CapabilityMemberClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withCapabilityMembers = query
 	return _q
 }
 
@@ -588,12 +624,13 @@ func (_q *ResourceQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Res
 	var (
 		nodes       = []*Resource{}
 		_spec       = _q.querySpec()
-		loadedTypes = [7]bool{
+		loadedTypes = [8]bool{
 			_q.withResourceType != nil,
 			_q.withParent != nil,
 			_q.withChildren != nil,
 			_q.withMetadata != nil,
 			_q.withCapabilityValues != nil,
+			_q.withCapabilityMembers != nil,
 			_q.withTags != nil,
 			_q.withProviders != nil,
 		}
@@ -649,6 +686,15 @@ func (_q *ResourceQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Res
 		if err := _q.loadCapabilityValues(ctx, query, nodes,
 			func(n *Resource) { n.Edges.CapabilityValues = []*CapabilityValue{} },
 			func(n *Resource, e *CapabilityValue) { n.Edges.CapabilityValues = append(n.Edges.CapabilityValues, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withCapabilityMembers; query != nil {
+		if err := _q.loadCapabilityMembers(ctx, query, nodes,
+			func(n *Resource) { n.Edges.CapabilityMembers = []*CapabilityMember{} },
+			func(n *Resource, e *CapabilityMember) {
+				n.Edges.CapabilityMembers = append(n.Edges.CapabilityMembers, e)
+			}); err != nil {
 			return nil, err
 		}
 	}
@@ -808,6 +854,36 @@ func (_q *ResourceQuery) loadCapabilityValues(ctx context.Context, query *Capabi
 	}
 	query.Where(predicate.CapabilityValue(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(resource.CapabilityValuesColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.ResourceID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "resource_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *ResourceQuery) loadCapabilityMembers(ctx context.Context, query *CapabilityMemberQuery, nodes []*Resource, init func(*Resource), assign func(*Resource, *CapabilityMember)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[int64]*Resource)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(capabilitymember.FieldResourceID)
+	}
+	query.Where(predicate.CapabilityMember(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(resource.CapabilityMembersColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {

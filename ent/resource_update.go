@@ -11,6 +11,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
@@ -214,6 +215,21 @@ func (_u *ResourceUpdate) AddCapabilityValues(v ...*CapabilityValue) *ResourceUp
 	return _u.AddCapabilityValueIDs(ids...)
 }
 
+// AddCapabilityMemberIDs adds the "capability_members" edge to the CapabilityMember entity by IDs.
+func (_u *ResourceUpdate) AddCapabilityMemberIDs(ids ...int64) *ResourceUpdate {
+	_u.mutation.AddCapabilityMemberIDs(ids...)
+	return _u
+}
+
+// AddCapabilityMembers adds the "capability_members" edges to the CapabilityMember entity.
+func (_u *ResourceUpdate) AddCapabilityMembers(v ...*CapabilityMember) *ResourceUpdate {
+	ids := make([]int64, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddCapabilityMemberIDs(ids...)
+}
+
 // AddTagIDs adds the "tags" edge to the ResourceTag entity by IDs.
 func (_u *ResourceUpdate) AddTagIDs(ids ...int64) *ResourceUpdate {
 	_u.mutation.AddTagIDs(ids...)
@@ -316,6 +332,27 @@ func (_u *ResourceUpdate) RemoveCapabilityValues(v ...*CapabilityValue) *Resourc
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveCapabilityValueIDs(ids...)
+}
+
+// ClearCapabilityMembers clears all "capability_members" edges to the CapabilityMember entity.
+func (_u *ResourceUpdate) ClearCapabilityMembers() *ResourceUpdate {
+	_u.mutation.ClearCapabilityMembers()
+	return _u
+}
+
+// RemoveCapabilityMemberIDs removes the "capability_members" edge to CapabilityMember entities by IDs.
+func (_u *ResourceUpdate) RemoveCapabilityMemberIDs(ids ...int64) *ResourceUpdate {
+	_u.mutation.RemoveCapabilityMemberIDs(ids...)
+	return _u
+}
+
+// RemoveCapabilityMembers removes "capability_members" edges to CapabilityMember entities.
+func (_u *ResourceUpdate) RemoveCapabilityMembers(v ...*CapabilityMember) *ResourceUpdate {
+	ids := make([]int64, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveCapabilityMemberIDs(ids...)
 }
 
 // ClearTags clears all "tags" edges to the ResourceTag entity.
@@ -597,6 +634,51 @@ func (_u *ResourceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(capabilityvalue.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.CapabilityMembersCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resource.CapabilityMembersTable,
+			Columns: []string{resource.CapabilityMembersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedCapabilityMembersIDs(); len(nodes) > 0 && !_u.mutation.CapabilityMembersCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resource.CapabilityMembersTable,
+			Columns: []string{resource.CapabilityMembersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.CapabilityMembersIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resource.CapabilityMembersTable,
+			Columns: []string{resource.CapabilityMembersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {
@@ -897,6 +979,21 @@ func (_u *ResourceUpdateOne) AddCapabilityValues(v ...*CapabilityValue) *Resourc
 	return _u.AddCapabilityValueIDs(ids...)
 }
 
+// AddCapabilityMemberIDs adds the "capability_members" edge to the CapabilityMember entity by IDs.
+func (_u *ResourceUpdateOne) AddCapabilityMemberIDs(ids ...int64) *ResourceUpdateOne {
+	_u.mutation.AddCapabilityMemberIDs(ids...)
+	return _u
+}
+
+// AddCapabilityMembers adds the "capability_members" edges to the CapabilityMember entity.
+func (_u *ResourceUpdateOne) AddCapabilityMembers(v ...*CapabilityMember) *ResourceUpdateOne {
+	ids := make([]int64, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddCapabilityMemberIDs(ids...)
+}
+
 // AddTagIDs adds the "tags" edge to the ResourceTag entity by IDs.
 func (_u *ResourceUpdateOne) AddTagIDs(ids ...int64) *ResourceUpdateOne {
 	_u.mutation.AddTagIDs(ids...)
@@ -999,6 +1096,27 @@ func (_u *ResourceUpdateOne) RemoveCapabilityValues(v ...*CapabilityValue) *Reso
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveCapabilityValueIDs(ids...)
+}
+
+// ClearCapabilityMembers clears all "capability_members" edges to the CapabilityMember entity.
+func (_u *ResourceUpdateOne) ClearCapabilityMembers() *ResourceUpdateOne {
+	_u.mutation.ClearCapabilityMembers()
+	return _u
+}
+
+// RemoveCapabilityMemberIDs removes the "capability_members" edge to CapabilityMember entities by IDs.
+func (_u *ResourceUpdateOne) RemoveCapabilityMemberIDs(ids ...int64) *ResourceUpdateOne {
+	_u.mutation.RemoveCapabilityMemberIDs(ids...)
+	return _u
+}
+
+// RemoveCapabilityMembers removes "capability_members" edges to CapabilityMember entities.
+func (_u *ResourceUpdateOne) RemoveCapabilityMembers(v ...*CapabilityMember) *ResourceUpdateOne {
+	ids := make([]int64, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveCapabilityMemberIDs(ids...)
 }
 
 // ClearTags clears all "tags" edges to the ResourceTag entity.
@@ -1310,6 +1428,51 @@ func (_u *ResourceUpdateOne) sqlSave(ctx context.Context) (_node *Resource, err 
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(capabilityvalue.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.CapabilityMembersCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resource.CapabilityMembersTable,
+			Columns: []string{resource.CapabilityMembersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedCapabilityMembersIDs(); len(nodes) > 0 && !_u.mutation.CapabilityMembersCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resource.CapabilityMembersTable,
+			Columns: []string{resource.CapabilityMembersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.CapabilityMembersIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resource.CapabilityMembersTable,
+			Columns: []string{resource.CapabilityMembersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

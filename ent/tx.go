@@ -20,6 +20,8 @@ type Tx struct {
 	Capability *CapabilityClient
 	// CapabilityCount is the client for interacting with the CapabilityCount builders.
 	CapabilityCount *CapabilityCountClient
+	// CapabilityMember is the client for interacting with the CapabilityMember builders.
+	CapabilityMember *CapabilityMemberClient
 	// CapabilityValue is the client for interacting with the CapabilityValue builders.
 	CapabilityValue *CapabilityValueClient
 	// Consumer is the client for interacting with the Consumer builders.
@@ -190,6 +192,7 @@ func (tx *Tx) init() {
 	tx.Allocation = NewAllocationClient(tx.config)
 	tx.Capability = NewCapabilityClient(tx.config)
 	tx.CapabilityCount = NewCapabilityCountClient(tx.config)
+	tx.CapabilityMember = NewCapabilityMemberClient(tx.config)
 	tx.CapabilityValue = NewCapabilityValueClient(tx.config)
 	tx.Consumer = NewConsumerClient(tx.config)
 	tx.Inventory = NewInventoryClient(tx.config)

@@ -26,6 +26,8 @@ const (
 	EdgeResourceType = "resource_type"
 	// EdgeValues holds the string denoting the values edge name in mutations.
 	EdgeValues = "values"
+	// EdgeMembers holds the string denoting the members edge name in mutations.
+	EdgeMembers = "members"
 	// EdgeCounts holds the string denoting the counts edge name in mutations.
 	EdgeCounts = "counts"
 	// Table holds the table name of the capability in the database.
@@ -44,6 +46,13 @@ const (
 	ValuesInverseTable = "capability_values"
 	// ValuesColumn is the table column denoting the values relation/edge.
 	ValuesColumn = "capability_id"
+	// MembersTable is the table that holds the members relation/edge.
+	MembersTable = "capability_members"
+	// MembersInverseTable is the table name for the CapabilityMember entity.
+	// It exists in this package in order to avoid circular dependency with the "capabilitymember" package.
+	MembersInverseTable = "capability_members"
+	// MembersColumn is the table column denoting the members relation/edge.
+	MembersColumn = "capability_id"
 	// CountsTable is the table that holds the counts relation/edge.
 	CountsTable = "capability_counts"
 	// CountsInverseTable is the table name for the CapabilityCount entity.
@@ -127,6 +136,20 @@ func ByValues(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
+// ByMembersCount orders the results by members count.
+func ByMembersCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newMembersStep(), opts...)
+	}
+}
+
+// ByMembers orders the results by members terms.
+func ByMembers(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newMembersStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByCountsCount orders the results by counts count.
 func ByCountsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -152,6 +175,13 @@ func newValuesStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(ValuesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, ValuesTable, ValuesColumn),
+	)
+}
+func newMembersStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(MembersInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, MembersTable, MembersColumn),
 	)
 }
 func newCountsStep() *sqlgraph.Step {

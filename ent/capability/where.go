@@ -301,6 +301,29 @@ func HasValuesWith(preds ...predicate.CapabilityValue) predicate.Capability {
 	})
 }
 
+// HasMembers applies the HasEdge predicate on the "members" edge.
+func HasMembers() predicate.Capability {
+	return predicate.Capability(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, MembersTable, MembersColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasMembersWith applies the HasEdge predicate on the "members" edge with a given conditions (other predicates).
+func HasMembersWith(preds ...predicate.CapabilityMember) predicate.Capability {
+	return predicate.Capability(func(s *sql.Selector) {
+		step := newMembersStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasCounts applies the HasEdge predicate on the "counts" edge.
 func HasCounts() predicate.Capability {
 	return predicate.Capability(func(s *sql.Selector) {

@@ -45,6 +45,18 @@ func (f CapabilityCountFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Va
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.CapabilityCountMutation", m)
 }
 
+// The CapabilityMemberFunc type is an adapter to allow the use of ordinary
+// function as CapabilityMember mutator.
+type CapabilityMemberFunc func(context.Context, *ent.CapabilityMemberMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f CapabilityMemberFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.CapabilityMemberMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.CapabilityMemberMutation", m)
+}
+
 // The CapabilityValueFunc type is an adapter to allow the use of ordinary
 // function as CapabilityValue mutator.
 type CapabilityValueFunc func(context.Context, *ent.CapabilityValueMutation) (ent.Value, error)

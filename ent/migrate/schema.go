@@ -125,6 +125,53 @@ var (
 			},
 		},
 	}
+	// CapabilityMembersColumns holds the columns for the "capability_members" table.
+	CapabilityMembersColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "value", Type: field.TypeString, Size: 2147483647},
+		{Name: "value_hash", Type: field.TypeInt64},
+		{Name: "number_key", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(80)"}},
+		{Name: "in_list", Type: field.TypeBool},
+		{Name: "capability_id", Type: field.TypeInt64},
+		{Name: "resource_id", Type: field.TypeInt64},
+	}
+	// CapabilityMembersTable holds the schema information for the "capability_members" table.
+	CapabilityMembersTable = &schema.Table{
+		Name:       "capability_members",
+		Columns:    CapabilityMembersColumns,
+		PrimaryKey: []*schema.Column{CapabilityMembersColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "capability_members_capabilities_members",
+				Columns:    []*schema.Column{CapabilityMembersColumns[5]},
+				RefColumns: []*schema.Column{CapabilitiesColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "capability_members_resources_capability_members",
+				Columns:    []*schema.Column{CapabilityMembersColumns[6]},
+				RefColumns: []*schema.Column{ResourcesColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "capabilitymember_resource_id_capability_id",
+				Unique:  false,
+				Columns: []*schema.Column{CapabilityMembersColumns[6], CapabilityMembersColumns[5]},
+			},
+			{
+				Name:    "capabilitymember_capability_id_value_hash_resource_id",
+				Unique:  false,
+				Columns: []*schema.Column{CapabilityMembersColumns[5], CapabilityMembersColumns[2], CapabilityMembersColumns[6]},
+			},
+			{
+				Name:    "capabilitymember_capability_id_number_key_resource_id",
+				Unique:  false,
+				Columns: []*schema.Column{CapabilityMembersColumns[5], CapabilityMembersColumns[3], CapabilityMembersColumns[6]},
+			},
+		},
+	}
 	// CapabilityValuesColumns holds the columns for the "capability_values" table.
 	CapabilityValuesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -857,6 +904,7 @@ var (
 		AllocationsTable,
 		CapabilitiesTable,
 		CapabilityCountsTable,
+		CapabilityMembersTable,
 		CapabilityValuesTable,
 		ConsumersTable,
 		InventoriesTable,
@@ -892,6 +940,11 @@ func init() {
 	CapabilityCountsTable.ForeignKeys[0].RefTable = CapabilitiesTable
 	CapabilityCountsTable.Annotation = &entsql.Annotation{
 		Table: "capability_counts",
+	}
+	CapabilityMembersTable.ForeignKeys[0].RefTable = CapabilitiesTable
+	CapabilityMembersTable.ForeignKeys[1].RefTable = ResourcesTable
+	CapabilityMembersTable.Annotation = &entsql.Annotation{
+		Table: "capability_members",
 	}
 	CapabilityValuesTable.ForeignKeys[0].RefTable = CapabilitiesTable
 	CapabilityValuesTable.ForeignKeys[1].RefTable = ResourcesTable

@@ -15,6 +15,9 @@ type Capability func(*sql.Selector)
 // CapabilityCount is the predicate function for capabilitycount builders.
 type CapabilityCount func(*sql.Selector)
 
+// CapabilityMember is the predicate function for capabilitymember builders.
+type CapabilityMember func(*sql.Selector)
+
 // CapabilityValue is the predicate function for capabilityvalue builders.
 type CapabilityValue func(*sql.Selector)
 

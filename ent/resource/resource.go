@@ -44,6 +44,8 @@ const (
 	EdgeMetadata = "metadata"
 	// EdgeCapabilityValues holds the string denoting the capability_values edge name in mutations.
 	EdgeCapabilityValues = "capability_values"
+	// EdgeCapabilityMembers holds the string denoting the capability_members edge name in mutations.
+	EdgeCapabilityMembers = "capability_members"
 	// EdgeTags holds the string denoting the tags edge name in mutations.
 	EdgeTags = "tags"
 	// EdgeProviders holds the string denoting the providers edge name in mutations.
@@ -79,6 +81,13 @@ const (
 	CapabilityValuesInverseTable = "capability_values"
 	// CapabilityValuesColumn is the table column denoting the capability_values relation/edge.
 	CapabilityValuesColumn = "resource_id"
+	// CapabilityMembersTable is the table that holds the capability_members relation/edge.
+	CapabilityMembersTable = "capability_members"
+	// CapabilityMembersInverseTable is the table name for the CapabilityMember entity.
+	// It exists in this package in order to avoid circular dependency with the "capabilitymember" package.
+	CapabilityMembersInverseTable = "capability_members"
+	// CapabilityMembersColumn is the table column denoting the capability_members relation/edge.
+	CapabilityMembersColumn = "resource_id"
 	// TagsTable is the table that holds the tags relation/edge.
 	TagsTable = "resource_tags"
 	// TagsInverseTable is the table name for the ResourceTag entity.
@@ -245,6 +254,20 @@ func ByCapabilityValues(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption 
 	}
 }
 
+// ByCapabilityMembersCount orders the results by capability_members count.
+func ByCapabilityMembersCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newCapabilityMembersStep(), opts...)
+	}
+}
+
+// ByCapabilityMembers orders the results by capability_members terms.
+func ByCapabilityMembers(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newCapabilityMembersStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByTagsCount orders the results by tags count.
 func ByTagsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -305,6 +328,13 @@ func newCapabilityValuesStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(CapabilityValuesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, CapabilityValuesTable, CapabilityValuesColumn),
+	)
+}
+func newCapabilityMembersStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(CapabilityMembersInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, CapabilityMembersTable, CapabilityMembersColumn),
 	)
 }
 func newTagsStep() *sqlgraph.Step {

@@ -795,6 +795,29 @@ func HasCapabilityValuesWith(preds ...predicate.CapabilityValue) predicate.Resou
 	})
 }
 
+// HasCapabilityMembers applies the HasEdge predicate on the "capability_members" edge.
+func HasCapabilityMembers() predicate.Resource {
+	return predicate.Resource(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, CapabilityMembersTable, CapabilityMembersColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasCapabilityMembersWith applies the HasEdge predicate on the "capability_members" edge with a given conditions (other predicates).
+func HasCapabilityMembersWith(preds ...predicate.CapabilityMember) predicate.Resource {
+	return predicate.Resource(func(s *sql.Selector) {
+		step := newCapabilityMembersStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasTags applies the HasEdge predicate on the "tags" edge.
 func HasTags() predicate.Resource {
 	return predicate.Resource(func(s *sql.Selector) {

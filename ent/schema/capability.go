@@ -29,6 +29,7 @@ func (Capability) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("resource_type", ResourceType.Type).Ref("capabilities").Field("resource_type_id").Unique().Required().Immutable(),
 		edge.To("values", CapabilityValue.Type).Annotations(cascade()),
+		edge.To("members", CapabilityMember.Type).Annotations(cascade()),
 		edge.To("counts", CapabilityCount.Type).Annotations(cascade()),
 	}
 }
@@ -65,6 +66,45 @@ func (CapabilityValue) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("resource_id", "capability_id").Unique(),
 		index.Fields("capability_id", "resource_id"),
+	}
+}
+
+// CapabilityMember is one of the values that a capability has on one resource:
+// each member of a list for itself, or the one value that is no list. Conditions
+// are asked of these rows. A value can be too long for an index entry: it is
+// found by its hash and compared again.
+type CapabilityMember struct{ ent.Schema }
+
+func (CapabilityMember) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
+
+func (CapabilityMember) Annotations() []schema.Annotation {
+	return []schema.Annotation{table("capability_members")}
+}
+
+func (CapabilityMember) Fields() []ent.Field {
+	return []ent.Field{
+		field.Int64("resource_id").Immutable(),
+		field.Int64("capability_id").Immutable(),
+		field.Text("value").Immutable(),
+		field.Int64("value_hash").Immutable().Comment("64 bits of a hash of the value"),
+		field.String("number_key").SchemaType(varchar(80)).Optional().Nillable().Immutable().
+			Comment("the value as a number, in a text that compares as numbers do; null where it is none"),
+		field.Bool("in_list").Immutable().Comment("whether the value is a member of a list"),
+	}
+}
+
+func (CapabilityMember) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.From("resource", Resource.Type).Ref("capability_members").Field("resource_id").Unique().Required().Immutable(),
+		edge.From("capability", Capability.Type).Ref("members").Field("capability_id").Unique().Required().Immutable(),
+	}
+}
+
+func (CapabilityMember) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("resource_id", "capability_id"),
+		index.Fields("capability_id", "value_hash", "resource_id"),
+		index.Fields("capability_id", "number_key", "resource_id"),
 	}
 }
 

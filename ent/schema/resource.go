@@ -35,6 +35,7 @@ func (Resource) Edges() []ent.Edge {
 		edge.To("children", Resource.Type).Annotations(restrict()).From("parent").Field("parent_id").Unique(),
 		edge.To("metadata", MetadataItem.Type).Annotations(cascade()),
 		edge.To("capability_values", CapabilityValue.Type).Annotations(cascade()),
+		edge.To("capability_members", CapabilityMember.Type).Annotations(cascade()),
 		edge.To("tags", ResourceTag.Type).Annotations(cascade()),
 		edge.To("providers", ResourceProvider.Type).Annotations(restrict()),
 	}
