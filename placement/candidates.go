@@ -110,7 +110,7 @@ func newSearch(p *problem) *search {
 	}
 	s.matchers = p.newMatchers()
 	words := (len(p.clauses) + 63) / 64
-	for range p.loose + 1 {
+	for range p.classSlots + 1 {
 		s.met = append(s.met, make([]uint64, words))
 		s.reach = append(s.reach, make([]uint64, words))
 	}
@@ -188,7 +188,7 @@ func (s *search) place(depth int, tight bool) bool {
 
 // fits says whether a provider can take a slot on top of what is chosen already.
 func (s *search) fits(i int, o option) bool {
-	if s.isolate && i >= s.loose && s.holders[o.local] > 0 {
+	if s.isolate && i >= s.classSlots && s.holders[o.local] > 0 {
 		return false
 	}
 	for _, d := range s.slots[i].demands {
@@ -210,7 +210,7 @@ func (s *search) choose(i int, o option) {
 			s.loads[int(o.local)*s.classes+d.index] += d.amount
 		}
 	}
-	if i >= s.loose {
+	if i >= s.classSlots {
 		s.holders[o.local]++
 	} else if len(s.clauses) > 0 {
 		for word := range o.meets {
@@ -225,14 +225,14 @@ func (s *search) release(i int, o option) {
 			s.loads[int(o.local)*s.classes+d.index] -= d.amount
 		}
 	}
-	if i >= s.loose {
+	if i >= s.classSlots {
 		s.holders[o.local]--
 	}
 }
 
 // promising prunes: it reports false only if no choice for the slots after this depth completes a candidate.
 func (s *search) promising(depth int) bool {
-	if depth < s.loose && len(s.clauses) > 0 && !s.clausesWithin(s.met[depth+1], s.reach[depth+1]) {
+	if depth < s.classSlots && len(s.clauses) > 0 && !s.clausesWithin(s.met[depth+1], s.reach[depth+1]) {
 		return false
 	}
 	for _, subtree := range s.subtrees {
@@ -307,15 +307,15 @@ func (s *search) candidate() Candidate {
 	}
 	slices.SortFunc(candidate.Allocations, func(a, b ProviderAllocation) int { return cmp.Compare(a.Provider, b.Provider) })
 
-	if s.loose > 0 {
+	if s.classSlots > 0 {
 		mapping := Mapping{}
-		for _, o := range s.chosen[:s.loose] {
+		for _, o := range s.chosen[:s.classSlots] {
 			mapping.Providers = append(mapping.Providers, o.node.provider.UUID)
 		}
 		mapping.Providers = sortedSet(mapping.Providers)
 		candidate.Mappings = append(candidate.Mappings, mapping)
 	}
-	for i := s.loose; i < len(s.slots); i++ {
+	for i := s.classSlots; i < len(s.slots); i++ {
 		uuid := s.chosen[i].node.provider.UUID
 		candidate.Mappings = append(candidate.Mappings, Mapping{Suffix: s.slots[i].suffix, Providers: []string{uuid}})
 	}

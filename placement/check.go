@@ -113,7 +113,7 @@ func (p *problem) assign(candidate Candidate) ([]*node, error) {
 		return nil
 	}
 	groups := 0
-	for i := p.loose; i < len(p.slots); i++ {
+	for i := p.classSlots; i < len(p.slots); i++ {
 		serving := mapped[p.slots[i].suffix]
 		if len(serving) != 1 {
 			return nil, fmt.Errorf("%d providers serve group %q", len(serving), p.slots[i].suffix)
@@ -130,7 +130,7 @@ func (p *problem) assign(candidate Candidate) ([]*node, error) {
 	}
 	// What the suffixed groups leave is the unsuffixed group's, each class whole and from one provider.
 	serving := map[string]bool{}
-	for i := range p.loose {
+	for i := range p.classSlots {
 		d := p.slots[i].demands[0]
 		for _, uuid := range slices.Sorted(maps.Keys(given)) {
 			if given[uuid][d.name] == d.amount && slices.Contains(mapped[""], uuid) && chosen[i] == nil {
@@ -144,7 +144,7 @@ func (p *problem) assign(candidate Candidate) ([]*node, error) {
 			return nil, fmt.Errorf("no provider gives %d %s to the unsuffixed group", d.amount, d.name)
 		}
 	}
-	if p.loose > 0 {
+	if p.classSlots > 0 {
 		groups++
 	}
 	if len(serving) != len(mapped[""]) || len(mapped) != groups {
@@ -164,7 +164,7 @@ func (p *problem) assign(candidate Candidate) ([]*node, error) {
 func (p *problem) holds(chosen []*node) error {
 	for _, clause := range p.clauses {
 		met := false
-		for _, n := range chosen[:p.loose] {
+		for _, n := range chosen[:p.classSlots] {
 			met = met || intersects(clause, n.traits)
 		}
 		if !met {
@@ -172,8 +172,8 @@ func (p *problem) holds(chosen []*node) error {
 		}
 	}
 	if p.isolate {
-		for i, n := range chosen[p.loose:] {
-			if slices.Contains(chosen[p.loose:p.loose+i], n) {
+		for i, n := range chosen[p.classSlots:] {
+			if slices.Contains(chosen[p.classSlots:p.classSlots+i], n) {
 				return fmt.Errorf("%s serves two isolated groups", n.provider.UUID)
 			}
 		}

@@ -94,7 +94,7 @@ func (s *search) lacking(m *NearMiss, mended *problem, r *Request, anchor *tree)
 	met := make([]bool, len(s.clauses))
 	for i := range s.slots {
 		_, served := s.fill(i, anchor, shared)
-		if s.slots[i].unjoined {
+		if s.slots[i].unsuffixed {
 			for c, clause := range s.clauses {
 				met[c] = met[c] || slices.ContainsFunc(s.options[i], func(o option) bool { return intersects(clause, o.node.traits) })
 			}
@@ -102,7 +102,7 @@ func (s *search) lacking(m *NearMiss, mended *problem, r *Request, anchor *tree)
 		if served {
 			continue
 		}
-		able := slot{unjoined: s.slots[i].unjoined, allowed: mended.slots[i].allowed, bound: mended.slots[i].bound, tree: mended.slots[i].tree}
+		able := slot{unsuffixed: s.slots[i].unsuffixed, allowed: mended.slots[i].allowed, bound: mended.slots[i].bound, tree: mended.slots[i].tree}
 		var members []*node
 		for _, id := range anchor.members {
 			if n := s.world.nodes.at(id); mended.serves(&able, n, anchor) {
@@ -117,12 +117,12 @@ func (s *search) lacking(m *NearMiss, mended *problem, r *Request, anchor *tree)
 		m.Traits = append(m.Traits, best.Traits...)
 		for _, n := range members {
 			for c, clause := range s.clauses {
-				met[c] = met[c] || s.slots[i].unjoined && intersects(clause, n.traits)
+				met[c] = met[c] || s.slots[i].unsuffixed && intersects(clause, n.traits)
 			}
 		}
 	}
 	for c, clause := range r.Unsuffixed.clauses() {
-		if s.loose > 0 && !met[c] {
+		if s.classSlots > 0 && !met[c] {
 			m.Traits = append(m.Traits, clause...)
 		}
 	}
@@ -133,7 +133,7 @@ func (s *search) lacking(m *NearMiss, mended *problem, r *Request, anchor *tree)
 func (s *search) leastLacking(i int, r *Request, members []*node) *NearMiss {
 	slot := &s.slots[i]
 	var clauses [][]string
-	if !slot.unjoined {
+	if !slot.unsuffixed {
 		for k := range r.Groups {
 			if r.Groups[k].Suffix == slot.suffix {
 				clauses = r.Groups[k].clauses()

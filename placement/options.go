@@ -160,7 +160,7 @@ func (s *search) sharedFor(anchor *tree) *sharedOptions {
 
 // meets are the clauses of the unsuffixed group that a provider's traits meet, nil for other slots.
 func (s *search) meets(i int, n *node) []uint64 {
-	if i >= s.loose || len(s.clauses) == 0 {
+	if i >= s.classSlots || len(s.clauses) == 0 {
 		return nil
 	}
 	words := (len(s.clauses) + 63) / 64
@@ -180,7 +180,7 @@ func (s *search) reachClauses() bool {
 	if len(s.clauses) == 0 {
 		return true
 	}
-	for i := s.loose - 1; i >= 0; i-- {
+	for i := s.classSlots - 1; i >= 0; i-- {
 		copy(s.reach[i], s.reach[i+1])
 		for _, o := range s.options[i] {
 			for word := range o.meets {

@@ -11,8 +11,8 @@ import (
 type problem struct {
 	world *World
 	slots []slot
-	// loose is the number of slots of the unsuffixed group; they come first.
-	loose int
+	// classSlots is the number of slots of the unsuffixed group; they come first.
+	classSlots int
 	// clauses must each be met by the union of the traits of the providers serving the unsuffixed group.
 	clauses [][]int32
 
@@ -20,8 +20,8 @@ type problem struct {
 	subtrees [][]int // slots, per same-subtree constraint
 	classes  int     // number of different classes asked
 
-	// anchors are the roots allowed to anchor a candidate, nil for all; onlyTree is the one tree the
-	// unsuffixed group may use, which then is the anchor.
+	// anchors are the roots allowed to anchor a candidate, nil for all. If the unsuffixed group is bound by
+	// inTree, onlyTree is all it may use and the only anchor; nil if there is no such tree.
 	anchors  mask
 	bound    bool
 	onlyTree *tree
@@ -31,12 +31,12 @@ type problem struct {
 
 // slot is one provider to be chosen.
 type slot struct {
-	suffix   string
-	demands  []demand
-	unjoined bool // of the unsuffixed group
-	allowed  mask // by traits and aggregates of the provider alone; nil for all
-	bound    bool // by inTree
-	tree     *tree
+	suffix     string
+	demands    []demand
+	unsuffixed bool  // one class of the unsuffixed group
+	allowed    mask  // by traits and aggregates of the provider alone; nil for all
+	bound      bool  // by inTree
+	tree       *tree // if bound; nil if there is no such tree
 }
 
 // demand is an amount of a class. Merged says that other slots ask for the class too, so that sums matter;
@@ -170,9 +170,9 @@ func (w *World) alone(clauses [][]string, forbidden []string, memberOf []Aggrega
 func compile(w *World, r *Request) *problem {
 	p := &problem{world: w, isolate: r.Policy == GroupPolicyIsolate}
 	if len(r.Unsuffixed.Resources) > 0 {
-		p.unsuffixed(&r.Unsuffixed)
+		p.addUnsuffixed(&r.Unsuffixed)
 	}
-	p.loose = len(p.slots)
+	p.classSlots = len(p.slots)
 
 	groups := slices.Clone(r.Groups)
 	slices.SortFunc(groups, func(a, b Group) int { return cmp.Compare(a.Suffix, b.Suffix) })
@@ -216,8 +216,8 @@ func singletons(names []string) [][]string {
 	return sets
 }
 
-// unsuffixed adds the slots of the group without suffix.
-func (p *problem) unsuffixed(g *Group) {
+// addUnsuffixed adds the slots of the group without suffix.
+func (p *problem) addUnsuffixed(g *Group) {
 	w := p.world
 	for _, clause := range g.clauses() {
 		p.clauses = append(p.clauses, w.traits.lookupAll(clause))
@@ -242,7 +242,7 @@ func (p *problem) unsuffixed(g *Group) {
 	allowed := w.alone(nil, g.Forbidden, negative)
 	for _, d := range w.demands(g.Resources) {
 		one := []demand{d}
-		p.slots = append(p.slots, slot{demands: one, unjoined: true, allowed: allowed})
+		p.slots = append(p.slots, slot{demands: one, unsuffixed: true, allowed: allowed})
 	}
 }
 
@@ -299,7 +299,7 @@ func (p *problem) serves(s *slot, n *node, anchor *tree) bool {
 	if !s.allowed.has(n.id) || s.bound && n.tree != s.tree {
 		return false
 	}
-	if s.unjoined {
+	if s.unsuffixed {
 		if n.tree != anchor && p.bound {
 			return false
 		}

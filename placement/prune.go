@@ -40,7 +40,7 @@ func (p *problem) newMatchers() []*matcher {
 	}
 	if p.isolate {
 		var suffixed []int
-		for i := p.loose; i < len(p.slots); i++ {
+		for i := p.classSlots; i < len(p.slots); i++ {
 			suffixed = append(suffixed, i)
 		}
 		add(suffixed, nil)
