@@ -36,30 +36,32 @@ func (d *database) Close() error {
 
 func (d *database) Query(ctx context.Context, query string, args, v any) error {
 	count(ctx)
-	return entsql.Conn{ExecQuerier: d.readers}.Query(ctx, query, args, v)
+	return refused(entsql.Conn{ExecQuerier: d.readers}.Query(ctx, query, args, v))
 }
 
 func (d *database) Exec(ctx context.Context, query string, args, v any) error {
 	count(ctx)
-	return entsql.Conn{ExecQuerier: d.writer}.Exec(ctx, query, args, v)
+	return refused(entsql.Conn{ExecQuerier: d.writer}.Exec(ctx, query, args, v))
 }
 
 // QueryContext serves statements written by hand.
 func (d *database) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	count(ctx)
-	return d.readers.QueryContext(ctx, query, args...)
+	rows, err := d.readers.QueryContext(ctx, query, args...)
+	return rows, refused(err)
 }
 
 // ExecContext serves statements written by hand.
 func (d *database) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	count(ctx)
-	return d.writer.ExecContext(ctx, query, args...)
+	result, err := d.writer.ExecContext(ctx, query, args...)
+	return result, refused(err)
 }
 
 func (d *database) Tx(ctx context.Context) (dialect.Tx, error) {
 	tx, err := d.writer.BeginTx(ctx, nil)
 	if err != nil {
-		return nil, err
+		return nil, refused(err)
 	}
 	return &transaction{Tx: tx}, nil
 }
@@ -71,22 +73,24 @@ var _ driver.Tx = (*transaction)(nil)
 
 func (t *transaction) Query(ctx context.Context, query string, args, v any) error {
 	count(ctx)
-	return entsql.Conn{ExecQuerier: t.Tx}.Query(ctx, query, args, v)
+	return refused(entsql.Conn{ExecQuerier: t.Tx}.Query(ctx, query, args, v))
 }
 
 func (t *transaction) Exec(ctx context.Context, query string, args, v any) error {
 	count(ctx)
-	return entsql.Conn{ExecQuerier: t.Tx}.Exec(ctx, query, args, v)
+	return refused(entsql.Conn{ExecQuerier: t.Tx}.Exec(ctx, query, args, v))
 }
 
 func (t *transaction) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	count(ctx)
-	return t.Tx.QueryContext(ctx, query, args...)
+	rows, err := t.Tx.QueryContext(ctx, query, args...)
+	return rows, refused(err)
 }
 
 func (t *transaction) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	count(ctx)
-	return t.Tx.ExecContext(ctx, query, args...)
+	result, err := t.Tx.ExecContext(ctx, query, args...)
+	return result, refused(err)
 }
 
 type statementsKey struct{}

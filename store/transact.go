@@ -8,11 +8,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/lib/pq"
-	"github.com/lib/pq/pqerror"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
-
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 )
@@ -57,47 +52,4 @@ func (s *Store) transactOnce(ctx context.Context, write func(tx *ent.Tx) error) 
 		return fmt.Errorf("commit a transaction: %w", err)
 	}
 	return nil
-}
-
-// isTransient tells whether the database gave up a transaction for the sake of
-// another, so that it can simply be tried again.
-func isTransient(err error) bool {
-	if of := new(pq.Error); errors.As(err, &of) {
-		return of.Code == pqerror.TRSerializationFailure || of.Code == pqerror.TRDeadlockDetected
-	}
-	if of := new(sqlite.Error); errors.As(err, &of) {
-		return of.Code()&0xff == sqlite3.SQLITE_BUSY
-	}
-	return false
-}
-
-// isDuplicate tells whether a unique key refused a row.
-func isDuplicate(err error) bool {
-	if of := new(pq.Error); errors.As(err, &of) {
-		return of.Code == pqerror.UniqueViolation
-	}
-	if of := new(sqlite.Error); errors.As(err, &of) {
-		return of.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || of.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
-	}
-	return false
-}
-
-// isReferred tells whether a foreign key refused: a row that others refer to
-// was to go, or a row was to refer to one that is not there.
-func isReferred(err error) bool {
-	if of := new(pq.Error); errors.As(err, &of) {
-		return of.Code == pqerror.ForeignKeyViolation || of.Code == pqerror.RestrictViolation
-	}
-	if of := new(sqlite.Error); errors.As(err, &of) {
-		return of.Code() == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY || of.Code() == sqlite3.SQLITE_CONSTRAINT_TRIGGER
-	}
-	return false
-}
-
-// isTimeout tells whether a statement ran into its time limit.
-func isTimeout(err error) bool {
-	if of := new(pq.Error); errors.As(err, &of) {
-		return of.Code == pqerror.QueryCanceled
-	}
-	return errors.Is(err, context.DeadlineExceeded)
 }
