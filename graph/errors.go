@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -60,8 +61,12 @@ var codes = []struct {
 	{catalog.ErrUnavailable, CodeUnavailable},
 }
 
-// maxErrors bounds the errors of one answer.
-const maxErrors = 20
+// maxErrors bounds the errors of one answer, and maxWords the bytes of a message
+// that repeats what was asked.
+const (
+	maxErrors = 20
+	maxWords  = 500
+)
 
 type requestIDKey struct{}
 
@@ -106,8 +111,10 @@ func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gq
 
 func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerror.List {
 	if code, ok := protocolCode(err); ok {
+		field, _ := err.Extensions["field"].(string)
 		shown := *err
-		shown.Extensions = extensions(ctx, code, "")
+		shown.Message = clip(err.Message)
+		shown.Extensions = extensions(ctx, code, clip(field))
 		return gqlerror.List{&shown}
 	}
 	shown := func(code Code, message, field string) *gqlerror.Error {
@@ -128,6 +135,14 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 	}
 	log.ErrorContext(ctx, "internal error", "requestId", RequestID(ctx), "path", err.Path.String(), "error", errors.Unwrap(err))
 	return gqlerror.List{shown(CodeInternal, "internal error", "")}
+}
+
+// clip shortens what repeats the words of a request, which can be long.
+func clip(text string) string {
+	if len(text) <= maxWords {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxWords], "") + "..."
 }
 
 func codeOf(err error) Code {

@@ -6,58 +6,150 @@ import (
 	"runtime/debug"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/executor"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
+	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/core"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// maxTokens bounds the tokens of a document: what is refused here is not even
-// validated, which takes time quadratic in the length of a selection.
+// maxTokens bounds the tokens of a document that Execute takes: validation takes
+// time quadratic in the length of a selection.
 const maxTokens = 3000
 
-// Executor runs operations against the schema.
+// Executor runs operations against the schema, in steps, so that a transport can
+// judge an operation between them: Parse, Validate, Prepare, Run. Every error
+// that a step gives is fit to be seen.
 type Executor struct {
-	*executor.Executor
-	log *slog.Logger
+	schema    graphql.ExecutableSchema
+	hinting   *rules.Rules // validation that says what a wrong name may have meant
+	unhinting *rules.Rules // validation that tells nothing of the schema
+	log       *slog.Logger
+}
+
+// Operation is an operation ready to run: one of a valid document, with its
+// variables coerced to their types.
+type Operation struct {
+	Document   *ast.QueryDocument
+	Definition *ast.OperationDefinition
+	Variables  map[string]any
 }
 
 // NewExecutor makes an executor over the resolvers. Internal errors go to log.
 func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 	schema := NewExecutableSchema(Config{Resolvers: resolver})
 	delete(schema.Schema().Directives, "defer") // no transport here sends parts later
-	e := &Executor{Executor: executor.New(schema), log: log}
-	e.SetParserTokenLimit(maxTokens)
-	e.SetRecoverFunc(e.recovered)
-	e.Use(extension.Introspection{})
-	e.AroundRootFields(func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
-		if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
-			ctx = WithLoaders(ctx)
-		}
-		return next(ctx)
-	})
-	return e
+	unhinting := rules.NewDefaultRules()
+	for _, rule := range []struct{ with, without core.Rule }{
+		{rules.FieldsOnCorrectTypeRule, rules.FieldsOnCorrectTypeRuleWithoutSuggestions},
+		{rules.KnownArgumentNamesRule, rules.KnownArgumentNamesRuleWithoutSuggestions},
+		{rules.KnownTypeNamesRule, rules.KnownTypeNamesRuleWithoutSuggestions},
+		{rules.ScalarLeafsRule, rules.ScalarLeafsRuleWithoutSuggestions},
+		{rules.ValuesOfCorrectTypeRule, rules.ValuesOfCorrectTypeRuleWithoutSuggestions},
+	} {
+		unhinting.RemoveRule(rule.with.Name)
+		unhinting.AddRule(rule.without.Name, rule.without.RuleFunc)
+	}
+	return &Executor{schema: schema, hinting: rules.NewDefaultRules(), unhinting: unhinting, log: log}
 }
 
-// Execute runs one operation to its end. Every error in the answer is fit to be
-// seen. A nil Data means that the operation did not start.
-func (e *Executor) Execute(ctx context.Context, params *graphql.RawParams) *graphql.Response {
-	ctx = WithLoaders(graphql.StartOperationTrace(ctx))
-	operation, refused := e.CreateOperationContext(ctx, params)
-	if refused != nil {
-		return &graphql.Response{Errors: PresentErrors(ctx, e.log, refused)}
+// Schema is the schema that operations run against.
+func (e *Executor) Schema() *ast.Schema { return e.schema.Schema() }
+
+// Parse reads a document of at most so many tokens.
+func (e *Executor) Parse(ctx context.Context, text string, maxTokens int) (*ast.QueryDocument, gqlerror.List) {
+	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
+	if err != nil {
+		refused := gqlerror.WrapIfUnwrapped(err)
+		errcode.Set(refused, errcode.ParseFailed)
+		return nil, PresentErrors(ctx, e.log, gqlerror.List{refused})
 	}
-	responses, ctx := e.DispatchOperation(ctx, operation)
-	response := responses(ctx)
-	if response == nil { // the request ended meanwhile
-		response = &graphql.Response{Errors: gqlerror.List{Problem(ctx, CodeTimeout, "the request took too long")}}
-		return response
+	if len(document.Operations) == 0 {
+		return nil, gqlerror.List{Problem(ctx, CodeValidationFailed, "the document holds no operation")}
 	}
-	response.Errors = PresentErrors(ctx, e.log, response.Errors)
+	return document, nil
+}
+
+// Validate holds a document against the schema. With hints the errors say what a
+// wrong name may have meant, which tells names of the schema.
+func (e *Executor) Validate(ctx context.Context, document *ast.QueryDocument, hints bool) gqlerror.List {
+	chosen := e.unhinting
+	if hints {
+		chosen = e.hinting
+	}
+	refused := validator.ValidateWithRules(e.Schema(), document, chosen)
+	for _, err := range refused {
+		errcode.Set(err, errcode.ValidationFailed)
+	}
+	return PresentErrors(ctx, e.log, refused)
+}
+
+// Prepare picks the operation of a valid document by its name, which may be
+// empty where there is one only, and coerces its variables.
+func (e *Executor) Prepare(ctx context.Context, document *ast.QueryDocument, name string, variables map[string]any) (*Operation, gqlerror.List) {
+	definition := document.Operations.ForName(name)
+	if definition == nil {
+		message := "the document holds several operations: say which by operationName"
+		if name != "" {
+			message = "the document holds no operation of the name in operationName"
+		}
+		return nil, gqlerror.List{Problem(ctx, CodeValidationFailed, message)}
+	}
+	coerced, refused := coerceVariables(e.Schema(), definition, variables)
+	if len(refused) > 0 {
+		return nil, PresentErrors(ctx, e.log, refused)
+	}
+	return &Operation{Document: document, Definition: definition, Variables: coerced}, nil
+}
+
+// Run runs an operation to its end. Where the context ends meanwhile the fields
+// not yet resolved are errors of the code TIMEOUT.
+func (e *Executor) Run(ctx context.Context, operation *Operation) *graphql.Response {
+	ctx = graphql.WithOperationContext(WithLoaders(ctx), &graphql.OperationContext{
+		Doc:           operation.Document,
+		Operation:     operation.Definition,
+		OperationName: operation.Definition.Name,
+		Variables:     operation.Variables,
+		RecoverFunc:   recovered,
+		ResolverMiddleware: func(ctx context.Context, next graphql.Resolver) (any, error) {
+			return next(ctx)
+		},
+		RootResolverMiddleware: aroundRootField,
+	})
+	ctx = graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, recovered)
+	response := e.schema.Exec(ctx)(ctx)
+	response.Errors = PresentErrors(ctx, e.log, append(response.Errors, graphql.GetErrors(ctx)...))
 	return response
 }
 
+// Execute runs one operation from its text to its end. A nil Data means that the
+// operation did not start.
+func (e *Executor) Execute(ctx context.Context, params *graphql.RawParams) *graphql.Response {
+	document, refused := e.Parse(ctx, params.Query, maxTokens)
+	if refused == nil {
+		refused = e.Validate(ctx, document, true)
+	}
+	if refused != nil {
+		return &graphql.Response{Errors: refused}
+	}
+	operation, refused := e.Prepare(ctx, document, params.OperationName, params.Variables)
+	if refused != nil {
+		return &graphql.Response{Errors: refused}
+	}
+	return e.Run(ctx, operation)
+}
+
+// aroundRootField gives each field of a mutation its own loaders.
+func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
+		ctx = WithLoaders(ctx)
+	}
+	return next(ctx)
+}
+
 // recovered turns a panic into an error that PresentErrors masks.
-func (e *Executor) recovered(ctx context.Context, panicked any) error {
+func recovered(ctx context.Context, panicked any) error {
 	return &panicError{value: panicked, stack: debug.Stack()}
 }
