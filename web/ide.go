@@ -1,0 +1,106 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/rand"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+)
+
+//go:embed ide
+var ideFiles embed.FS
+
+// ideAssets are the files of the IDE; what they are and whose is in
+// ide/NOTICE.txt.
+var ideAssets = []string{"graphiql.min.css", "graphiql.min.js", "react-dom.production.min.js", "react.production.min.js"}
+
+// ideTabs are the tabs that the IDE opens with, one for each domain.
+var ideTabs = []string{"definitions", "resources", "capabilities", "placement"}
+
+// addIDE serves the IDE at / and its assets under /ide/assets/. Everything comes
+// from the program itself. An asset's address holds the hash of its content, so
+// browsers may keep it for ever.
+func addIDE(mux *http.ServeMux, demoToken string) {
+	addresses := map[string]string{}
+	for _, name := range ideAssets {
+		content, err := fs.ReadFile(ideFiles, "ide/assets/"+name)
+		if err != nil {
+			panic(err) // embedded with the program
+		}
+		sum := sha256.Sum256(content)
+		address := "/ide/assets/" + hex.EncodeToString(sum[:8]) + "/" + name
+		addresses[strings.NewReplacer(".", "_", "-", "_").Replace(name)] = address
+		mux.HandleFunc("GET "+address, asset(name, content))
+	}
+	page := template.Must(template.ParseFS(ideFiles, "ide/index.html"))
+	settings := ideSettings(demoToken)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		nonce := rand.Text()
+		header := w.Header()
+		header.Set("Content-Type", "text/html; charset=utf-8")
+		header.Set("Cache-Control", "no-store")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Content-Security-Policy", "default-src 'self'; script-src 'self' 'nonce-"+nonce+
+			"'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		_ = page.Execute(w, map[string]any{"Nonce": nonce, "Assets": addresses, "Settings": settings}) // fails when the client has gone
+	})
+}
+
+// ideSettings is what the page's script works with.
+func ideSettings(demoToken string) map[string]any {
+	token := demoToken
+	if token == "" {
+		token = "your token"
+	}
+	headers, err := json.MarshalIndent(map[string]string{"X-Auth-Token": token}, "", "  ")
+	if err != nil {
+		panic(err) // a map of texts
+	}
+	var tabs []string
+	for _, name := range ideTabs {
+		query, err := fs.ReadFile(ideFiles, "ide/queries/"+name+".graphql")
+		if err != nil {
+			panic(err) // embedded with the program
+		}
+		tabs = append(tabs, string(query))
+	}
+	return map[string]any{"demoToken": demoToken, "headers": string(headers), "tabs": tabs}
+}
+
+// asset serves a file, compressed once where the client takes that.
+func asset(name string, content []byte) http.HandlerFunc {
+	compressed := sync.OnceValue(func() []byte {
+		var out bytes.Buffer
+		writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+		if err != nil {
+			panic(err) // the level is a constant
+		}
+		_, _ = writer.Write(content) // memory does not fail
+		_ = writer.Close()
+		return out.Bytes()
+	})
+	return func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
+		header.Add("Vary", "Accept-Encoding")
+		body := content
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			header.Set("Content-Encoding", "gzip")
+			body = compressed()
+		}
+		header.Set("Content-Length", fmt.Sprint(len(body)))
+		_, _ = w.Write(body) // fails when the client has gone
+	}
+}

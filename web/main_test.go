@@ -1,0 +1,169 @@
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/auth"
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+	"github.com/cadastre-dev/cadastre/web"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+// server is the real handler over a real store, on a real listener.
+type server struct {
+	t     testing.TB
+	url   string
+	store *store.Store
+	log   *lockedBuffer
+	stop  func() error
+}
+
+// start starts a server on a new SQLite file; change adjusts its options.
+func start(t testing.TB, change func(*web.Options)) *server {
+	t.Helper()
+	s := storetest.Open(t, storetest.SQLite(t))
+	log := &lockedBuffer{}
+	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	options := web.Options{
+		Executor: graph.NewExecutor(&graph.Resolver{Store: s}, logger),
+		Authenticate: auth.New(auth.Tokens([]auth.Token{
+			auth.NewToken("admin-token", catalog.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{catalog.RoleAdmin}}),
+			auth.NewToken("reader-token", catalog.Viewer{UserID: "rae", ProjectID: "demo", Roles: []string{catalog.RoleReader}}),
+		})).Authenticate,
+		Ready:   s.Ready,
+		Log:     logger,
+		Profile: web.Open,
+		Version: "test",
+	}
+	if change != nil {
+		change(&options)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() {
+		served <- web.Serve(ctx, listener, web.New(options), web.ServeOptions{Log: logger})
+	}()
+	stop := sync.OnceValue(func() error {
+		cancel()
+		return <-served
+	})
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		if err := stop(); err != nil {
+			t.Errorf("stop the server: %v", err)
+		}
+	})
+	return &server{t: t, url: "http://" + listener.Addr().String(), store: s, log: log, stop: stop}
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// errors gives the codes of the errors of an answer.
+func (a answer) codes() []string {
+	var body struct {
+		Errors []struct{ Extensions struct{ Code string } }
+	}
+	if json.Unmarshal([]byte(a.body), &body) != nil {
+		return []string{"no JSON"}
+	}
+	var codes []string
+	for _, err := range body.Errors {
+		codes = append(codes, err.Extensions.Code)
+	}
+	return codes
+}
+
+// code is the code of the first error, or empty.
+func (a answer) code() string {
+	if codes := a.codes(); len(codes) > 0 {
+		return codes[0]
+	}
+	return ""
+}
+
+// send sends a request as the administrator; headers are pairs of name and value,
+// and an empty value takes a header away.
+func (s *server) send(method, path, body string, headers ...string) answer {
+	s.t.Helper()
+	request, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("X-Auth-Token", "admin-token")
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i+1] == "" {
+			request.Header.Del(headers[i])
+		} else {
+			request.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer{status: response.StatusCode, header: response.Header, body: string(text)}
+}
+
+// query sends a document by POST.
+func (s *server) query(document string, headers ...string) answer {
+	s.t.Helper()
+	return s.ask(map[string]any{"query": document}, headers...)
+}
+
+// ask sends a request by POST.
+func (s *server) ask(request map[string]any, headers ...string) answer {
+	s.t.Helper()
+	body, err := json.Marshal(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.send(http.MethodPost, "/graphql", string(body), headers...)
+}
+
+// lockedBuffer is a log that a test reads while it is written.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}

@@ -1,0 +1,63 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// measurements is what /metrics shows of the requests. Labels come from closed
+// sets: routes, methods, statuses, kinds of operation and codes.
+type measurements struct {
+	requests   *prometheus.CounterVec
+	seconds    *prometheus.HistogramVec
+	inFlight   prometheus.Gauge
+	operations *prometheus.CounterVec
+	errors     *prometheus.CounterVec
+	panics     prometheus.Counter
+}
+
+func newMeasurements(registry *prometheus.Registry, version string) *measurements {
+	m := &measurements{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cadastre_http_requests_total", Help: "Requests answered, by route, method and status.",
+		}, []string{"route", "method", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "cadastre_http_request_seconds", Help: "Time from a request's headers to the end of its answer.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"route"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "cadastre_http_requests_in_flight", Help: "Requests being answered.",
+		}),
+		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cadastre_graphql_operations_total", Help: "GraphQL operations run, by kind.",
+		}, []string{"kind"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cadastre_graphql_errors_total", Help: "GraphQL errors answered, by code.",
+		}, []string{"code"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "cadastre_http_panics_total", Help: "Panics outside resolvers; those inside count as errors of the code INTERNAL.",
+		}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "cadastre_build_info", Help: "Always 1; the version is the label.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	registry.MustRegister(m.requests, m.seconds, m.inFlight, m.operations, m.errors, m.panics, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *measurements) answered(route string, r *http.Request, status int, took time.Duration) {
+	method := r.Method
+	switch method {
+	case http.MethodGet, http.MethodPost, http.MethodOptions, http.MethodHead:
+	default:
+		method = "other"
+	}
+	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(route).Observe(took.Seconds())
+}

@@ -1,0 +1,87 @@
+package web
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// The media types of answers. They differ in the status of a request that was
+// understood as HTTP but refused as GraphQL: 200 by the first, 400 by the second.
+const (
+	mediaJSON     = "application/json"
+	mediaResponse = "application/graphql-response+json"
+)
+
+// negotiate picks the media type of the answer: of those that the Accept headers
+// admit the one with the highest quality, application/json in case of doubt. It
+// is empty when they admit neither.
+func negotiate(header http.Header) string {
+	accept := strings.Join(header.Values("Accept"), ",")
+	if strings.TrimSpace(accept) == "" {
+		return mediaJSON
+	}
+	json, response := quality(accept, mediaJSON), quality(accept, mediaResponse)
+	switch {
+	case response.named && response.q > 0 && (response.q > json.q || response.q == json.q && (!json.named || response.place < json.place)):
+		return mediaResponse
+	case json.q > 0:
+		return mediaJSON
+	case response.q > 0:
+		return mediaResponse
+	}
+	return ""
+}
+
+// preference is how much a client wants a media type.
+type preference struct {
+	q     float64
+	named bool // by itself, not by a wildcard
+	place int  // in the list
+}
+
+// quality is the preference for a media type; the most specific range counts.
+func quality(accept, media string) preference {
+	best, specificity := preference{}, 0
+	for place, text := range strings.Split(accept, ",") {
+		name, parameters, err := mime.ParseMediaType(text)
+		if err != nil {
+			continue
+		}
+		if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+			continue
+		}
+		rank := 0
+		switch name {
+		case media:
+			rank = 3
+		case "application/*":
+			rank = 2
+		case "*/*":
+			rank = 1
+		}
+		if rank <= specificity {
+			continue
+		}
+		q := 1.0
+		if given, there := parameters["q"]; there {
+			if q, err = strconv.ParseFloat(given, 64); err != nil || q < 0 || q > 1 {
+				continue
+			}
+		}
+		best, specificity = preference{q: q, named: rank == 3, place: place}, rank
+	}
+	return best
+}
+
+// isJSON tells whether a body is JSON in UTF-8, by its Content-Type.
+func isJSON(header http.Header) bool {
+	values := header.Values("Content-Type")
+	if len(values) != 1 {
+		return false
+	}
+	name, parameters, err := mime.ParseMediaType(values[0])
+	charset := parameters["charset"]
+	return err == nil && name == mediaJSON && (charset == "" || strings.EqualFold(charset, "utf-8"))
+}

@@ -1,0 +1,145 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph"
+)
+
+// observe gives every request its id, a log line and its measurements, and turns
+// a panic into a masked answer.
+func observe(next http.Handler, log *slog.Logger, measured *measurements) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		id := r.Header.Get("X-Request-Id")
+		if !isRequestID(id) {
+			id = rand.Text()
+		}
+		seen := &sight{}
+		r = r.WithContext(context.WithValue(graph.WithRequestID(r.Context(), id), sightKey{}, seen))
+		recorder := &recorder{ResponseWriter: w}
+		header := w.Header()
+		header.Set("X-Request-Id", id)
+		header.Set("X-Content-Type-Options", "nosniff")
+		measured.inFlight.Inc()
+		defer func() {
+			measured.inFlight.Dec()
+			if panicked := recover(); panicked != nil {
+				measured.panics.Inc()
+				log.ErrorContext(r.Context(), "panic", "requestId", id, "panic", panicked, "stack", string(debug.Stack()))
+				if recorder.status != 0 {
+					panic(http.ErrAbortHandler) // the answer has begun: the connection must end
+				}
+				refuse(recorder, r, mediaJSON, refusal{status: http.StatusInternalServerError, code: graph.CodeInternal, message: "internal error"})
+			}
+			took := time.Since(began)
+			measured.answered(route(r), r, recorder.status, took)
+			log.LogAttrs(r.Context(), level(r, recorder.status), "request", slog.String("requestId", id),
+				slog.String("method", r.Method), slog.String("path", clip(r.URL.Path, 100)), slog.Int("status", recorder.status),
+				slog.Int64("bytes", recorder.bytes), slog.Duration("took", took), slog.String("address", address(r)),
+				slog.String("user", seen.viewer.UserID), slog.String("operation", seen.operation), slog.String("code", seen.code))
+		}()
+		next.ServeHTTP(recorder, r)
+		if recorder.status == 0 {
+			recorder.status = http.StatusOK
+		}
+	})
+}
+
+// level keeps the log free of health checks that went well.
+func level(r *http.Request, status int) slog.Level {
+	switch r.URL.Path {
+	case "/livez", "/readyz", "/metrics":
+		if status == http.StatusOK {
+			return slog.LevelDebug
+		}
+	}
+	return slog.LevelInfo
+}
+
+// route is the pattern that a request matched, of which there are few.
+func route(r *http.Request) string {
+	if r.Pattern == "" {
+		return "none"
+	}
+	return r.Pattern
+}
+
+// address is where a request came from, without the port.
+func address(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// isRequestID tells whether an id that a client gave can go into logs and
+// answers.
+func isRequestID(id string) bool {
+	if id == "" || len(id) > 64 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if !isNameByte(c) && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+func clip(text string, most int) string {
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
+}
+
+// sight is what the inner handlers saw of a request, for its log line.
+type sight struct {
+	viewer    catalog.Viewer
+	operation string
+	code      string
+}
+
+type sightKey struct{}
+
+// sightOf gives the sight of a request to write to.
+func sightOf(ctx context.Context) *sight { return ctx.Value(sightKey{}).(*sight) }
+
+// recorder notes the status and size of an answer.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

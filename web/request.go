@@ -1,0 +1,209 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cadastre-dev/cadastre/graph"
+)
+
+// request is a GraphQL request as it came in.
+type request struct {
+	query         string
+	operationName string
+	variables     map[string]any
+	extensions    map[string]any
+}
+
+func bad(message string) *refusal {
+	return &refusal{status: http.StatusBadRequest, code: graph.CodeBadRequest, message: message}
+}
+
+func notText(field string) *refusal {
+	return &refusal{status: http.StatusBadRequest, code: graph.CodeBadUserInput, field: field,
+		message: "the request is not valid Unicode: invalid UTF-8 or half of a surrogate pair"}
+}
+
+// readBody reads the request of a POST.
+func readBody(r *http.Request, maxBytes int64) (*request, *refusal) {
+	if !isJSON(r.Header) {
+		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: graph.CodeBadRequest,
+			message: "the Content-Type of a request is application/json, in UTF-8"}
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: graph.CodeBadRequest,
+			message: "the body of a request is not compressed"}
+	}
+	body := io.Reader(r.Body)
+	if maxBytes > 0 {
+		if r.ContentLength > maxBytes {
+			return nil, tooLarge()
+		}
+		body = http.MaxBytesReader(nil, r.Body, maxBytes)
+	}
+	text, err := io.ReadAll(body)
+	if tooMuch := new(http.MaxBytesError); errors.As(err, &tooMuch) {
+		return nil, tooLarge()
+	}
+	if err != nil {
+		return nil, bad("the body could not be read to its end")
+	}
+	if !utf8.Valid(text) || hasLoneSurrogate(text) {
+		return nil, notText("")
+	}
+	members, problem := object(text)
+	if problem != "" {
+		return nil, bad(problem)
+	}
+	return readMembers(members)
+}
+
+func tooLarge() *refusal {
+	return &refusal{status: http.StatusRequestEntityTooLarge, code: graph.CodeBadRequest, message: "the body of the request is too large"}
+}
+
+// readURL reads the request of a GET.
+func readURL(raw string) (*request, *refusal) {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, bad("the query string cannot be read")
+	}
+	members := map[string]json.RawMessage{}
+	for _, name := range []string{"query", "operationName", "variables", "extensions"} {
+		given := values[name]
+		if len(given) > 1 {
+			return nil, bad("the parameter " + name + " is given twice")
+		}
+		if len(given) == 0 || given[0] == "" && name != "query" {
+			continue
+		}
+		if !utf8.ValidString(given[0]) || hasLoneSurrogate([]byte(given[0])) {
+			return nil, notText(name)
+		}
+		text := []byte(given[0])
+		if name == "query" || name == "operationName" {
+			if text, err = json.Marshal(given[0]); err != nil {
+				return nil, bad("the parameter " + name + " cannot be read")
+			}
+		} else if !json.Valid(text) {
+			return nil, bad("the parameter " + name + " is no JSON")
+		}
+		members[name] = text
+	}
+	return readMembers(members)
+}
+
+// object reads the members of a JSON object, each of which may be there once,
+// and says what is wrong.
+func object(text []byte) (map[string]json.RawMessage, string) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	opening, err := decoder.Token()
+	switch {
+	case err == io.EOF:
+		return nil, "the body is empty"
+	case err != nil:
+		return nil, "the body is no JSON"
+	case opening == json.Delim('['):
+		return nil, "a request is one object: lists of requests are not taken"
+	case opening != json.Delim('{'):
+		return nil, "the body is not a JSON object"
+	}
+	members := map[string]json.RawMessage{}
+	for decoder.More() {
+		key, err := decoder.Token()
+		name, isText := key.(string)
+		if err != nil || !isText {
+			return nil, "the body is no JSON"
+		}
+		if _, twice := members[name]; twice {
+			return nil, "a member of the request is given twice"
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return nil, "the body is no JSON"
+		}
+		members[name] = value
+	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, "the body is no JSON"
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, "the body goes on after its JSON object"
+	}
+	return members, ""
+}
+
+// readMembers reads what a request consists of. Members that are not known are
+// ignored; null is the same as absent.
+func readMembers(members map[string]json.RawMessage) (*request, *refusal) {
+	var out request
+	for _, member := range []struct {
+		name string
+		into any
+		what string
+	}{
+		{"query", &out.query, "a text"},
+		{"operationName", &out.operationName, "a text"},
+		{"variables", &out.variables, "an object"},
+		{"extensions", &out.extensions, "an object"},
+	} {
+		text, there := members[member.name]
+		if !there {
+			continue
+		}
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.UseNumber()
+		if err := decoder.Decode(member.into); err != nil {
+			return nil, bad(member.name + " is not " + member.what)
+		}
+	}
+	return &out, nil
+}
+
+// hasLoneSurrogate tells whether JSON holds the escape of half a surrogate pair,
+// which is no character and which decoding would replace without a word.
+func hasLoneSurrogate(text []byte) bool {
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		i++
+		if text[i] != 'u' {
+			continue
+		}
+		unit, ok := hexUnit(text, i+1)
+		if !ok || unit < 0xd800 || unit > 0xdfff {
+			continue
+		}
+		if unit > 0xdbff || i+6 >= len(text) || text[i+5] != '\\' || text[i+6] != 'u' {
+			return true
+		}
+		if low, ok := hexUnit(text, i+7); !ok || low < 0xdc00 || low > 0xdfff {
+			return true
+		}
+		i += 10
+	}
+	return false
+}
+
+// hexUnit reads the four hexadecimal digits at a place.
+func hexUnit(text []byte, at int) (uint32, bool) {
+	if at+4 > len(text) {
+		return 0, false
+	}
+	var unit uint32
+	for _, c := range text[at : at+4] {
+		digit := strings.IndexByte("0123456789abcdef", c|0x20)
+		if digit < 0 {
+			return 0, false
+		}
+		unit = unit<<4 | uint32(digit)
+	}
+	return unit, true
+}

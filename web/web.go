@@ -1,0 +1,103 @@
+// Package web is everything HTTP: the GraphQL transport with its guard, limits
+// and persisted documents, health, metrics and the embedded IDE. It knows no SQL
+// and no resolver; who may do what is decided further in.
+package web
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/schema"
+)
+
+// Profile is how much the server tells and takes.
+type Profile string
+
+const (
+	// Open is for development and trusted networks: introspection, the IDE, and
+	// any query by GET.
+	Open Profile = "open"
+	// Locked is for exposed servers: no IDE, error messages without hints at
+	// names of the schema, and only persisted documents by GET.
+	Locked Profile = "locked"
+)
+
+// Options say what a handler serves and how.
+type Options struct {
+	// Executor runs the operations. Required.
+	Executor *graph.Executor
+	// Authenticate gives the viewer behind the headers of a request; see
+	// auth.Authenticator. Required.
+	Authenticate func(ctx context.Context, header http.Header) (catalog.Viewer, error)
+	// Ready tells why requests cannot be served at the moment; nil means they
+	// always can.
+	Ready func(ctx context.Context) error
+	// Version is the version of the program, for /metrics.
+	Version string
+	// Log gets a line for each request, without tokens and variables; nil is
+	// slog.Default().
+	Log *slog.Logger
+	// Profile is Open or Locked; empty is Locked.
+	Profile Profile
+	// DemoToken is sent by the IDE by itself; empty outside a demo.
+	DemoToken string
+	// Limits bound what a request can cost; the zero value is DefaultLimits().
+	Limits Limits
+	// Metrics is what /metrics shows, besides the measurements of this package;
+	// nil is a new registry.
+	Metrics *prometheus.Registry
+}
+
+// New makes the handler of the whole server: /graphql, /livez, /readyz, /metrics,
+// /schema.graphql and, in the open profile, the IDE at /.
+func New(options Options) http.Handler {
+	if options.Log == nil {
+		options.Log = slog.Default()
+	}
+	if options.Metrics == nil {
+		options.Metrics = prometheus.NewRegistry()
+	}
+	if options.Limits == (Limits{}) {
+		options.Limits = DefaultLimits()
+	}
+	measured := newMeasurements(options.Metrics, options.Version)
+	mux := http.NewServeMux()
+	mux.Handle("/graphql", newTransport(options, measured))
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { plain(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", readyz(options))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(options.Metrics, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /schema.graphql", func(w http.ResponseWriter, r *http.Request) { plain(w, http.StatusOK, schema.SDL()) })
+	if options.Profile == Open {
+		addIDE(mux, options.DemoToken)
+	}
+	return observe(mux, options.Log, measured)
+}
+
+// readyz answers 200 when the server can serve, and 503 when it cannot; why is
+// in the log only.
+func readyz(options Options) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if options.Ready != nil {
+			if err := options.Ready(r.Context()); err != nil {
+				options.Log.WarnContext(r.Context(), "not ready", "requestId", graph.RequestID(r.Context()), "error", err)
+				plain(w, http.StatusServiceUnavailable, "not ready\n")
+				return
+			}
+		}
+		plain(w, http.StatusOK, "ready\n")
+	}
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text)
+}
