@@ -43,7 +43,7 @@ func Candidates(w *World, r *Request, after *Position, first int) (Page, error) 
 	if after != nil && after.request != hash {
 		return page, ErrForeignPosition
 	}
-	s := newSearch(compile(w, r))
+	s := newSearch(compile(w, r).narrowAnchors())
 	s.after = after
 	s.emit = func() bool {
 		if len(page.Candidates) >= first {
@@ -63,7 +63,7 @@ func Candidates(w *World, r *Request, after *Position, first int) (Page, error) 
 // there are more.
 func Count(w *World, r *Request, limit int) (n int, exact bool, err error) {
 	exact = true
-	s := newSearch(compile(w, r))
+	s := newSearch(compile(w, r).narrowAnchors())
 	s.emit = func() bool {
 		exact = n < limit
 		if exact {
