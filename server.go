@@ -1,0 +1,153 @@
+// Cadastre is one GraphQL API server for the four registers of a cloud: metadata
+// definitions, resources with their metadata, capabilities, and placement.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/cadastre-dev/cadastre/auth"
+	"github.com/cadastre-dev/cadastre/cli"
+	"github.com/cadastre-dev/cadastre/demo"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/schema"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/web"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "cadastre:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the program: it does what the arguments say until it is done or the
+// context ends.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	program := cli.Program{
+		Version: version(),
+		SDL:     schema.SDL(),
+		Serve: func(ctx context.Context, options cli.ServeOptions) error {
+			return serve(ctx, options, stdout, stderr)
+		},
+	}
+	return cli.Run(ctx, program, args, stdout, stderr)
+}
+
+// version is that of the module, or of the revision that was built.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return "development"
+}
+
+// serve runs a server until the context ends.
+func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writer) error {
+	log := newLog(options.LogFormat, stderr)
+	authenticator, err := authentication(options)
+	if err != nil {
+		return err
+	}
+	listener, err := listen(options)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	s, err := store.Open(ctx, store.Options{URL: options.Database, Log: log})
+	if err != nil {
+		return err
+	}
+	err = serveStore(ctx, s, listener, authenticator, options, log, stdout)
+	return errors.Join(err, s.Close())
+}
+
+func serveStore(ctx context.Context, s *store.Store, listener net.Listener, authenticator *auth.Authenticator, options cli.ServeOptions, log *slog.Logger, stdout io.Writer) error {
+	settings := web.Options{
+		Executor:     graph.NewExecutor(&graph.Resolver{Store: s}, log),
+		Authenticate: authenticator.Authenticate,
+		Ready:        s.Ready,
+		Version:      version(),
+		Log:          log,
+		Profile:      web.Open,
+	}
+	if options.Demo {
+		if err := demo.Fill(ctx, s); err != nil {
+			return fmt.Errorf("fill the demo cloud: %w", err)
+		}
+		settings.DemoToken = demo.AdminToken
+		demo.Greet(stdout, "http://"+listener.Addr().String())
+	}
+	log.Info("serving", "address", listener.Addr().String(), "database", databaseKind(options.Database))
+	return web.Serve(ctx, listener, web.New(settings))
+}
+
+// authentication knows the tokens of the file, and in a demo those of the demo.
+func authentication(options cli.ServeOptions) (*auth.Authenticator, error) {
+	var tokens []auth.Token
+	if options.Demo {
+		for token, viewer := range demo.Viewers() {
+			tokens = append(tokens, auth.NewToken(token, viewer))
+		}
+	}
+	if options.Tokens != "" {
+		read, err := auth.ReadTokens(options.Tokens)
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, read...)
+	}
+	if len(tokens) == 0 {
+		return nil, errors.New("nobody could use this server: name a file of tokens with --tokens, or try a demo cloud with --demo")
+	}
+	return auth.New(auth.Tokens(tokens)), nil
+}
+
+// listen opens the address. A demo's tokens are known to everyone, so it listens
+// on loopback only.
+func listen(options cli.ServeOptions) (net.Listener, error) {
+	listener, err := net.Listen("tcp", options.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", options.Listen, err)
+	}
+	if address, ok := listener.Addr().(*net.TCPAddr); options.Demo && (!ok || !address.IP.IsLoopback()) {
+		_ = listener.Close()
+		return nil, fmt.Errorf("a demo, whose tokens everyone knows, listens on a loopback address only, not on %s", options.Listen)
+	}
+	return listener, nil
+}
+
+func newLog(format string, to io.Writer) *slog.Logger {
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(to, nil))
+	}
+	return slog.New(slog.NewTextHandler(to, nil))
+}
+
+// databaseKind is the part of a database URL that holds no secret.
+func databaseKind(url string) string {
+	kind, _, _ := strings.Cut(url, "://")
+	return kind
+}
+
