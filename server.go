@@ -100,7 +100,7 @@ func serveStore(ctx context.Context, s *store.Store, listener net.Listener, auth
 		demo.Greet(stdout, "http://"+listener.Addr().String())
 	}
 	log.Info("serving", "address", listener.Addr().String(), "database", databaseKind(options.Database))
-	return web.Serve(ctx, listener, web.New(settings))
+	return web.Serve(ctx, listener, web.New(settings), web.ServeOptions{Log: log})
 }
 
 // authentication knows the tokens of the file, and in a demo those of the demo.
@@ -150,4 +150,3 @@ func databaseKind(url string) string {
 	kind, _, _ := strings.Cut(url, "://")
 	return kind
 }
-

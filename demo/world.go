@@ -7,51 +7,13 @@ package demo
 import (
 	"crypto/sha1"
 	"fmt"
+	"github.com/cadastre-dev/cadastre/store"
 	"slices"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/placement"
 )
-
-// World is the whole demo cloud. Things refer to each other by name and uuid; there are no row ids and no
-// times. Every list is in the order in which it can be written: what is referred to comes first.
-type World struct {
-	// ResourceTypes are the types beyond the built-in ones.
-	ResourceTypes []string
-	// Capabilities is the registry: what can be asked for on which type, and what stays private.
-	Capabilities []Capability
-	Resources    []Resource
-	// Traits and ResourceClasses are the custom ones that the providers use, sorted.
-	Traits          []string
-	ResourceClasses []string
-	// Providers carry their inventories with Used 0: they are as they were before the Claims.
-	Providers []placement.Provider
-	// Claims are one for each consumer, and all fit.
-	Claims []placement.Claim
-}
-
-// Capability is an entry of the capability registry, with its resource type by name.
-type Capability struct {
-	ResourceType string
-	Name         string
-	Private      bool
-}
-
-// Resource is a resource with everything that hangs off it.
-type Resource struct {
-	UUID        string
-	Type        string // name of the resource type
-	Parent      string // uuid of the parent, "" for none
-	Name        string
-	Description string
-	ProjectID   string
-	Visibility  catalog.Visibility
-	// Metadata has Key, Value and UserModifiable of each item; keys are unique.
-	Metadata     []catalog.MetadataItem
-	Capabilities []catalog.KeyValue
-	Tags         []string
-}
 
 // The projects of the demo cloud.
 const (
@@ -61,7 +23,7 @@ const (
 )
 
 // Build makes the world; every call gives an equal one.
-func Build() World {
+func Build() store.Content {
 	var b builder
 	b.addHosts()
 	b.addAggregates()
@@ -78,11 +40,11 @@ func Build() World {
 
 // builder gathers the world.
 type builder struct {
-	world World
+	world store.Content
 }
 
 // add adds a resource under the uuid that its type and name give it, and returns that uuid.
-func (b *builder) add(r Resource) string {
+func (b *builder) add(r store.ResourceContent) string {
 	r.UUID = uuidOf(r.Type, r.Name)
 	if r.Visibility == "" {
 		r.Visibility = catalog.Private

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"github.com/cadastre-dev/cadastre/store"
 	"os"
 	"reflect"
 	"slices"
@@ -93,7 +94,7 @@ func TestParentsComeFirstAndAreOfTheNaturalKind(t *testing.T) {
 		typeGroupSnapshot: typeGroup, typeSubnet: typeShareNetwork, typeHost: typeRack,
 	}
 	optional := map[string]string{typeShare: typeGroup}
-	seen := map[string]Resource{}
+	seen := map[string]store.ResourceContent{}
 	inGroup := 0
 	for _, r := range Build().Resources {
 		parent, known := seen[r.Parent]
