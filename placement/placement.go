@@ -2,9 +2,9 @@
 // claims) and the decision itself: which providers can serve a request. It is pure: a World is an immutable
 // value, every answer follows from its arguments alone, and the same question has the same answer, in the
 // same order, in every process. It refuses to know databases, GraphQL, users, clocks, randomness and
-// cancellation; work is bounded by counted steps, and what is wrong with a request comes back as
-// Violations that name the argument. The rules are those of the OpenStack Placement API at microversion 1.39 together with the any-traits
-// specification; the text calls the first "the Placement reference".
+// cancellation; work is bounded by counted steps, and what is wrong with a request comes back as Violations
+// that name the argument. The rules are those of the OpenStack Placement API at microversion 1.39 together
+// with the any-traits specification; the text calls the first "the Placement reference".
 package placement
 
 import (
