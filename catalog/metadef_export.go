@@ -18,6 +18,9 @@ func (d *Document) Text() string {
 	return text.String()
 }
 
+// MarshalJSON gives the document as one line of JSON.
+func (d *Document) MarshalJSON() ([]byte, error) { return []byte(d.compact()), nil }
+
 // compact is the file's text without white space.
 func (d *Document) compact() JSON {
 	members := []jsonMember{memberOf("namespace", quote(d.Name))}

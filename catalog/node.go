@@ -21,6 +21,7 @@ const (
 	KindCapability              Kind = "Capability"
 	KindResourceProvider        Kind = "ResourceProvider"
 	KindConsumer                Kind = "Consumer"
+	KindAuditEvent              Kind = "AuditEvent"
 )
 
 // NodeID is what a global id stands for: a thing of one kind by its key (the

@@ -16,6 +16,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/cadastre-dev/cadastre/ent/allocation"
+	"github.com/cadastre-dev/cadastre/ent/auditevent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
@@ -48,6 +49,8 @@ type Client struct {
 	Schema *migrate.Schema
 	// Allocation is the client for interacting with the Allocation builders.
 	Allocation *AllocationClient
+	// AuditEvent is the client for interacting with the AuditEvent builders.
+	AuditEvent *AuditEventClient
 	// Capability is the client for interacting with the Capability builders.
 	Capability *CapabilityClient
 	// CapabilityCount is the client for interacting with the CapabilityCount builders.
@@ -102,6 +105,7 @@ func NewClient(opts ...Option) *Client {
 func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
 	c.Allocation = NewAllocationClient(c.config)
+	c.AuditEvent = NewAuditEventClient(c.config)
 	c.Capability = NewCapabilityClient(c.config)
 	c.CapabilityCount = NewCapabilityCountClient(c.config)
 	c.CapabilityMember = NewCapabilityMemberClient(c.config)
@@ -216,6 +220,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		ctx:                     ctx,
 		config:                  cfg,
 		Allocation:              NewAllocationClient(cfg),
+		AuditEvent:              NewAuditEventClient(cfg),
 		Capability:              NewCapabilityClient(cfg),
 		CapabilityCount:         NewCapabilityCountClient(cfg),
 		CapabilityMember:        NewCapabilityMemberClient(cfg),
@@ -257,6 +262,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		ctx:                     ctx,
 		config:                  cfg,
 		Allocation:              NewAllocationClient(cfg),
+		AuditEvent:              NewAuditEventClient(cfg),
 		Capability:              NewCapabilityClient(cfg),
 		CapabilityCount:         NewCapabilityCountClient(cfg),
 		CapabilityMember:        NewCapabilityMemberClient(cfg),
@@ -307,7 +313,7 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.Allocation, c.Capability, c.CapabilityCount, c.CapabilityMember,
+		c.Allocation, c.AuditEvent, c.Capability, c.CapabilityCount, c.CapabilityMember,
 		c.CapabilityValue, c.Consumer, c.Inventory, c.MetadataItem, c.Namespace,
 		c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition,
 		c.ProviderAggregate, c.ProviderTrait, c.Resource, c.ResourceClass,
@@ -322,7 +328,7 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.Allocation, c.Capability, c.CapabilityCount, c.CapabilityMember,
+		c.Allocation, c.AuditEvent, c.Capability, c.CapabilityCount, c.CapabilityMember,
 		c.CapabilityValue, c.Consumer, c.Inventory, c.MetadataItem, c.Namespace,
 		c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition,
 		c.ProviderAggregate, c.ProviderTrait, c.Resource, c.ResourceClass,
@@ -338,6 +344,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
 	case *AllocationMutation:
 		return c.Allocation.mutate(ctx, m)
+	case *AuditEventMutation:
+		return c.AuditEvent.mutate(ctx, m)
 	case *CapabilityMutation:
 		return c.Capability.mutate(ctx, m)
 	case *CapabilityCountMutation:
@@ -563,6 +571,139 @@ func (c *AllocationClient) mutate(ctx context.Context, m *AllocationMutation) (V
 		return (&AllocationDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Allocation mutation op: %q", m.Op())
+	}
+}
+
+// AuditEventClient is a client for the AuditEvent schema.
+type AuditEventClient struct {
+	config
+}
+
+// NewAuditEventClient returns a client for the AuditEvent from the given config.
+func NewAuditEventClient(c config) *AuditEventClient {
+	return &AuditEventClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `auditevent.Hooks(f(g(h())))`.
+func (c *AuditEventClient) Use(hooks ...Hook) {
+	c.hooks.AuditEvent = append(c.hooks.AuditEvent, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `auditevent.Intercept(f(g(h())))`.
+func (c *AuditEventClient) Intercept(interceptors ...Interceptor) {
+	c.inters.AuditEvent = append(c.inters.AuditEvent, interceptors...)
+}
+
+// Create returns a builder for creating a AuditEvent entity.
+func (c *AuditEventClient) Create() *AuditEventCreate {
+	mutation := newAuditEventMutation(c.config, OpCreate)
+	return &AuditEventCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of AuditEvent entities.
+func (c *AuditEventClient) CreateBulk(builders ...*AuditEventCreate) *AuditEventCreateBulk {
+	return &AuditEventCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AuditEventClient) MapCreateBulk(slice any, setFunc func(*AuditEventCreate, int)) *AuditEventCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AuditEventCreateBulk{err: fmt.Errorf("calling to AuditEventClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AuditEventCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AuditEventCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for AuditEvent.
+func (c *AuditEventClient) Update() *AuditEventUpdate {
+	mutation := newAuditEventMutation(c.config, OpUpdate)
+	return &AuditEventUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AuditEventClient) UpdateOne(_m *AuditEvent) *AuditEventUpdateOne {
+	mutation := newAuditEventMutation(c.config, OpUpdateOne, withAuditEvent(_m))
+	return &AuditEventUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AuditEventClient) UpdateOneID(id int64) *AuditEventUpdateOne {
+	mutation := newAuditEventMutation(c.config, OpUpdateOne, withAuditEventID(id))
+	return &AuditEventUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for AuditEvent.
+func (c *AuditEventClient) Delete() *AuditEventDelete {
+	mutation := newAuditEventMutation(c.config, OpDelete)
+	return &AuditEventDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AuditEventClient) DeleteOne(_m *AuditEvent) *AuditEventDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AuditEventClient) DeleteOneID(id int64) *AuditEventDeleteOne {
+	builder := c.Delete().Where(auditevent.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AuditEventDeleteOne{builder}
+}
+
+// Query returns a query builder for AuditEvent.
+func (c *AuditEventClient) Query() *AuditEventQuery {
+	return &AuditEventQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAuditEvent},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a AuditEvent entity by its id.
+func (c *AuditEventClient) Get(ctx context.Context, id int64) (*AuditEvent, error) {
+	return c.Query().Where(auditevent.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AuditEventClient) GetX(ctx context.Context, id int64) *AuditEvent {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *AuditEventClient) Hooks() []Hook {
+	return c.hooks.AuditEvent
+}
+
+// Interceptors returns the client interceptors.
+func (c *AuditEventClient) Interceptors() []Interceptor {
+	return c.inters.AuditEvent
+}
+
+func (c *AuditEventClient) mutate(ctx context.Context, m *AuditEventMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AuditEventCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AuditEventUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AuditEventUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AuditEventDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown AuditEvent mutation op: %q", m.Op())
 	}
 }
 
@@ -4210,15 +4351,15 @@ func (c *TraitClient) mutate(ctx context.Context, m *TraitMutation) (Value, erro
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Allocation, Capability, CapabilityCount, CapabilityMember, CapabilityValue,
-		Consumer, Inventory, MetadataItem, Namespace, NamespaceMember,
+		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
+		CapabilityValue, Consumer, Inventory, MetadataItem, Namespace, NamespaceMember,
 		ObjectDefinition, PropertyDefinition, ProviderAggregate, ProviderTrait,
 		Resource, ResourceClass, ResourceProvider, ResourceTag, ResourceType,
 		ResourceTypeAssociation, Tag, Trait []ent.Hook
 	}
 	inters struct {
-		Allocation, Capability, CapabilityCount, CapabilityMember, CapabilityValue,
-		Consumer, Inventory, MetadataItem, Namespace, NamespaceMember,
+		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
+		CapabilityValue, Consumer, Inventory, MetadataItem, Namespace, NamespaceMember,
 		ObjectDefinition, PropertyDefinition, ProviderAggregate, ProviderTrait,
 		Resource, ResourceClass, ResourceProvider, ResourceTag, ResourceType,
 		ResourceTypeAssociation, Tag, Trait []ent.Interceptor

@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/cadastre-dev/cadastre/ent/allocation"
+	"github.com/cadastre-dev/cadastre/ent/auditevent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
@@ -95,6 +96,7 @@ func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
 			allocation.Table:              allocation.ValidColumn,
+			auditevent.Table:              auditevent.ValidColumn,
 			capability.Table:              capability.ValidColumn,
 			capabilitycount.Table:         capabilitycount.ValidColumn,
 			capabilitymember.Table:        capabilitymember.ValidColumn,

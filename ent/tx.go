@@ -16,6 +16,8 @@ type Tx struct {
 	config
 	// Allocation is the client for interacting with the Allocation builders.
 	Allocation *AllocationClient
+	// AuditEvent is the client for interacting with the AuditEvent builders.
+	AuditEvent *AuditEventClient
 	// Capability is the client for interacting with the Capability builders.
 	Capability *CapabilityClient
 	// CapabilityCount is the client for interacting with the CapabilityCount builders.
@@ -190,6 +192,7 @@ func (tx *Tx) Client() *Client {
 
 func (tx *Tx) init() {
 	tx.Allocation = NewAllocationClient(tx.config)
+	tx.AuditEvent = NewAuditEventClient(tx.config)
 	tx.Capability = NewCapabilityClient(tx.config)
 	tx.CapabilityCount = NewCapabilityCountClient(tx.config)
 	tx.CapabilityMember = NewCapabilityMemberClient(tx.config)

@@ -49,6 +49,7 @@ func valueOf[T any](pointer *T) T {
 // visible is left out.
 func (r *Resolver) finders() map[catalog.Kind]func(context.Context, []string) (map[string]Node, error) {
 	return map[catalog.Kind]func(context.Context, []string) (map[string]Node, error){
+		catalog.KindAuditEvent:              byRow(r.Store.AuditEventsByID),
 		catalog.KindNamespace:               byRow(r.Store.NamespacesByID),
 		catalog.KindPropertyDefinition:      byRow(r.Store.PropertiesByID),
 		catalog.KindObjectDefinition:        byRow(r.Store.ObjectsByID),

@@ -55,6 +55,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputAuditFilter,
 		ec.unmarshalInputCreateNamespaceInput,
 		ec.unmarshalInputImportNamespacesInput,
 		ec.unmarshalInputKeyValueInput,
@@ -141,6 +142,85 @@ func newExecutionContext(
 }
 
 var sources = []*ast.Source{
+	{Name: "../schema/audit.graphql", Input: `extend type Query {
+  """
+  What was changed, by whom, and how: one event for each accepted mutation, the
+  newest first. For administrators (` + "`" + `FORBIDDEN` + "`" + `). Events are kept for 90 days
+  unless the server is told otherwise.
+  """
+  auditEvents(
+    "Which events; all conditions must hold. Absent means all."
+    filter: AuditFilter
+    "How many rows at most, from the newest: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor, that is older ones."
+    after: String
+    "How many rows at most, from the oldest: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor, that is newer ones."
+    before: String
+  ): AuditEventConnection!
+}
+
+"Which audit events; all given conditions must hold."
+input AuditFilter {
+  "Done by this user."
+  userId: String
+  "Done for this project."
+  projectId: String
+  "Done by this mutation, for example ` + "`" + `createNamespace` + "`" + `."
+  action: String
+  "Done to a thing of this type, for example ` + "`" + `Namespace` + "`" + `."
+  kind: String
+  "Done to the thing with this name or uuid."
+  key: String
+  "Done at this time or later."
+  since: DateTime
+  "Done before this time."
+  until: DateTime
+}
+
+"A page of audit events."
+type AuditEventConnection {
+  "The events of the page."
+  nodes: [AuditEvent!]!
+  "The events of the page, each with its cursor."
+  edges: [AuditEventEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many events the whole list has. Counted only when selected."
+  totalCount: Int!
+}
+
+"An audit event in a page."
+type AuditEventEdge {
+  "The position in the list; it stays valid when the row is gone."
+  cursor: String!
+  "The event."
+  node: AuditEvent!
+}
+
+"One accepted mutation."
+type AuditEvent implements Node {
+  id: ID!
+  "When it was done."
+  createdAt: DateTime!
+  "Who did it."
+  userId: String!
+  "The project it was done for."
+  projectId: String!
+  "The mutation, for example ` + "`" + `createNamespace` + "`" + `."
+  action: String!
+  "The type of what was changed, for example ` + "`" + `Namespace` + "`" + `."
+  kind: String!
+  "The name or uuid of what was changed; empty where it was many things at once."
+  key: String!
+  "What it was before; ` + "`" + `null` + "`" + ` for what did not exist."
+  before: JSON
+  "What it became; ` + "`" + `null` + "`" + ` for what exists no more, and for claims, which are recorded by id only."
+  after: JSON
+}
+`, BuiltIn: false},
 	{Name: "../schema/common.graphql", Input: `"""
 The entry points for reading. Every list is a connection or says its bound; a
 look-up by key answers ` + "`" + `null` + "`" + ` for what does not exist or is not visible to the
@@ -776,6 +856,54 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // childFields_* functions provide shared child field context lookups.
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
+
+func (ec *executionContext) childFields_AuditEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_AuditEvent_id(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_AuditEvent_createdAt(ctx, field)
+	case "userId":
+		return ec.fieldContext_AuditEvent_userId(ctx, field)
+	case "projectId":
+		return ec.fieldContext_AuditEvent_projectId(ctx, field)
+	case "action":
+		return ec.fieldContext_AuditEvent_action(ctx, field)
+	case "kind":
+		return ec.fieldContext_AuditEvent_kind(ctx, field)
+	case "key":
+		return ec.fieldContext_AuditEvent_key(ctx, field)
+	case "before":
+		return ec.fieldContext_AuditEvent_before(ctx, field)
+	case "after":
+		return ec.fieldContext_AuditEvent_after(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AuditEvent", field.Name)
+}
+
+func (ec *executionContext) childFields_AuditEventConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_AuditEventConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_AuditEventConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_AuditEventConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_AuditEventConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AuditEventConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_AuditEventEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_AuditEventEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_AuditEventEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AuditEventEdge", field.Name)
+}
 
 func (ec *executionContext) childFields_CreateNamespacePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {

@@ -38,7 +38,7 @@ func (s *Store) importNamespace(ctx context.Context, text string) (*catalog.Impo
 		report.Outcome = catalog.ImportFailed
 		return report, nil
 	}
-	_, err := s.createDocument(ctx, document)
+	_, err := s.createDocument(ctx, "importNamespaces", document)
 	switch {
 	case err == nil:
 		report.Outcome = catalog.ImportCreated

@@ -27,18 +27,21 @@ func (s *Store) CreateNamespace(ctx context.Context, input catalog.NamespaceInpu
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	row, err := s.createDocument(ctx, document)
+	row, err := s.createDocument(ctx, "createNamespace", document)
 	if err != nil {
 		return nil, err
 	}
 	return namespaceNoun(row), nil
 }
 
-// createDocument writes a document as a new namespace, in one transaction.
-func (s *Store) createDocument(ctx context.Context, document *catalog.Document) (row *ent.Namespace, err error) {
+// createDocument writes a document as a new namespace, in one transaction, for a
+// mutation.
+func (s *Store) createDocument(ctx context.Context, action string, document *catalog.Document) (row *ent.Namespace, err error) {
 	err = s.transact(ctx, func(tx *ent.Tx) error {
-		row, err = s.insertDocument(ctx, tx, document)
-		return err
+		if row, err = s.insertDocument(ctx, tx, document); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, change{action: action, kind: "Namespace", key: document.Name, after: document})
 	})
 	if isDuplicate(err) {
 		return nil, catalog.Refuse(catalog.ErrAlreadyExists, "a namespace %q exists already", document.Name).On("input.name").Because(err)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"entgo.io/ent/dialect"
@@ -24,6 +25,8 @@ type Options struct {
 	URL string
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
+	// AuditRetention is how long audit events are kept; 0 is 90 days.
+	AuditRetention time.Duration
 	// Log receives what an operator should know; nil is slog.Default().
 	Log *slog.Logger
 }
@@ -35,6 +38,9 @@ type Store struct {
 	ent   *ent.Client
 	clock func() time.Time
 	log   *slog.Logger
+
+	auditRetention time.Duration
+	auditPruned    atomic.Int64 // when events were last deleted, in Unix nanoseconds
 }
 
 // Open opens the database, brings its tables to the newest version and makes
@@ -51,6 +57,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	if s.log == nil {
 		s.log = slog.Default()
+	}
+	if s.auditRetention = options.AuditRetention; s.auditRetention == 0 {
+		s.auditRetention = defaultAuditRetention
 	}
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())

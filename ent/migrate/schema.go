@@ -60,6 +60,51 @@ var (
 			},
 		},
 	}
+	// AuditEventsColumns holds the columns for the "audit_events" table.
+	AuditEventsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "user_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "project_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "action", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
+		{Name: "kind", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
+		{Name: "key", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "before", Type: field.TypeString, Nullable: true, Size: 2147483647},
+		{Name: "after", Type: field.TypeString, Nullable: true, Size: 2147483647},
+	}
+	// AuditEventsTable holds the schema information for the "audit_events" table.
+	AuditEventsTable = &schema.Table{
+		Name:       "audit_events",
+		Columns:    AuditEventsColumns,
+		PrimaryKey: []*schema.Column{AuditEventsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "auditevent_created_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEventsColumns[1], AuditEventsColumns[0]},
+			},
+			{
+				Name:    "auditevent_user_id_created_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEventsColumns[2], AuditEventsColumns[1], AuditEventsColumns[0]},
+			},
+			{
+				Name:    "auditevent_project_id_created_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEventsColumns[3], AuditEventsColumns[1], AuditEventsColumns[0]},
+			},
+			{
+				Name:    "auditevent_action_created_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEventsColumns[4], AuditEventsColumns[1], AuditEventsColumns[0]},
+			},
+			{
+				Name:    "auditevent_kind_key_created_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEventsColumns[5], AuditEventsColumns[6], AuditEventsColumns[1], AuditEventsColumns[0]},
+			},
+		},
+	}
 	// CapabilitiesColumns holds the columns for the "capabilities" table.
 	CapabilitiesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -902,6 +947,7 @@ var (
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
 		AllocationsTable,
+		AuditEventsTable,
 		CapabilitiesTable,
 		CapabilityCountsTable,
 		CapabilityMembersTable,
@@ -932,6 +978,9 @@ func init() {
 	AllocationsTable.ForeignKeys[2].RefTable = ResourceProvidersTable
 	AllocationsTable.Annotation = &entsql.Annotation{
 		Table: "allocations",
+	}
+	AuditEventsTable.Annotation = &entsql.Annotation{
+		Table: "audit_events",
 	}
 	CapabilitiesTable.ForeignKeys[0].RefTable = ResourceTypesTable
 	CapabilitiesTable.Annotation = &entsql.Annotation{

@@ -9,6 +9,9 @@ import (
 // Allocation is the predicate function for allocation builders.
 type Allocation func(*sql.Selector)
 
+// AuditEvent is the predicate function for auditevent builders.
+type AuditEvent func(*sql.Selector)
+
 // Capability is the predicate function for capability builders.
 type Capability func(*sql.Selector)
 

@@ -1,0 +1,41 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+)
+
+// AuditEvent is one accepted mutation: who did what, on what, with what effect.
+// It is written in the transaction that it tells of.
+type AuditEvent struct{ ent.Schema }
+
+func (AuditEvent) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
+
+func (AuditEvent) Annotations() []schema.Annotation {
+	return []schema.Annotation{table("audit_events")}
+}
+
+func (AuditEvent) Fields() []ent.Field {
+	return []ent.Field{
+		field.Time("created_at").Immutable(),
+		field.String("user_id").SchemaType(varchar(255)).Immutable(),
+		field.String("project_id").SchemaType(varchar(255)).Immutable(),
+		field.String("action").SchemaType(varchar(64)).Immutable().Comment("the name of the mutation"),
+		field.String("kind").SchemaType(varchar(64)).Immutable().Comment("the type of what was changed"),
+		field.String("key").SchemaType(varchar(255)).Immutable().Comment("its name or uuid"),
+		field.Text("before").Optional().Nillable().Immutable().Comment("what it was, as JSON"),
+		field.Text("after").Optional().Nillable().Immutable().Comment("what it became, as JSON"),
+	}
+}
+
+func (AuditEvent) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("created_at", "id"),
+		index.Fields("user_id", "created_at", "id"),
+		index.Fields("project_id", "created_at", "id"),
+		index.Fields("action", "created_at", "id"),
+		index.Fields("kind", "key", "created_at", "id"),
+	}
+}

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/auditevent"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+)
+
+// defaultAuditRetention is how long audit events are kept.
+const defaultAuditRetention = 90 * 24 * time.Hour
+
+// pruneEvery is how often a server looks for audit events that are too old.
+const pruneEvery = time.Hour
+
+// fields is how a thing looked in the audit log: its fields under their names in
+// the API.
+type fields map[string]any
+
+// change is what a mutation does to one thing, for the audit log. Before and
+// after are fields or a document; nil stands for nothing.
+type change struct {
+	action        string // the name of the mutation
+	kind          string // the type of the thing
+	key           string // its name or uuid
+	before, after any
+}
+
+// record writes an audit event into the transaction of the change that it tells
+// of.
+func (s *Store) record(ctx context.Context, tx *ent.Tx, c change) error {
+	viewer := catalog.ViewerFrom(ctx)
+	create := tx.AuditEvent.Create().SetCreatedAt(s.now()).
+		SetUserID(viewer.UserID).SetProjectID(viewer.ProjectID).SetAction(c.action).SetKind(c.kind).SetKey(c.key)
+	for _, side := range []struct {
+		noun any
+		set  func(string) *ent.AuditEventCreate
+	}{{c.before, create.SetBefore}, {c.after, create.SetAfter}} {
+		if side.noun == nil {
+			continue
+		}
+		text, err := json.Marshal(side.noun)
+		if err != nil {
+			return fmt.Errorf("record %s: %w", c.action, err)
+		}
+		side.set(string(text))
+	}
+	if err := create.Exec(ctx); err != nil {
+		return fmt.Errorf("record %s: %w", c.action, err)
+	}
+	return s.pruneAudit(ctx, tx)
+}
+
+// pruneAudit deletes events that are kept no longer, once in a while.
+func (s *Store) pruneAudit(ctx context.Context, tx *ent.Tx) error {
+	now := s.now()
+	last := s.auditPruned.Load()
+	if now.UnixNano()-last < int64(pruneEvery) || !s.auditPruned.CompareAndSwap(last, now.UnixNano()) {
+		return nil
+	}
+	_, err := tx.AuditEvent.Delete().Where(auditevent.CreatedAtLT(now.Add(-s.auditRetention))).Exec(ctx)
+	return err
+}
+
+var auditOrders = map[string]sortKey{"CREATED_AT": {column: auditevent.FieldCreatedAt, isTime: true}}
+
+// AuditEvents is a page of the audit log, the newest event first, for
+// administrators.
+func (s *Store) AuditEvents(ctx context.Context, filter catalog.AuditFilter, request catalog.PageRequest) (catalog.Page[*catalog.AuditEvent], error) {
+	if err := catalog.MayAudit(catalog.ViewerFrom(ctx)); err != nil {
+		return catalog.Page[*catalog.AuditEvent]{}, err
+	}
+	paging, err := newPaging("auditEvents", auditOrders, catalog.Order{Field: "CREATED_AT", Descending: true}, request)
+	if err != nil {
+		return catalog.Page[*catalog.AuditEvent]{}, err
+	}
+	rows, err := s.ent.AuditEvent.Query().Where(eventsThat(filter), paging.within).Order(paging.sort).Limit(paging.limit()).All(ctx)
+	if err != nil {
+		return catalog.Page[*catalog.AuditEvent]{}, fmt.Errorf("list audit events: %w", err)
+	}
+	return page(paging, rows, auditNoun, func(row *ent.AuditEvent) (any, int64) { return row.CreatedAt, row.ID }), nil
+}
+
+// CountAuditEvents is how many events AuditEvents goes through in all.
+func (s *Store) CountAuditEvents(ctx context.Context, filter catalog.AuditFilter) (int, error) {
+	if err := catalog.MayAudit(catalog.ViewerFrom(ctx)); err != nil {
+		return 0, err
+	}
+	n, err := s.ent.AuditEvent.Query().Where(eventsThat(filter)).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count audit events: %w", err)
+	}
+	return n, nil
+}
+
+// AuditEventsByID are the events of the rows, for administrators; others see
+// none.
+func (s *Store) AuditEventsByID(ctx context.Context, ids []int64) (map[int64]*catalog.AuditEvent, error) {
+	if catalog.MayAudit(catalog.ViewerFrom(ctx)) != nil {
+		return nil, nil
+	}
+	rows, err := s.ent.AuditEvent.Query().Where(among(auditevent.FieldID, ids)).All(ctx)
+	return byID(rows, err, "audit events", auditNoun, func(row *ent.AuditEvent) int64 { return row.ID })
+}
+
+// eventsThat keeps the events that a filter wants.
+func eventsThat(filter catalog.AuditFilter) predicate.AuditEvent {
+	return func(s *entsql.Selector) {
+		for _, is := range []struct {
+			column string
+			value  *string
+		}{
+			{auditevent.FieldUserID, filter.UserID}, {auditevent.FieldProjectID, filter.ProjectID},
+			{auditevent.FieldAction, filter.Action}, {auditevent.FieldKind, filter.Kind}, {auditevent.FieldKey, filter.Key},
+		} {
+			if is.value != nil {
+				s.Where(entsql.EQ(s.C(is.column), *is.value))
+			}
+		}
+		if filter.Since != nil {
+			s.Where(entsql.GTE(s.C(auditevent.FieldCreatedAt), filter.Since.UTC()))
+		}
+		if filter.Until != nil {
+			s.Where(entsql.LT(s.C(auditevent.FieldCreatedAt), filter.Until.UTC()))
+		}
+	}
+}
+
+func auditNoun(row *ent.AuditEvent) *catalog.AuditEvent {
+	return &catalog.AuditEvent{
+		ID: row.ID, CreatedAt: row.CreatedAt.UTC(), UserID: row.UserID, ProjectID: row.ProjectID,
+		Action: row.Action, Kind: row.Kind, Key: row.Key,
+		Before: (*catalog.JSON)(row.Before), After: (*catalog.JSON)(row.After),
+	}
+}
