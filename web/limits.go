@@ -8,18 +8,58 @@ import "time"
 type Limits struct {
 	// BodyBytes bounds the body of a request: 1 MiB. More is 413.
 	BodyBytes int64
-	// Tokens bounds the tokens of a document: 3000.
+	// Tokens bounds the tokens of a document: 3,000; a trusted one may have ten
+	// times as many.
 	Tokens int
+	// Depth bounds the levels of fields: 15.
+	Depth int
+	// Aliases bounds the aliases in a document: 500.
+	Aliases int
+	// RootFields bounds the fields of the first level, aliased or not: 60.
+	RootFields int
+	// Directives bounds the directives at one place of a document: 5.
+	Directives int
+	// ListMembers bounds each list in the variables: 5,000.
+	ListMembers int
+	// Cost bounds the estimated number of fields of an answer: 2,000,000.
+	Cost int64
 	// OperationTime bounds the time that an operation runs, statements included:
 	// 10 s. What is not resolved by then is TIMEOUT.
 	OperationTime time.Duration
+	// Concurrent bounds the operations that are worked on at once: 256. Others
+	// wait for a second, then they get 503.
+	Concurrent int
+	// PrincipalPoints is how many points a second a viewer (a user in a project)
+	// may spend: 1,000, and four seconds of them saved. An operation costs one
+	// point and one more for each 1,000 of its cost. More is 429.
+	PrincipalPoints float64
+	// AddressPoints is how many points a second the requests of one address may
+	// spend before anyone looks at their tokens: 5,000, and four seconds of them
+	// saved. A request costs one point, and 50 more when its token is refused.
+	AddressPoints float64
+	// DocumentBytes bounds the memory for parsed documents, roughly: 64 MiB.
+	DocumentBytes int64
+	// PersistedBytes bounds the memory for automatically persisted documents:
+	// 16 MiB. Zero keeps none.
+	PersistedBytes int64
 }
 
 // DefaultLimits are the limits of a server that is told nothing.
 func DefaultLimits() Limits {
 	return Limits{
-		BodyBytes:     1 << 20,
-		Tokens:        3000,
-		OperationTime: 10 * time.Second,
+		BodyBytes:       1 << 20,
+		Tokens:          3000,
+		Depth:           15,
+		Aliases:         500,
+		RootFields:      60,
+		Directives:      5,
+		ListMembers:     5000,
+		Cost:            2_000_000,
+		OperationTime:   10 * time.Second,
+		Concurrent:      256,
+		PrincipalPoints: 1000,
+		AddressPoints:   5000,
+		DocumentBytes:   64 << 20,
+		PersistedBytes:  16 << 20,
 	}
 }

@@ -17,6 +17,7 @@ type measurements struct {
 	inFlight   prometheus.Gauge
 	operations *prometheus.CounterVec
 	errors     *prometheus.CounterVec
+	cost       prometheus.Counter
 	panics     prometheus.Counter
 }
 
@@ -38,6 +39,9 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cadastre_graphql_errors_total", Help: "GraphQL errors answered, by code.",
 		}, []string{"code"}),
+		cost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "cadastre_graphql_cost_total", Help: "Estimated fields of the answers of the operations run.",
+		}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cadastre_http_panics_total", Help: "Panics outside resolvers; those inside count as errors of the code INTERNAL.",
 		}),
@@ -46,7 +50,7 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 		Name: "cadastre_build_info", Help: "Always 1; the version is the label.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	registry.MustRegister(m.requests, m.seconds, m.inFlight, m.operations, m.errors, m.panics, build,
+	registry.MustRegister(m.requests, m.seconds, m.inFlight, m.operations, m.errors, m.cost, m.panics, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -16,6 +16,7 @@ import (
 // request is a GraphQL request as it came in.
 type request struct {
 	query         string
+	documentID    string // names a persisted document
 	operationName string
 	variables     map[string]any
 	extensions    map[string]any
@@ -75,19 +76,19 @@ func readURL(raw string) (*request, *refusal) {
 		return nil, bad("the query string cannot be read")
 	}
 	members := map[string]json.RawMessage{}
-	for _, name := range []string{"query", "operationName", "variables", "extensions"} {
+	for _, name := range []string{"query", "documentId", "operationName", "variables", "extensions"} {
 		given := values[name]
 		if len(given) > 1 {
 			return nil, bad("the parameter " + name + " is given twice")
 		}
-		if len(given) == 0 || given[0] == "" && name != "query" {
+		if len(given) == 0 || given[0] == "" {
 			continue
 		}
 		if !utf8.ValidString(given[0]) || hasLoneSurrogate([]byte(given[0])) {
 			return nil, notText(name)
 		}
 		text := []byte(given[0])
-		if name == "query" || name == "operationName" {
+		if name != "variables" && name != "extensions" {
 			if text, err = json.Marshal(given[0]); err != nil {
 				return nil, bad("the parameter " + name + " cannot be read")
 			}
@@ -149,6 +150,7 @@ func readMembers(members map[string]json.RawMessage) (*request, *refusal) {
 		what string
 	}{
 		{"query", &out.query, "a text"},
+		{"documentId", &out.documentID, "a text"},
 		{"operationName", &out.operationName, "a text"},
 		{"variables", &out.variables, "an object"},
 		{"extensions", &out.extensions, "an object"},

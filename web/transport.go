@@ -2,8 +2,10 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -12,14 +14,35 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
+// hintBytes bounds the documents whose errors say what a wrong name may have
+// meant: looking for that takes long in long documents.
+const hintBytes = 16 << 10
+
+// documentWeight is about how many bytes a parsed document takes for each byte of
+// its text.
+const documentWeight = 20
+
 // transport answers /graphql: GraphQL over HTTP by POST and, for queries, GET.
 type transport struct {
 	Options
-	measured *measurements
+	measured   *measurements
+	documents  *lru[*ast.QueryDocument] // valid ones, by their text
+	persisted  *lru[string]             // texts of valid documents, by their hash
+	principals *buckets
+	addresses  *buckets
+	slots      slots
 }
 
 func newTransport(options Options, measured *measurements) *transport {
-	return &transport{Options: options, measured: measured}
+	return &transport{
+		Options:    options,
+		measured:   measured,
+		documents:  newLRU[*ast.QueryDocument](options.Limits.DocumentBytes),
+		persisted:  newLRU[string](options.Limits.PersistedBytes),
+		principals: newBuckets(options.Limits.PrincipalPoints),
+		addresses:  newBuckets(options.Limits.AddressPoints),
+		slots:      newSlots(options.Limits.Concurrent),
+	}
 }
 
 func (t *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -48,12 +71,30 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	if problem != nil {
 		return problem
 	}
-	request, problem := t.read(w, r)
+	request, problem := t.read(r)
 	if problem != nil {
 		return problem
 	}
+	document, problem := t.resolve(request)
+	if problem != nil {
+		return problem
+	}
+	if r.Method == http.MethodGet && t.Profile != Open && !document.persisted {
+		w.Header().Set("Allow", "POST")
+		return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: "send queries by POST; by GET only persisted ones are taken"}
+	}
+	giveBack, problem := t.slots.take(r.Context())
+	if problem != nil {
+		return problem
+	}
+	defer giveBack()
 	ctx := catalog.WithViewer(r.Context(), viewer)
-	operation, problem := t.prepare(ctx, request)
+	if limit := t.Limits.OperationTime; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	operation, problem := t.prepare(ctx, request, document)
 	if problem != nil {
 		return problem
 	}
@@ -62,18 +103,33 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 		w.Header().Set("Allow", "POST")
 		return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: "only queries are taken by GET"}
 	}
-	t.run(ctx, w, media, operation)
+	cost := costOf(operation)
+	if problem := refuseCost(cost, t.Limits.Cost); problem != nil {
+		return problem
+	}
+	if points := int(cost / pointCost); points > 0 {
+		if problem := t.principals.take(principal(viewer), points, time.Now()); problem != nil {
+			return problem
+		}
+	}
+	t.run(ctx, w, media, operation, cost)
 	return nil
 }
 
-// viewer is who sent the request.
+// viewer is who sent the request, when neither their address nor they themselves
+// have sent too many.
 func (t *transport) viewer(w http.ResponseWriter, r *http.Request) (catalog.Viewer, *refusal) {
+	from := neighbourhood(address(r))
+	if problem := t.addresses.take(from, 1, time.Now()); problem != nil {
+		return catalog.Viewer{}, problem
+	}
 	viewer, err := t.Authenticate(r.Context(), r.Header)
 	if err == nil {
 		sightOf(r.Context()).viewer = viewer
-		return viewer, nil
+		return viewer, t.principals.take(principal(viewer), 1, time.Now())
 	}
 	if known := new(catalog.Refusal); errors.As(err, &known) && errors.Is(err, catalog.ErrUnauthenticated) {
+		t.addresses.charge(from, refusedPoints, time.Now())
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return viewer, &refusal{status: http.StatusUnauthorized, code: graph.CodeUnauthenticated, message: known.Message}
 	}
@@ -83,54 +139,76 @@ func (t *transport) viewer(w http.ResponseWriter, r *http.Request) (catalog.View
 }
 
 // read reads the request, by either method.
-func (t *transport) read(w http.ResponseWriter, r *http.Request) (*request, *refusal) {
+func (t *transport) read(r *http.Request) (*request, *refusal) {
 	if r.Method == http.MethodPost {
 		return readBody(r, t.Limits.BodyBytes)
 	}
-	request, problem := readURL(r.URL.RawQuery)
-	if problem != nil {
-		return nil, problem
-	}
-	if t.Profile != Open {
-		w.Header().Set("Allow", "POST")
-		return nil, &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: "send queries by POST"}
-	}
-	return request, nil
+	return readURL(r.URL.RawQuery)
 }
 
 // prepare makes an operation of a request, judged by every limit that can be
-// held before it runs.
-func (t *transport) prepare(ctx context.Context, request *request) (*graph.Operation, *refusal) {
-	if request.query == "" {
-		return nil, bad("the request has no query")
-	}
-	document, refused := t.Executor.Parse(ctx, request.query, t.Limits.Tokens)
-	if refused != nil {
-		return nil, &refusal{errors: refused}
-	}
-	if problem := refuseTexts(request, document); problem != nil {
+// held before it is estimated.
+func (t *transport) prepare(ctx context.Context, request *request, document document) (*graph.Operation, *refusal) {
+	if problem := refuseVariables(request.variables, t.Limits.ListMembers); problem != nil {
 		return nil, problem
 	}
-	if refused := t.Executor.Validate(ctx, document, t.Profile == Open); refused != nil {
-		return nil, &refusal{errors: refused}
+	valid, problem := t.validated(ctx, document)
+	if problem != nil {
+		return nil, problem
 	}
-	operation, refused := t.Executor.Prepare(ctx, document, request.operationName, request.variables)
+	operation, refused := t.Executor.Prepare(ctx, valid, request.operationName, request.variables)
 	if refused != nil {
 		return nil, &refusal{errors: refused}
 	}
 	return operation, nil
 }
 
-// run runs an operation and answers with what came of it.
-func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *graph.Operation) {
-	if limit := t.Limits.OperationTime; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
+// validated parses and validates a document, or finds it where it was kept.
+func (t *transport) validated(ctx context.Context, document document) (*ast.QueryDocument, *refusal) {
+	if kept, there := t.documents.get(document.text); there {
+		t.register(document)
+		return kept, nil
 	}
+	if problem := refuseNames(document.text); problem != nil {
+		return nil, problem
+	}
+	tokens := t.Limits.Tokens
+	if document.trusted {
+		tokens *= 10
+	}
+	parsed, refused := t.Executor.Parse(ctx, document.text, tokens)
+	if refused != nil {
+		return nil, &refusal{errors: refused}
+	}
+	if problem := refuseLiterals(document.text, parsed); problem != nil {
+		return nil, problem
+	}
+	if problem := refuseShape(parsed, t.Limits); problem != nil {
+		return nil, problem
+	}
+	hints := t.Profile == Open && len(document.text) <= hintBytes
+	if refused := t.Executor.Validate(ctx, parsed, hints); refused != nil {
+		return nil, &refusal{errors: refused}
+	}
+	t.documents.add(document.text, parsed, int64(len(document.text))*documentWeight)
+	t.register(document)
+	return parsed, nil
+}
+
+// register keeps the text of a document that came with its hash.
+func (t *transport) register(document document) {
+	if document.register != "" {
+		t.persisted.add(document.register, document.text, int64(len(document.text))+sha256.Size*2)
+	}
+}
+
+// run runs an operation and answers with what came of it, and what it cost.
+func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *graph.Operation, cost int64) {
 	t.measured.operations.WithLabelValues(string(operation.Definition.Operation)).Inc()
+	t.measured.cost.Add(float64(cost))
 	response := t.Executor.Run(ctx, operation)
 	t.count(ctx, response.Errors)
+	response.Extensions = map[string]any{"cost": map[string]int64{"requested": cost, "maximum": t.Limits.Cost}}
 	write(w, media, http.StatusOK, response)
 }
 

@@ -4,11 +4,13 @@
 package web
 
 import (
+	"compress/gzip"
 	"context"
 	"io"
 	"log/slog"
 	"net/http"
 
+	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -50,6 +52,15 @@ type Options struct {
 	DemoToken string
 	// Limits bound what a request can cost; the zero value is DefaultLimits().
 	Limits Limits
+	// AllowedOrigins are the origins whose pages may send requests, such as
+	// https://dash.example.org, each as CheckOrigin wants it; none by default. The
+	// server's own pages may always.
+	AllowedOrigins []string
+	// Trusted are documents that may be asked for by their hash; nil for none.
+	Trusted *TrustedDocuments
+	// TrustedOnly refuses every document that is not in Trusted, which must be
+	// given.
+	TrustedOnly bool
 	// Metrics is what /metrics shows, besides the measurements of this package;
 	// nil is a new registry.
 	Metrics *prometheus.Registry
@@ -69,7 +80,7 @@ func New(options Options) http.Handler {
 	}
 	measured := newMeasurements(options.Metrics, options.Version)
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", newTransport(options, measured))
+	mux.Handle("/graphql", crossOrigin(newTransport(options, measured), options.AllowedOrigins))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", readyz(options))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(options.Metrics, promhttp.HandlerOpts{}))
@@ -77,7 +88,16 @@ func New(options Options) http.Handler {
 	if options.Profile == Open {
 		addIDE(mux, options.DemoToken)
 	}
-	return observe(mux, options.Log, measured)
+	return observe(compressed(mux), options.Log, measured)
+}
+
+// compressed compresses answers that are worth it, for clients that take gzip.
+func compressed(next http.Handler) http.Handler {
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.CompressionLevel(gzip.BestSpeed))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return wrap(next)
 }
 
 // readyz answers 200 when the server can serve, and 503 when it cannot; why is

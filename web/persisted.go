@@ -1,0 +1,198 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/graph"
+)
+
+// manifestTime is how long a manifest is used before its file is looked at again.
+const manifestTime = 10 * time.Second
+
+// TrustedDocuments are the documents of a manifest, by their SHA-256.
+type TrustedDocuments struct {
+	path    string
+	current atomic.Pointer[manifest]
+	looked  atomic.Int64 // unix nanoseconds
+}
+
+// manifest is what a manifest file held at one time. It does not change.
+type manifest struct {
+	byHash  map[string]string
+	changed time.Time
+}
+
+// ReadTrustedDocuments reads a manifest of documents: JSON, either an object from
+// the SHA-256 of each document, in hexadecimal, to its text (as graphql-codegen
+// writes it), or Apollo's `{"format": "apollo-persisted-query-manifest",
+// "operations": [{"id", "body"}]}`. A hash that is not that of its document is an
+// error. The file is read anew when it changes; a broken one is reported in the
+// log and the former content stays.
+func ReadTrustedDocuments(path string) (*TrustedDocuments, error) {
+	t := &TrustedDocuments{path: path}
+	t.looked.Store(time.Now().UnixNano())
+	if err := t.load(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *TrustedDocuments) load() error {
+	info, err := os.Stat(t.path)
+	if err != nil {
+		return fmt.Errorf("read the trusted documents: %w", err)
+	}
+	if current := t.current.Load(); current != nil && current.changed.Equal(info.ModTime()) {
+		return nil
+	}
+	text, err := os.ReadFile(t.path)
+	if err != nil {
+		return fmt.Errorf("read the trusted documents: %w", err)
+	}
+	byHash, err := readManifest(text)
+	if err != nil {
+		return fmt.Errorf("trusted documents %s: %w", t.path, err)
+	}
+	t.current.Store(&manifest{byHash: byHash, changed: info.ModTime()})
+	return nil
+}
+
+func readManifest(text []byte) (map[string]string, error) {
+	var apollo struct {
+		Format     string `json:"format"`
+		Operations []struct {
+			ID   string `json:"id"`
+			Body string `json:"body"`
+		} `json:"operations"`
+	}
+	byHash := map[string]string{}
+	if err := json.Unmarshal(text, &apollo); err == nil && apollo.Format != "" {
+		if apollo.Format != "apollo-persisted-query-manifest" {
+			return nil, fmt.Errorf("unknown format %q", apollo.Format)
+		}
+		for _, operation := range apollo.Operations {
+			byHash[operation.ID] = operation.Body
+		}
+	} else if err := json.Unmarshal(text, &byHash); err != nil {
+		return nil, fmt.Errorf("not an object from hashes to documents: %w", err)
+	}
+	if len(byHash) == 0 {
+		return nil, fmt.Errorf("no documents")
+	}
+	out := make(map[string]string, len(byHash))
+	for hash, document := range byHash {
+		hash = bareHash(hash)
+		if hash != hashOf(document) {
+			return nil, fmt.Errorf("%.80q is not the SHA-256 of its document, which is %s", hash, hashOf(document))
+		}
+		out[hash] = document
+	}
+	return out, nil
+}
+
+// get gives a document by its hash.
+func (t *TrustedDocuments) get(hash string, log *slog.Logger) (string, bool) {
+	if t == nil {
+		return "", false
+	}
+	now, looked := time.Now().UnixNano(), t.looked.Load()
+	if now-looked > int64(manifestTime) && t.looked.CompareAndSwap(looked, now) {
+		if err := t.load(); err != nil {
+			log.Error("the trusted documents could not be read again; the former ones stay", "error", err)
+		}
+	}
+	document, there := t.current.Load().byHash[hash]
+	return document, there
+}
+
+func hashOf(document string) string {
+	sum := sha256.Sum256([]byte(document))
+	return hex.EncodeToString(sum[:])
+}
+
+// bareHash is a hash in lower case, without the name of its algorithm.
+func bareHash(hash string) string { return strings.ToLower(strings.TrimPrefix(hash, "sha256:")) }
+
+// document is the text of a request's document.
+type document struct {
+	text    string
+	trusted bool
+	// register is the hash under which to keep the text once it proved valid;
+	// empty for none.
+	register string
+	// persisted is whether it was asked for by its hash.
+	persisted bool
+}
+
+// resolve finds the text of the document that a request is about: given, or
+// persisted and named by its hash, in documentId or in
+// extensions.persistedQuery.sha256Hash.
+func (t *transport) resolve(request *request) (document, *refusal) {
+	hash, problem := request.hash()
+	if problem != nil {
+		return document{}, problem
+	}
+	if hash == "" {
+		if request.query == "" {
+			return document{}, bad("the request has neither a query nor the hash of a persisted one")
+		}
+		_, trusted := t.Trusted.get(hashOf(request.query), t.Log)
+		if t.TrustedOnly && !trusted {
+			return document{}, onlyTrusted()
+		}
+		return document{text: request.query, trusted: trusted}, nil
+	}
+	if request.query != "" && hashOf(request.query) != hash {
+		return document{}, bad("the hash is not the SHA-256 of the query")
+	}
+	if text, trusted := t.Trusted.get(hash, t.Log); trusted {
+		return document{text: text, trusted: true, persisted: true}, nil
+	}
+	if t.TrustedOnly {
+		return document{}, onlyTrusted()
+	}
+	if text, kept := t.persisted.get(hash); kept {
+		return document{text: text, persisted: true}, nil
+	}
+	if request.query == "" {
+		return document{}, &refusal{code: graph.CodePersistedQueryNotFound, message: "PersistedQueryNotFound"} // the words that clients look for
+	}
+	return document{text: request.query, register: hash}, nil
+}
+
+func onlyTrusted() *refusal {
+	return &refusal{code: graph.CodePersistedQueryIsRequired, message: "this server takes trusted documents only"}
+}
+
+// hash is the hash that a request names its document by; empty for none.
+func (r *request) hash() (string, *refusal) {
+	given := r.documentID
+	if persisted, there := r.extensions["persistedQuery"]; there {
+		members, isObject := persisted.(map[string]any)
+		hash, isText := members["sha256Hash"].(string)
+		version, isNumber := members["version"].(json.Number)
+		if !isObject || !isText || !isNumber || version != "1" {
+			return "", bad(`extensions.persistedQuery is not of the form {"version": 1, "sha256Hash": "..."}`)
+		}
+		if given != "" && bareHash(given) != bareHash(hash) {
+			return "", bad("documentId and extensions.persistedQuery name different documents")
+		}
+		given = hash
+	}
+	if given == "" {
+		return "", nil
+	}
+	hash := bareHash(given)
+	if raw, err := hex.DecodeString(hash); err != nil || len(raw) != sha256.Size {
+		return "", bad("the hash of a document is the 64 hexadecimal digits of its SHA-256")
+	}
+	return hash, nil
+}
