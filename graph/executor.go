@@ -97,7 +97,7 @@ func (e *Executor) Prepare(ctx context.Context, document *ast.QueryDocument, nam
 		}
 		return nil, gqlerror.List{Problem(ctx, CodeValidationFailed, message)}
 	}
-	coerced, refused := coerceVariables(e.Schema(), definition, variables)
+	coerced, refused := coerceVariables(e.Schema(), document, definition, variables)
 	if len(refused) > 0 {
 		return nil, PresentErrors(ctx, e.log, refused)
 	}

@@ -18,7 +18,7 @@ import (
 // or everything that is wrong with them, each with its path. Numbers come as
 // json.Number, so that none was rounded on its way. A value is never bent to a
 // type: a number is no String and a text is no Int.
-func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, given map[string]any) (map[string]any, gqlerror.List) {
+func coerceVariables(schema *ast.Schema, document *ast.QueryDocument, operation *ast.OperationDefinition, given map[string]any) (map[string]any, gqlerror.List) {
 	c := &coercion{schema: schema}
 	coerced := make(map[string]any, len(operation.VariableDefinitions))
 	for _, variable := range operation.VariableDefinitions {
@@ -26,6 +26,9 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, giv
 		switch {
 		case there:
 			coerced[variable.Variable] = c.value(variable.Variable, variable.Type, value)
+			if value == nil && variable.Type.NamedType == "Boolean" && isCondition(document, variable.Variable) {
+				c.refuse(variable.Variable, "null is not allowed in @skip and @include")
+			}
 		case variable.DefaultValue != nil:
 			value, err := variable.DefaultValue.Value(nil)
 			if err != nil {
@@ -37,6 +40,34 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, giv
 		}
 	}
 	return coerced, c.refused
+}
+
+// isCondition tells whether a variable stands in a @skip or @include. A variable
+// with a default value may stand there and still be given as null, on which the
+// library panics.
+func isCondition(document *ast.QueryDocument, variable string) bool {
+	var within func(set ast.SelectionSet) bool
+	named := func(list ast.DirectiveList) bool {
+		return slices.ContainsFunc(list, func(directive *ast.Directive) bool {
+			argument := directive.Arguments.ForName("if")
+			return argument != nil && argument.Value.Kind == ast.Variable && argument.Value.Raw == variable
+		})
+	}
+	within = func(set ast.SelectionSet) bool {
+		return slices.ContainsFunc(set, func(selection ast.Selection) bool {
+			switch selection := selection.(type) {
+			case *ast.Field:
+				return named(selection.Directives) || within(selection.SelectionSet)
+			case *ast.InlineFragment:
+				return named(selection.Directives) || within(selection.SelectionSet)
+			case *ast.FragmentSpread:
+				return named(selection.Directives)
+			}
+			return false
+		})
+	}
+	return slices.ContainsFunc(document.Operations, func(o *ast.OperationDefinition) bool { return within(o.SelectionSet) }) ||
+		slices.ContainsFunc(document.Fragments, func(f *ast.FragmentDefinition) bool { return within(f.SelectionSet) })
 }
 
 // coercion collects what is wrong with variables.
