@@ -75,7 +75,7 @@ func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writ
 		return err
 	}
 	defer listener.Close()
-	s, err := store.Open(ctx, store.Options{URL: options.Database, Log: log})
+	s, err := store.Open(ctx, store.Options{URL: options.Database, Log: log, RequestID: graph.RequestID})
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type change struct {
 }
 
 // record writes an audit event into the transaction of the change that it tells
-// of.
+// of, and a line without values into the log once that is committed.
 func (s *Store) record(ctx context.Context, tx *ent.Tx, c change) error {
 	viewer := catalog.ViewerFrom(ctx)
 	create := tx.AuditEvent.Create().SetCreatedAt(s.now()).
@@ -55,6 +55,16 @@ func (s *Store) record(ctx context.Context, tx *ent.Tx, c change) error {
 	if err := create.Exec(ctx); err != nil {
 		return fmt.Errorf("record %s: %w", c.action, err)
 	}
+	tx.OnCommit(func(commit ent.Committer) ent.Committer {
+		return ent.CommitFunc(func(committing context.Context, tx *ent.Tx) error {
+			err := commit.Commit(committing, tx)
+			if err == nil {
+				s.log.InfoContext(ctx, "changed", "action", c.action, "kind", c.kind, "key", c.key,
+					"user", viewer.UserID, "project", viewer.ProjectID, "requestId", s.requestID(ctx))
+			}
+			return err
+		})
+	})
 	return s.pruneAudit(ctx, tx)
 }
 

@@ -25,6 +25,9 @@ type Options struct {
 	URL string
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
+	// RequestID gives the id of the request in a context, for the log; nil gives
+	// none.
+	RequestID func(context.Context) string
 	// AuditRetention is how long audit events are kept; 0 is 90 days.
 	AuditRetention time.Duration
 	// Log receives what an operator should know; nil is slog.Default().
@@ -39,6 +42,7 @@ type Store struct {
 	clock func() time.Time
 	log   *slog.Logger
 
+	requestID      func(context.Context) string
 	auditRetention time.Duration
 	auditPruned    atomic.Int64 // when events were last deleted, in Unix nanoseconds
 }
@@ -57,6 +61,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	if s.log == nil {
 		s.log = slog.Default()
+	}
+	if s.requestID = options.RequestID; s.requestID == nil {
+		s.requestID = func(context.Context) string { return "" }
 	}
 	if s.auditRetention = options.AuditRetention; s.auditRetention == 0 {
 		s.auditRetention = defaultAuditRetention
