@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
@@ -33,12 +34,12 @@ type place struct {
 type batchKey struct {
 	place place
 	load  string // which load, with its arguments
-	alone int64  // the parent's key where the parent is registered nowhere
+	alone any    // the parent's key where the parent is registered nowhere
 }
 
 type batch struct {
 	once   sync.Once
-	values any // map[int64]V
+	values any // map[K]V
 	err    error
 
 	mu         sync.Mutex
@@ -83,11 +84,11 @@ func register[Row any](ctx context.Context, rows ...*Row) {
 // loadMany gives the children of a parent, and registers them: fetch is called
 // once for all parents at the parent's place, with the key of each. Name tells
 // loads of one kind of parent apart, arguments included.
-func loadMany[Parent, Child any](
-	ctx context.Context, name string, parent *Parent, key func(*Parent) int64,
-	fetch func(context.Context, []int64) (map[int64][]*Child, error),
+func loadMany[Parent, Child any, K cmp.Ordered](
+	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
+	fetch func(context.Context, []K) (map[K][]*Child, error),
 ) ([]*Child, error) {
-	children, err := load(ctx, name, parent, key, fetch, func(found map[int64][]*Child) {
+	children, err := load(ctx, name, parent, key, fetch, func(found map[K][]*Child) {
 		for _, rows := range found {
 			register(ctx, rows...)
 		}
@@ -99,31 +100,32 @@ func loadMany[Parent, Child any](
 }
 
 // loadOne gives what a parent refers to, and registers it; nil where there is
-// nothing, or nothing visible. A key of 0 refers to nothing.
-func loadOne[Parent, Child any](
-	ctx context.Context, name string, parent *Parent, key func(*Parent) int64,
-	fetch func(context.Context, []int64) (map[int64]*Child, error),
+// nothing, or nothing visible. A key of 0, or the empty text, refers to nothing.
+func loadOne[Parent, Child any, K cmp.Ordered](
+	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
+	fetch func(context.Context, []K) (map[K]*Child, error),
 ) (*Child, error) {
-	return load(ctx, name, parent, key, fetch, func(found map[int64]*Child) {
+	return load(ctx, name, parent, key, fetch, func(found map[K]*Child) {
 		register(ctx, slices.Collect(maps.Values(found))...)
 	})
 }
 
-func load[Parent, V any](
-	ctx context.Context, name string, parent *Parent, key func(*Parent) int64,
-	fetch func(context.Context, []int64) (map[int64]V, error), register func(map[int64]V),
+func load[Parent, V any, K cmp.Ordered](
+	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
+	fetch func(context.Context, []K) (map[K]V, error), register func(map[K]V),
 ) (V, error) {
 	parents, b := batchOf(ctx, name, parent, key(parent))
 	b.once.Do(func() {
-		keys := make([]int64, 0, len(parents))
+		var nothing K
+		keys := make([]K, 0, len(parents))
 		for _, parent := range parents {
-			if id := key(parent); id != 0 {
+			if id := key(parent); id != nothing {
 				keys = append(keys, id)
 			}
 		}
 		slices.Sort(keys)
 		keys = slices.Compact(keys)
-		values := map[int64]V{}
+		values := map[K]V{}
 		if len(keys) > 0 {
 			values, b.err = fetch(ctx, keys)
 		}
@@ -133,7 +135,7 @@ func load[Parent, V any](
 		var none V
 		return none, b.err
 	}
-	values := b.values.(map[int64]V)
+	values := b.values.(map[K]V)
 	b.registerAt(path(graphql.GetFieldContext(ctx)), func() { register(values) })
 	return values[key(parent)], nil
 }
@@ -152,7 +154,7 @@ func (b *batch) registerAt(at string, register func()) {
 // batchOf is the batch of a load for all rows of the parent's kind at the
 // nearest place above the current field that has registered any; a parent that
 // is registered nowhere has a batch of its own.
-func batchOf[Parent any](ctx context.Context, name string, parent *Parent, id int64) ([]*Parent, *batch) {
+func batchOf[Parent any](ctx context.Context, name string, parent *Parent, id any) ([]*Parent, *batch) {
 	l := loadersOf(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +164,7 @@ func batchOf[Parent any](ctx context.Context, name string, parent *Parent, id in
 	for fc := current.Parent; fc != nil; fc = fc.Parent {
 		above := place{path: path(fc), kind: key.place.kind}
 		if rows, ok := l.rows[above].([]*Parent); ok {
-			parents, key.place, key.alone = rows, above, 0
+			parents, key.place, key.alone = rows, above, nil
 			break
 		}
 	}

@@ -9,12 +9,43 @@ import (
 	"strconv"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/placement"
 )
 
 // What `createNamespace` gives back.
 type CreateNamespacePayload struct {
 	// The namespace as it is now.
 	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// A resource class to create.
+type CreateResourceClassInput struct {
+	// The name: `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
+	Name string `json:"name"`
+}
+
+// A created resource class.
+type CreateResourceClassPayload struct {
+	// The resource class.
+	ResourceClass *placement.ResourceClass `json:"resourceClass"`
+}
+
+// A created resource provider.
+type CreateResourceProviderPayload struct {
+	// The provider.
+	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// A trait to create.
+type CreateTraitInput struct {
+	// The name: `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
+	Name string `json:"name"`
+}
+
+// A created trait.
+type CreateTraitPayload struct {
+	// The trait.
+	Trait *placement.Trait `json:"trait"`
 }
 
 // Documents to import.
@@ -59,12 +90,44 @@ type NamespaceOrder struct {
 type Query struct {
 }
 
+// The order of a list of resource providers.
+type ResourceProviderOrder struct {
+	// The field to order by.
+	Field ResourceProviderOrderField `json:"field"`
+	// The direction.
+	Direction OrderDirection `json:"direction"`
+}
+
 // The order of a list of resource types.
 type ResourceTypeOrder struct {
 	// The field to order by.
 	Field ResourceTypeOrderField `json:"field"`
 	// The direction.
 	Direction OrderDirection `json:"direction"`
+}
+
+// The consumers whose allocations were set.
+type SetAllocationsPayload struct {
+	// The consumers that have allocations now, in the order of the input; a cleared one is gone.
+	Consumers []*Consumer `json:"consumers"`
+}
+
+// The provider whose inventories were set.
+type SetInventoriesPayload struct {
+	// The provider as it is now.
+	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// The provider whose aggregates were set.
+type SetProviderAggregatesPayload struct {
+	// The provider as it is now.
+	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// The provider whose traits were set.
+type SetProviderTraitsPayload struct {
+	// The provider as it is now.
+	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
 // What namespaces can be ordered by.
@@ -184,6 +247,67 @@ func (e *OrderDirection) UnmarshalJSON(b []byte) error {
 }
 
 func (e OrderDirection) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What resource providers can be ordered by.
+type ResourceProviderOrderField string
+
+const (
+	// The name, by code point.
+	ResourceProviderOrderFieldName ResourceProviderOrderField = "NAME"
+	// The time of creation.
+	ResourceProviderOrderFieldCreatedAt ResourceProviderOrderField = "CREATED_AT"
+	// The time of the last change of the provider, its inventories, traits, aggregates or allocations.
+	ResourceProviderOrderFieldUpdatedAt ResourceProviderOrderField = "UPDATED_AT"
+)
+
+var AllResourceProviderOrderField = []ResourceProviderOrderField{
+	ResourceProviderOrderFieldName,
+	ResourceProviderOrderFieldCreatedAt,
+	ResourceProviderOrderFieldUpdatedAt,
+}
+
+func (e ResourceProviderOrderField) IsValid() bool {
+	switch e {
+	case ResourceProviderOrderFieldName, ResourceProviderOrderFieldCreatedAt, ResourceProviderOrderFieldUpdatedAt:
+		return true
+	}
+	return false
+}
+
+func (e ResourceProviderOrderField) String() string {
+	return string(e)
+}
+
+func (e *ResourceProviderOrderField) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ResourceProviderOrderField(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ResourceProviderOrderField", str)
+	}
+	return nil
+}
+
+func (e ResourceProviderOrderField) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ResourceProviderOrderField) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ResourceProviderOrderField) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

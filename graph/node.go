@@ -56,6 +56,8 @@ func (r *Resolver) finders() map[catalog.Kind]func(context.Context, []string) (m
 		catalog.KindTag:                     byRow(r.Store.TagsByID),
 		catalog.KindResourceType:            byRow(r.Store.ResourceTypesByID),
 		catalog.KindResourceTypeAssociation: byRow(r.Store.AssociationsByID),
+		catalog.KindResourceProvider:        byKey(r.providers),
+		catalog.KindConsumer:                byKey(r.consumers),
 	}
 }
 
@@ -73,6 +75,26 @@ func byRow[T any, P interface {
 		nodes := make(map[string]Node, len(found))
 		for row, noun := range found {
 			nodes[strconv.FormatInt(row, 10)] = P(noun)
+			register(ctx, noun)
+		}
+		return nodes, err
+	}
+}
+
+// byKey finds nodes whose keys are uuids, and registers them. A viewer without
+// any role sees none.
+func byKey[T any, P interface {
+	*T
+	Node
+}](find func(context.Context, []string) (map[string]*T, error)) func(context.Context, []string) (map[string]Node, error) {
+	return func(ctx context.Context, keys []string) (map[string]Node, error) {
+		found, err := find(ctx, keys)
+		if errors.Is(err, catalog.ErrForbidden) {
+			return nil, nil
+		}
+		nodes := make(map[string]Node, len(found))
+		for key, noun := range found {
+			nodes[key] = P(noun)
 			register(ctx, noun)
 		}
 		return nodes, err

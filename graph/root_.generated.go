@@ -21,6 +21,8 @@ func NewExecutableSchema(cfg Config) graphql.ExecutableSchema {
 type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
+	Allocation() AllocationResolver
+	Consumer() ConsumerResolver
 	Mutation() MutationResolver
 	Namespace() NamespaceResolver
 	ObjectDefinition() ObjectDefinitionResolver
@@ -55,18 +57,39 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+<<<<<<< HEAD
 		ec.unmarshalInputAuditFilter,
+=======
+		ec.unmarshalInputAggregateFilter,
+		ec.unmarshalInputConsumerAllocationsInput,
+>>>>>>> ebb8e66 (placement: serve providers, candidates and claims from the resident world)
 		ec.unmarshalInputCreateNamespaceInput,
+		ec.unmarshalInputCreateResourceClassInput,
+		ec.unmarshalInputCreateResourceProviderInput,
+		ec.unmarshalInputCreateTraitInput,
+		ec.unmarshalInputGroupMappingInput,
 		ec.unmarshalInputImportNamespacesInput,
+		ec.unmarshalInputInventoryInput,
 		ec.unmarshalInputKeyValueInput,
 		ec.unmarshalInputNamespaceFilter,
 		ec.unmarshalInputNamespaceOrder,
 		ec.unmarshalInputObjectInput,
 		ec.unmarshalInputPropertyInput,
+		ec.unmarshalInputProviderAllocationInput,
+		ec.unmarshalInputRequestGroupInput,
+		ec.unmarshalInputResourceAmountInput,
+		ec.unmarshalInputResourceProviderFilter,
+		ec.unmarshalInputResourceProviderOrder,
 		ec.unmarshalInputResourceTypeAssociationInput,
 		ec.unmarshalInputResourceTypeFilter,
 		ec.unmarshalInputResourceTypeOrder,
+		ec.unmarshalInputSetAllocationsInput,
+		ec.unmarshalInputSetInventoriesInput,
+		ec.unmarshalInputSetProviderAggregatesInput,
+		ec.unmarshalInputSetProviderTraitsInput,
+		ec.unmarshalInputSubtreeInput,
 		ec.unmarshalInputTagInput,
+		ec.unmarshalInputTraitSetInput,
 	)
 	first := true
 
@@ -850,6 +873,655 @@ enum ImportOutcome {
   FAILED
 }
 `, BuiltIn: false},
+	{Name: "../schema/placement.graphql", Input: `extend type Query {
+  """
+  The resource providers, each judged by itself: its own inventories, traits and
+  aggregates, without what its tree or a sharing provider could add. Needs any
+  role (` + "`" + `FORBIDDEN` + "`" + `). Answered from memory, without any SQL.
+  """
+  resourceProviders(
+    "Which providers; all conditions must hold. Absent means all."
+    filter: ResourceProviderFilter
+    "The order; by name when absent. The uuid breaks ties, so no page repeats or loses a provider."
+    orderBy: ResourceProviderOrder
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): ResourceProviderConnection!
+  """
+  The resource provider with this uuid or this name; ` + "`" + `null` + "`" + ` when there is none.
+  Exactly one of the two must be given, else ` + "`" + `BAD_USER_INPUT` + "`" + `. Needs any role
+  (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  resourceProvider(
+    "The uuid."
+    uuid: UUID
+    "The name, case-sensitive."
+    name: String
+  ): ResourceProvider
+  """
+  Every way in which the providers could serve a request at this moment: for each
+  candidate, who gives what. The arguments up to ` + "`" + `inTree` + "`" + ` are the unsuffixed group,
+  whose resource classes may come from several providers of one tree and from
+  those that share with it; each of ` + "`" + `groups` + "`" + ` is served by exactly one provider.
+
+  Candidates come in one total order, the same on every server and every page: by
+  the uuid of the anchor root, then group by group (the unsuffixed first, then by
+  suffix), classes by name, providers by their path of uuids. The whole answer,
+  ` + "`" + `resource` + "`" + ` of a provider excepted, is of one instant. It is advice: nothing is
+  held, and the claim checks again. The decision runs no SQL. Needs any role
+  (` + "`" + `FORBIDDEN` + "`" + `); a request that needs too long a search is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  """
+  allocationCandidates(
+    "What the unsuffixed group asks for, at most 64 classes, each once."
+    resources: [ResourceAmountInput!]
+    "Traits that the providers serving the unsuffixed group must have between them, every one of these."
+    requiredAll: [String!]
+    "Traits of which the providers serving the unsuffixed group must have at least one between them; ` + "`" + `[]` + "`" + ` is no constraint."
+    requiredAny: [String!]
+    "Further sets of traits, of each of which at least one must be there."
+    requiredAnySets: [TraitSetInput!]
+    "Traits that no provider serving the unsuffixed group may have."
+    forbidden: [String!]
+    "Aggregates of every provider serving the unsuffixed group, or of the candidate's root; all filters must hold."
+    memberOf: [AggregateFilter!]
+    "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
+    inTree: UUID
+    "Further groups, at most 64, each with a suffix of its own."
+    groups: [RequestGroupInput!]
+    "Whether groups with a suffix may share a provider."
+    groupPolicy: GroupPolicy! = NONE
+    "Sets of groups whose providers must lie below one of them, each set by itself."
+    sameSubtree: [SubtreeInput!]
+    "Traits that the root of the candidate's tree itself must have."
+    rootRequired: [String!]
+    "Traits that the root of the candidate's tree itself must not have."
+    rootForbidden: [String!]
+    "How many candidates at most: 0 to 1000, 50 when absent."
+    first: Int
+    "Only candidates after this cursor of the same request; it stays a position when providers come and go."
+    after: String
+  ): AllocationCandidateConnection!
+  "The consumer with this uuid; ` + "`" + `null` + "`" + ` when it has no allocations. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
+  consumer(
+    "The uuid."
+    uuid: UUID!
+  ): Consumer
+}
+
+extend type Mutation {
+  """
+  Creates a resource provider, with generation 0 and nothing in it. Needs the
+  admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A name or uuid that is taken, or a resource
+  that another provider is linked to, is ` + "`" + `ALREADY_EXISTS` + "`" + `; a parent or resource
+  that does not exist is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  createResourceProvider(
+    "The provider."
+    input: CreateResourceProviderInput!
+  ): CreateResourceProviderPayload!
+  """
+  Replaces all inventories of a provider; its generation grows by 1, even when
+  nothing changes. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown
+  provider is ` + "`" + `NOT_FOUND` + "`" + `, an unknown class ` + "`" + `BAD_USER_INPUT` + "`" + `, a stale generation
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `, a class left out that has allocations ` + "`" + `IN_USE` + "`" + `. An
+  inventory may shrink below its use: what is allocated stays.
+  """
+  setInventories(
+    "The provider and its inventories."
+    input: SetInventoriesInput!
+  ): SetInventoriesPayload!
+  """
+  Replaces the traits of a provider; its generation grows by 1 if that changes
+  any. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is
+  ` + "`" + `NOT_FOUND` + "`" + `, an unknown trait ` + "`" + `BAD_USER_INPUT` + "`" + `, a stale generation
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `. A trait named twice counts once.
+  """
+  setProviderTraits(
+    "The provider and its traits."
+    input: SetProviderTraitsInput!
+  ): SetProviderTraitsPayload!
+  """
+  Replaces the aggregates of a provider; its generation grows by 1, even when
+  nothing changes. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown
+  provider is ` + "`" + `NOT_FOUND` + "`" + `, an aggregate named twice ` + "`" + `BAD_USER_INPUT` + "`" + `, a stale
+  generation ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
+  """
+  setProviderAggregates(
+    "The provider and its aggregates."
+    input: SetProviderAggregatesInput!
+  ): SetProviderAggregatesPayload!
+  """
+  Creates a custom trait. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A name
+  that is not ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _ is
+  ` + "`" + `BAD_USER_INPUT` + "`" + `, one that is taken ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  """
+  createTrait(
+    "The trait."
+    input: CreateTraitInput!
+  ): CreateTraitPayload!
+  """
+  Creates a custom resource class. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `).
+  A name that is not ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _ is
+  ` + "`" + `BAD_USER_INPUT` + "`" + `, one that is taken ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  """
+  createResourceClass(
+    "The resource class."
+    input: CreateResourceClassInput!
+  ): CreateResourceClassPayload!
+  """
+  Replaces the allocations of consumers, all of them or none. Needs the admin or
+  service role (` + "`" + `FORBIDDEN` + "`" + `). The generation of every provider that gives
+  something, or that a cleared consumer leaves, grows by 1; that of each consumer
+  grows by 1 and starts at 1. Claims of others never make one fail, only what they
+  took: an amount that does not fit what is free, minUnit, maxUnit or stepSize, or
+  a class that the provider has no inventory of, is ` + "`" + `CAPACITY_EXCEEDED` + "`" + `; an
+  inventory that already gives more than it has accepts what does not raise its
+  use. A consumer generation that is not the current one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `;
+  an unknown provider or class is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  setAllocations(
+    "The consumers and what each shall have."
+    input: SetAllocationsInput!
+  ): SetAllocationsPayload!
+}
+
+"Which resource providers; all given conditions must hold, of each provider by itself."
+input ResourceProviderFilter {
+  "With this name, compared exactly."
+  name: String
+  "With one of these uuids, at most 1000. An empty list matches nothing."
+  uuids: [UUID!]
+  "In the tree that holds the provider with this uuid; an unknown one matches nothing."
+  inTree: UUID
+  "In these aggregates; all filters must hold."
+  memberOf: [AggregateFilter!]
+  "With every one of these traits; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `, here and below."
+  requiredAll: [String!]
+  "With at least one of these traits; ` + "`" + `[]` + "`" + ` is no constraint."
+  requiredAny: [String!]
+  "With at least one trait of each of these sets."
+  requiredAnySets: [TraitSetInput!]
+  "With none of these traits."
+  forbidden: [String!]
+  "With an inventory that could give each of these amounts now."
+  resources: [ResourceAmountInput!]
+}
+
+"The order of a list of resource providers."
+input ResourceProviderOrder {
+  "The field to order by."
+  field: ResourceProviderOrderField!
+  "The direction."
+  direction: OrderDirection! = ASC
+}
+
+"What resource providers can be ordered by."
+enum ResourceProviderOrderField {
+  "The name, by code point."
+  NAME
+  "The time of creation."
+  CREATED_AT
+  "The time of the last change of the provider, its inventories, traits, aggregates or allocations."
+  UPDATED_AT
+}
+
+"A page of resource providers."
+type ResourceProviderConnection {
+  "The providers of the page."
+  nodes: [ResourceProvider!]!
+  "The providers of the page, each with its cursor."
+  edges: [ResourceProviderEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many providers the whole list has."
+  totalCount: Int!
+}
+
+"A resource provider in a page."
+type ResourceProviderEdge {
+  "The position in the list; it stays valid when the provider is gone."
+  cursor: String!
+  "The provider."
+  node: ResourceProvider!
+}
+
+"""
+Something that provides resources: a host, a NUMA node or device of one, a storage
+pool. Providers form trees; each has inventories of resource classes, traits that
+say what it is like, and aggregates that it is in. A provider with the trait
+` + "`" + `MISC_SHARES_VIA_AGGREGATE` + "`" + ` serves every tree with a provider in one of its
+aggregates.
+"""
+type ResourceProvider implements Node {
+  id: ID!
+  "The uuid, for good."
+  uuid: UUID!
+  "The name, unique, 1 to 200 characters."
+  name: String!
+  "A counter that moves as the mutations say; a mutation that is given a stale one refuses."
+  generation: Int!
+  "The provider directly above; ` + "`" + `null` + "`" + ` for a root."
+  parent: ResourceProvider
+  "The root of the tree; the provider itself where it has no parent."
+  root: ResourceProvider!
+  "The providers directly below, by uuid; a plain list, one host has some dozens."
+  children: [ResourceProvider!]!
+  "All inventories, by resource class; at most 1000."
+  inventories: [Inventory!]!
+  "The inventory of one resource class; ` + "`" + `null` + "`" + ` if there is none."
+  inventory(
+    "The name of the resource class."
+    resourceClass: String!
+  ): Inventory
+  "The names of all traits, sorted."
+  traits: [String!]!
+  "The uuids of all aggregates, sorted."
+  aggregates: [UUID!]!
+  "When the provider was created."
+  createdAt: DateTime!
+  "When the provider or anything of it last changed, allocations included."
+  updatedAt: DateTime!
+}
+
+"How much of a resource class a provider has. Amounts are in units of the class: ` + "`" + `MEMORY_MB` + "`" + ` counts mebibytes."
+type Inventory {
+  "The name of the resource class."
+  resourceClass: String!
+  "What there is in all, 1 to 2147483647."
+  total: Int!
+  "What is kept back of it."
+  reserved: Int!
+  "The least that one allocation may take."
+  minUnit: Int!
+  "The most that one allocation may take."
+  maxUnit: Int!
+  "What an allocation must be a multiple of."
+  stepSize: Int!
+  "How often the same unit may be given away."
+  allocationRatio: Float!
+  "What can be given away in all: (total - reserved) × allocationRatio without its fraction."
+  capacity: Int64!
+  "What is allocated now. More than the capacity after the inventory shrank."
+  used: Int64!
+  "Capacity less used; negative when more is used than there is."
+  free: Int64!
+}
+
+"An amount of a resource class."
+input ResourceAmountInput {
+  "The name of the resource class."
+  resourceClass: String!
+  "How many units, 1 to 2147483647."
+  amount: Int!
+}
+
+"A set of traits of which at least one must be there."
+input TraitSetInput {
+  "The names of the traits, at least one, at most 256."
+  anyOf: [String!]!
+}
+
+"A condition on the aggregates of a provider. An aggregate that nobody is in is no error: it has no members."
+input AggregateFilter {
+  "In at least one of these, at most 1000; absent or empty is no constraint."
+  anyOf: [UUID!]
+  "In none of these, at most 1000."
+  noneOf: [UUID!]
+}
+
+"A group of a request that one provider must serve as a whole."
+input RequestGroupInput {
+  "What the group is called in the answer's mappings: 1 to 64 of A-Z, a-z, 0-9, _ and -, each once."
+  suffix: String!
+  "What the group asks for, at most 64 classes, each once. May be empty only for a group named in ` + "`" + `sameSubtree` + "`" + `."
+  resources: [ResourceAmountInput!]
+  "Traits that the provider must have, every one of these."
+  requiredAll: [String!]
+  "Traits of which the provider must have at least one; ` + "`" + `[]` + "`" + ` is no constraint."
+  requiredAny: [String!]
+  "Further sets of traits, of each of which the provider must have at least one."
+  requiredAnySets: [TraitSetInput!]
+  "Traits that the provider must not have."
+  forbidden: [String!]
+  "Aggregates of the provider itself; all filters must hold."
+  memberOf: [AggregateFilter!]
+  "Only providers of the tree that holds the provider with this uuid."
+  inTree: UUID
+}
+
+"Groups whose providers belong together in a tree."
+input SubtreeInput {
+  "The suffixes of the groups, at least one: of their providers, one must be above all the others or the same."
+  suffixes: [String!]!
+}
+
+"Whether groups with a suffix may be served by the same provider."
+enum GroupPolicy {
+  "They may."
+  NONE
+  "Each must have a provider of its own."
+  ISOLATE
+}
+
+"A page of allocation candidates."
+type AllocationCandidateConnection {
+  "The candidates of the page."
+  nodes: [AllocationCandidate!]!
+  "The candidates of the page, each with its cursor."
+  edges: [AllocationCandidateEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many candidates there are, counted up to 10000. Counted only when selected."
+  totalCount: Int!
+  "Whether ` + "`" + `totalCount` + "`" + ` is exact; false when there are more than it says."
+  totalCountIsExact: Boolean!
+  "Every provider of every tree that has a part in the page, parents first. Built only when selected."
+  providerSummaries: [ProviderSummary!]!
+  "Where the providers went that are in no candidate. Worked out only when selected."
+  explain: CandidateExplanation!
+}
+
+"An allocation candidate in a page."
+type AllocationCandidateEdge {
+  "The position in the list."
+  cursor: String!
+  "The candidate."
+  node: AllocationCandidate!
+}
+
+"One way to serve a request."
+type AllocationCandidate {
+  "What each provider gives, by the provider's uuid: ready to be sent to ` + "`" + `setAllocations` + "`" + `."
+  allocations: [CandidateAllocation!]!
+  "Which providers serve which group, the unsuffixed group first, then by suffix."
+  mappings: [GroupMapping!]!
+}
+
+"What one provider gives."
+type CandidateAllocation {
+  "The provider."
+  provider: ResourceProvider!
+  "The amounts, by resource class."
+  resources: [ResourceAmount!]!
+}
+
+"An amount of a resource class."
+type ResourceAmount {
+  "The name of the resource class."
+  resourceClass: String!
+  "How many units."
+  amount: Int64!
+}
+
+"Which providers serve a group."
+type GroupMapping {
+  "The suffix of the group; the empty text for the unsuffixed group."
+  suffix: String!
+  "The providers, by uuid; one for a group with a suffix."
+  providers: [ResourceProvider!]!
+}
+
+"A provider with what it has, as it was when the candidates were decided."
+type ProviderSummary {
+  "The provider."
+  provider: ResourceProvider!
+  "All its inventories, by resource class."
+  inventories: [Inventory!]!
+  "The names of all its traits, sorted."
+  traits: [String!]!
+}
+
+"Where the providers went: constraint by constraint, and what lacked least."
+type CandidateExplanation {
+  "How many providers there are in all."
+  considered: Int!
+  """
+  What each constraint took away. Every class of the unsuffixed group and every
+  suffixed group starts from all providers; what concerns the request as a whole
+  comes last.
+  """
+  steps: [ExplanationStep!]!
+  "The trees that lack least, at most 5: those with the fewest things missing first."
+  nearest: [NearMiss!]!
+}
+
+"What one constraint did."
+type ExplanationStep {
+  "The constraint, with the path of its argument: ` + "`" + `groups[1].forbidden CUSTOM_X` + "`" + `."
+  constraint: String!
+  "How many providers it took away."
+  eliminated: Int!
+  "How many were left."
+  remaining: Int!
+}
+
+"A tree that lacks little."
+type NearMiss {
+  "The root of the tree."
+  provider: ResourceProvider!
+  "What is missing, by resource class."
+  missing: [Shortage!]!
+  "Required traits that were not found, all of an any-of set."
+  traits: [String!]!
+}
+
+"What is missing of a resource class."
+type Shortage {
+  "The name of the resource class."
+  resourceClass: String!
+  "How many of the units asked for the best provider could not give."
+  short: Int64!
+}
+
+"Who uses resources: it exists as long as it has allocations."
+type Consumer implements Node {
+  id: ID!
+  "The uuid, for example of an instance."
+  uuid: UUID!
+  "The id of the project that pays, as it was last given; any text."
+  projectId: String!
+  "The id of the user, as it was last given; any text."
+  userId: String!
+  "What kind of consumer it is, for example ` + "`" + `INSTANCE` + "`" + `; ` + "`" + `null` + "`" + ` if never said."
+  type: String
+  "Grows by 1 with every write of its allocations, from 1; to be sent with the next write."
+  generation: Int!
+  "What it uses, by provider and resource class; at most 1000 providers."
+  allocations: [Allocation!]!
+  "When it got its first allocation."
+  createdAt: DateTime!
+  "When its allocations were last written."
+  updatedAt: DateTime!
+}
+
+"What a consumer uses of a resource class on a provider."
+type Allocation {
+  "Who provides it."
+  provider: ResourceProvider!
+  "The name of the resource class."
+  resourceClass: String!
+  "How many units."
+  used: Int64!
+  "Who uses it."
+  consumer: Consumer!
+}
+
+"A trait: something that a provider is or can do."
+type Trait {
+  "The name: A-Z, 0-9 and _, at most 255."
+  name: String!
+  "Whether it was created by hand; standard traits are there from the start and stay."
+  custom: Boolean!
+}
+
+"A resource class: something that an inventory can hold."
+type ResourceClass {
+  "The name: A-Z, 0-9 and _, at most 255."
+  name: String!
+  "Whether it was created by hand; standard classes are there from the start and stay."
+  custom: Boolean!
+}
+
+"A resource provider to create."
+input CreateResourceProviderInput {
+  "The name, 1 to 200 characters, unique."
+  name: String!
+  "The uuid; a new one when absent."
+  uuid: UUID
+  "The uuid of the provider above; a root when absent."
+  parent: UUID
+  "The uuid of the resource that this provider is, for example a ` + "`" + `physical:host` + "`" + `."
+  resource: UUID
+}
+
+"A created resource provider."
+type CreateResourceProviderPayload {
+  "The provider."
+  resourceProvider: ResourceProvider!
+}
+
+"All inventories of a provider."
+input SetInventoriesInput {
+  "The uuid of the provider."
+  provider: UUID!
+  "The generation that the provider must have; any when absent."
+  generation: Int
+  "The inventories, at most 1000, each class once; ` + "`" + `[]` + "`" + ` takes all away."
+  inventories: [InventoryInput!]!
+}
+
+"An inventory."
+input InventoryInput {
+  "The name of the resource class."
+  resourceClass: String!
+  "What there is in all, 1 to 2147483647."
+  total: Int!
+  "What is kept back of it, 0 to the total."
+  reserved: Int! = 0
+  "The least that one allocation may take, 1 to 2147483647."
+  minUnit: Int! = 1
+  "The most that one allocation may take, 1 to 2147483647."
+  maxUnit: Int! = 2147483647
+  "What an allocation must be a multiple of, 1 to 2147483647."
+  stepSize: Int! = 1
+  "How often the same unit may be given away, 0 to 3.40282e38."
+  allocationRatio: Float! = 1.0
+}
+
+"The provider whose inventories were set."
+type SetInventoriesPayload {
+  "The provider as it is now."
+  resourceProvider: ResourceProvider!
+}
+
+"All traits of a provider."
+input SetProviderTraitsInput {
+  "The uuid of the provider."
+  provider: UUID!
+  "The generation that the provider must have; any when absent."
+  generation: Int
+  "The names of the traits, at most 1000; ` + "`" + `[]` + "`" + ` takes all away."
+  traits: [String!]!
+}
+
+"The provider whose traits were set."
+type SetProviderTraitsPayload {
+  "The provider as it is now."
+  resourceProvider: ResourceProvider!
+}
+
+"All aggregates of a provider."
+input SetProviderAggregatesInput {
+  "The uuid of the provider."
+  provider: UUID!
+  "The generation that the provider must have; any when absent."
+  generation: Int
+  "The uuids of the aggregates, at most 1000; ` + "`" + `[]` + "`" + ` takes all away. An aggregate exists while a provider is in it."
+  aggregates: [UUID!]!
+}
+
+"The provider whose aggregates were set."
+type SetProviderAggregatesPayload {
+  "The provider as it is now."
+  resourceProvider: ResourceProvider!
+}
+
+"A trait to create."
+input CreateTraitInput {
+  "The name: ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _, at most 255."
+  name: String!
+}
+
+"A created trait."
+type CreateTraitPayload {
+  "The trait."
+  trait: Trait!
+}
+
+"A resource class to create."
+input CreateResourceClassInput {
+  "The name: ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _, at most 255."
+  name: String!
+}
+
+"A created resource class."
+type CreateResourceClassPayload {
+  "The resource class."
+  resourceClass: ResourceClass!
+}
+
+"What consumers shall have."
+input SetAllocationsInput {
+  "The consumers, at least one, at most 1000, each once."
+  consumers: [ConsumerAllocationsInput!]!
+}
+
+"All that one consumer shall have."
+input ConsumerAllocationsInput {
+  "The uuid of the consumer."
+  uuid: UUID!
+  "The id of the project that pays, 1 to 255 characters; replaces the stored one."
+  projectId: String!
+  "The id of the user, 1 to 255 characters; replaces the stored one."
+  userId: String!
+  "What kind of consumer it is: 1 to 255 of A-Z, 0-9 and _; the stored one stays when absent."
+  type: String
+  "The consumer's generation as last read; absent or ` + "`" + `null` + "`" + ` if it has no allocations yet."
+  generation: Int
+  "What each provider gives, at most 1000 providers, each once; ` + "`" + `[]` + "`" + ` clears the consumer."
+  allocations: [ProviderAllocationInput!]!
+  "Which providers serve which group, as the candidate said. Checked in form and otherwise ignored."
+  mappings: [GroupMappingInput!]
+}
+
+"What one provider shall give."
+input ProviderAllocationInput {
+  "The uuid of the provider."
+  provider: UUID!
+  "The amounts, at least one, each class once."
+  resources: [ResourceAmountInput!]!
+}
+
+"Which providers serve a group."
+input GroupMappingInput {
+  "The suffix of the group; the empty text for the unsuffixed group."
+  suffix: String!
+  "The uuids of the providers, at least one."
+  providers: [UUID!]!
+}
+
+"The consumers whose allocations were set."
+type SetAllocationsPayload {
+  "The consumers that have allocations now, in the order of the input; a cleared one is gone."
+  consumers: [Consumer!]!
+}
+`, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
 
@@ -857,6 +1529,7 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
 
+<<<<<<< HEAD
 func (ec *executionContext) childFields_AuditEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -903,6 +1576,106 @@ func (ec *executionContext) childFields_AuditEventEdge(ctx context.Context, fiel
 		return ec.fieldContext_AuditEventEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AuditEventEdge", field.Name)
+=======
+func (ec *executionContext) childFields_Allocation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "provider":
+		return ec.fieldContext_Allocation_provider(ctx, field)
+	case "resourceClass":
+		return ec.fieldContext_Allocation_resourceClass(ctx, field)
+	case "used":
+		return ec.fieldContext_Allocation_used(ctx, field)
+	case "consumer":
+		return ec.fieldContext_Allocation_consumer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Allocation", field.Name)
+}
+
+func (ec *executionContext) childFields_AllocationCandidate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "allocations":
+		return ec.fieldContext_AllocationCandidate_allocations(ctx, field)
+	case "mappings":
+		return ec.fieldContext_AllocationCandidate_mappings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationCandidate", field.Name)
+}
+
+func (ec *executionContext) childFields_AllocationCandidateConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_AllocationCandidateConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_AllocationCandidateConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_AllocationCandidateConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_AllocationCandidateConnection_totalCount(ctx, field)
+	case "totalCountIsExact":
+		return ec.fieldContext_AllocationCandidateConnection_totalCountIsExact(ctx, field)
+	case "providerSummaries":
+		return ec.fieldContext_AllocationCandidateConnection_providerSummaries(ctx, field)
+	case "explain":
+		return ec.fieldContext_AllocationCandidateConnection_explain(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationCandidateConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_AllocationCandidateEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_AllocationCandidateEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_AllocationCandidateEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationCandidateEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_CandidateAllocation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "provider":
+		return ec.fieldContext_CandidateAllocation_provider(ctx, field)
+	case "resources":
+		return ec.fieldContext_CandidateAllocation_resources(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CandidateAllocation", field.Name)
+}
+
+func (ec *executionContext) childFields_CandidateExplanation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "considered":
+		return ec.fieldContext_CandidateExplanation_considered(ctx, field)
+	case "steps":
+		return ec.fieldContext_CandidateExplanation_steps(ctx, field)
+	case "nearest":
+		return ec.fieldContext_CandidateExplanation_nearest(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CandidateExplanation", field.Name)
+}
+
+func (ec *executionContext) childFields_Consumer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Consumer_id(ctx, field)
+	case "uuid":
+		return ec.fieldContext_Consumer_uuid(ctx, field)
+	case "projectId":
+		return ec.fieldContext_Consumer_projectId(ctx, field)
+	case "userId":
+		return ec.fieldContext_Consumer_userId(ctx, field)
+	case "type":
+		return ec.fieldContext_Consumer_type(ctx, field)
+	case "generation":
+		return ec.fieldContext_Consumer_generation(ctx, field)
+	case "allocations":
+		return ec.fieldContext_Consumer_allocations(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Consumer_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_Consumer_updatedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Consumer", field.Name)
+>>>>>>> ebb8e66 (placement: serve providers, candidates and claims from the resident world)
 }
 
 func (ec *executionContext) childFields_CreateNamespacePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -911,6 +1684,52 @@ func (ec *executionContext) childFields_CreateNamespacePayload(ctx context.Conte
 		return ec.fieldContext_CreateNamespacePayload_namespace(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CreateNamespacePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateResourceClassPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceClass":
+		return ec.fieldContext_CreateResourceClassPayload_resourceClass(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateResourceClassPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateResourceProviderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceProvider":
+		return ec.fieldContext_CreateResourceProviderPayload_resourceProvider(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateResourceProviderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateTraitPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "trait":
+		return ec.fieldContext_CreateTraitPayload_trait(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateTraitPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ExplanationStep(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "constraint":
+		return ec.fieldContext_ExplanationStep_constraint(ctx, field)
+	case "eliminated":
+		return ec.fieldContext_ExplanationStep_eliminated(ctx, field)
+	case "remaining":
+		return ec.fieldContext_ExplanationStep_remaining(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ExplanationStep", field.Name)
+}
+
+func (ec *executionContext) childFields_GroupMapping(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "suffix":
+		return ec.fieldContext_GroupMapping_suffix(ctx, field)
+	case "providers":
+		return ec.fieldContext_GroupMapping_providers(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type GroupMapping", field.Name)
 }
 
 func (ec *executionContext) childFields_ImportNamespacesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -933,6 +1752,32 @@ func (ec *executionContext) childFields_ImportReport(ctx context.Context, field 
 		return ec.fieldContext_ImportReport_errors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImportReport", field.Name)
+}
+
+func (ec *executionContext) childFields_Inventory(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceClass":
+		return ec.fieldContext_Inventory_resourceClass(ctx, field)
+	case "total":
+		return ec.fieldContext_Inventory_total(ctx, field)
+	case "reserved":
+		return ec.fieldContext_Inventory_reserved(ctx, field)
+	case "minUnit":
+		return ec.fieldContext_Inventory_minUnit(ctx, field)
+	case "maxUnit":
+		return ec.fieldContext_Inventory_maxUnit(ctx, field)
+	case "stepSize":
+		return ec.fieldContext_Inventory_stepSize(ctx, field)
+	case "allocationRatio":
+		return ec.fieldContext_Inventory_allocationRatio(ctx, field)
+	case "capacity":
+		return ec.fieldContext_Inventory_capacity(ctx, field)
+	case "used":
+		return ec.fieldContext_Inventory_used(ctx, field)
+	case "free":
+		return ec.fieldContext_Inventory_free(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Inventory", field.Name)
 }
 
 func (ec *executionContext) childFields_Namespace(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -995,6 +1840,18 @@ func (ec *executionContext) childFields_NamespaceEdge(ctx context.Context, field
 		return ec.fieldContext_NamespaceEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type NamespaceEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_NearMiss(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "provider":
+		return ec.fieldContext_NearMiss_provider(ctx, field)
+	case "missing":
+		return ec.fieldContext_NearMiss_missing(ctx, field)
+	case "traits":
+		return ec.fieldContext_NearMiss_traits(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NearMiss", field.Name)
 }
 
 func (ec *executionContext) childFields_ObjectDefinition(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1093,6 +1950,94 @@ func (ec *executionContext) childFields_PropertyDefinition(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type PropertyDefinition", field.Name)
 }
 
+func (ec *executionContext) childFields_ProviderSummary(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "provider":
+		return ec.fieldContext_ProviderSummary_provider(ctx, field)
+	case "inventories":
+		return ec.fieldContext_ProviderSummary_inventories(ctx, field)
+	case "traits":
+		return ec.fieldContext_ProviderSummary_traits(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProviderSummary", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceAmount(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceClass":
+		return ec.fieldContext_ResourceAmount_resourceClass(ctx, field)
+	case "amount":
+		return ec.fieldContext_ResourceAmount_amount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceAmount", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceClass(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ResourceClass_name(ctx, field)
+	case "custom":
+		return ec.fieldContext_ResourceClass_custom(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceClass", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceProvider(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ResourceProvider_id(ctx, field)
+	case "uuid":
+		return ec.fieldContext_ResourceProvider_uuid(ctx, field)
+	case "name":
+		return ec.fieldContext_ResourceProvider_name(ctx, field)
+	case "generation":
+		return ec.fieldContext_ResourceProvider_generation(ctx, field)
+	case "parent":
+		return ec.fieldContext_ResourceProvider_parent(ctx, field)
+	case "root":
+		return ec.fieldContext_ResourceProvider_root(ctx, field)
+	case "children":
+		return ec.fieldContext_ResourceProvider_children(ctx, field)
+	case "inventories":
+		return ec.fieldContext_ResourceProvider_inventories(ctx, field)
+	case "inventory":
+		return ec.fieldContext_ResourceProvider_inventory(ctx, field)
+	case "traits":
+		return ec.fieldContext_ResourceProvider_traits(ctx, field)
+	case "aggregates":
+		return ec.fieldContext_ResourceProvider_aggregates(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_ResourceProvider_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_ResourceProvider_updatedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceProvider", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceProviderConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_ResourceProviderConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_ResourceProviderConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ResourceProviderConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ResourceProviderConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceProviderConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceProviderEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ResourceProviderEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ResourceProviderEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceProviderEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_ResourceType(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -1155,6 +2100,48 @@ func (ec *executionContext) childFields_ResourceTypeEdge(ctx context.Context, fi
 	return nil, fmt.Errorf("no field named %q was found under type ResourceTypeEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_SetAllocationsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "consumers":
+		return ec.fieldContext_SetAllocationsPayload_consumers(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetAllocationsPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetInventoriesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceProvider":
+		return ec.fieldContext_SetInventoriesPayload_resourceProvider(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetInventoriesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetProviderAggregatesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceProvider":
+		return ec.fieldContext_SetProviderAggregatesPayload_resourceProvider(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetProviderAggregatesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetProviderTraitsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceProvider":
+		return ec.fieldContext_SetProviderTraitsPayload_resourceProvider(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetProviderTraitsPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Shortage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceClass":
+		return ec.fieldContext_Shortage_resourceClass(ctx, field)
+	case "short":
+		return ec.fieldContext_Shortage_short(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Shortage", field.Name)
+}
+
 func (ec *executionContext) childFields_Tag(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -1171,6 +2158,16 @@ func (ec *executionContext) childFields_Tag(ctx context.Context, field graphql.C
 		return ec.fieldContext_Tag_createdAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Tag", field.Name)
+}
+
+func (ec *executionContext) childFields_Trait(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_Trait_name(ctx, field)
+	case "custom":
+		return ec.fieldContext_Trait_custom(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Trait", field.Name)
 }
 
 func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -93,3 +93,9 @@ func readWhole(v any, least, most int64) (int64, error) {
 	}
 	return n, nil
 }
+
+// MarshalLongInt writes an Int that is kept in 64 bits.
+func MarshalLongInt(n int64) graphql.Marshaler { return wholeNumber(n) }
+
+// UnmarshalLongInt takes an Int, a whole number of 32 bits, into 64.
+func UnmarshalLongInt(v any) (int64, error) { return readWhole(v, math.MinInt32, math.MaxInt32) }

@@ -35,6 +35,9 @@ func refused(err error) error {
 // isTransient tells whether the database gave up a transaction for the sake of
 // another, so that it can simply be tried again.
 func isTransient(err error) bool {
+	if errors.Is(err, errMoved) {
+		return true
+	}
 	if of := new(pq.Error); errors.As(err, &of) {
 		return of.Code == pqerror.TRSerializationFailure || of.Code == pqerror.TRDeadlockDetected
 	}

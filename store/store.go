@@ -42,9 +42,13 @@ type Store struct {
 	clock func() time.Time
 	log   *slog.Logger
 
+<<<<<<< HEAD
 	requestID      func(context.Context) string
 	auditRetention time.Duration
 	auditPruned    atomic.Int64 // when events were last deleted, in Unix nanoseconds
+=======
+	resident resident
+>>>>>>> ebb8e66 (placement: serve providers, candidates and claims from the resident world)
 }
 
 // Open opens the database, brings its tables to the newest version and makes
@@ -78,7 +82,10 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.db.migrate(ctx); err != nil {
 		return err
 	}
-	return s.fillBuiltIns(ctx)
+	if err := s.fillBuiltIns(ctx); err != nil {
+		return err
+	}
+	return s.loadWorld(ctx)
 }
 
 // Close closes the database.

@@ -49,7 +49,21 @@ func (s *Store) transactOnce(ctx context.Context, write func(tx *ent.Tx) error) 
 		return err
 	}
 	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("commit a transaction: %w", err)
+		return &commitError{err}
 	}
 	return nil
+}
+
+// commitError is an error that followed COMMIT: the transaction may have
+// happened.
+type commitError struct{ cause error }
+
+func (e *commitError) Error() string { return "commit a transaction: " + e.cause.Error() }
+
+func (e *commitError) Unwrap() error { return e.cause }
+
+// isUncertain tells whether it is not known if a transaction happened.
+func isUncertain(err error) bool {
+	of := new(commitError)
+	return errors.As(err, &of)
 }

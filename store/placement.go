@@ -1,0 +1,188 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// ProviderPage is a page of the resource providers, with the world that they
+// come from and how many there are in the whole list.
+type ProviderPage struct {
+	catalog.Page[*placement.Provider]
+	World *placement.World
+	Total int
+}
+
+// providerKeys are what providers can be ordered by.
+var providerKeys = map[string]func(*placement.Provider) string{
+	"NAME":       func(p *placement.Provider) string { return p.Name },
+	"CREATED_AT": func(p *placement.Provider) string { return sortableTime(p.CreatedAt) },
+	"UPDATED_AT": func(p *placement.Provider) string { return sortableTime(p.UpdatedAt) },
+}
+
+// sortableTime is a time as text that sorts as the time does.
+func sortableTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// ResourceProviders is a page of the providers, each judged by itself, from the
+// world.
+func (s *Store) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order catalog.Order, request catalog.PageRequest) (ProviderPage, error) {
+	world, err := s.World(ctx)
+	if err != nil {
+		return ProviderPage{}, err
+	}
+	problems := problemsOf(filter.Validate(world, "filter"))
+	request.Check(&problems)
+	list := "resourceProviders " + order.Field
+	if order.Descending {
+		list += " descending"
+	}
+	position := func(field string, cursor *string) *catalog.Position {
+		if cursor == nil {
+			return nil
+		}
+		at, ok := catalog.ParsePosition(*cursor, list)
+		if !ok {
+			problems.Add(field, "is not a cursor of this list under this order")
+		}
+		return &at
+	}
+	after, before := position("after", request.After), position("before", request.Before)
+	if err := problems.Err(); err != nil {
+		return ProviderPage{}, err
+	}
+	key := providerKeys[order.Field]
+	place := func(p *placement.Provider) catalog.Position {
+		return catalog.Position{List: list, Key: key(p), ID: p.UUID}
+	}
+	compare := func(a, b catalog.Position) int {
+		c := cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.ID, b.ID))
+		if order.Descending {
+			return -c
+		}
+		return c
+	}
+	found := world.Filter(filter)
+	slices.SortStableFunc(found, func(a, b *placement.Provider) int { return compare(place(a), place(b)) })
+	page := ProviderPage{World: world, Total: len(found)}
+	found = slices.DeleteFunc(found, func(p *placement.Provider) bool {
+		at := place(p)
+		return after != nil && compare(at, *after) <= 0 || before != nil && compare(at, *before) >= 0
+	})
+	if page.HasMore = len(found) > request.Limit(); page.HasMore {
+		if request.Backward() {
+			found = found[len(found)-request.Limit():]
+		} else {
+			found = found[:request.Limit()]
+		}
+	}
+	for _, p := range found {
+		page.Items = append(page.Items, p)
+		page.Cursors = append(page.Cursors, place(p).Cursor())
+	}
+	return page, nil
+}
+
+// ConsumerByUUID is a consumer, or ErrNotFound.
+func (s *Store) ConsumerByUUID(ctx context.Context, uuid string) (*placement.Consumer, error) {
+	found, err := s.ConsumersByUUID(ctx, []string{uuid})
+	if err != nil {
+		return nil, err
+	}
+	if found[uuid] == nil {
+		return nil, catalog.Refuse(catalog.ErrNotFound, "consumer %s has no allocations", uuid)
+	}
+	return found[uuid], nil
+}
+
+// ConsumersByUUID are the consumers that exist.
+func (s *Store) ConsumersByUUID(ctx context.Context, uuids []string) (map[string]*placement.Consumer, error) {
+	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+		return nil, err
+	}
+	found := map[string]*placement.Consumer{}
+	err := s.query(ctx, s.db, `SELECT `+consumerColumns+` FROM consumers c WHERE `+s.listed("c.uuid", "$1", "text"),
+		func(rows *sql.Rows) error {
+			_, consumer, err := scanConsumer(rows)
+			found[consumer.UUID] = consumer
+			return err
+		}, jsonOf(uuids))
+	if err != nil {
+		return nil, fmt.Errorf("look up consumers: %w", err)
+	}
+	return found, nil
+}
+
+const consumerColumns = `c.id, c.uuid, c.project_id, c.user_id, c.consumer_type, c.generation, c.created_at, c.updated_at`
+
+func scanConsumer(rows *sql.Rows) (int64, *placement.Consumer, error) {
+	var id int64
+	c := new(placement.Consumer)
+	err := rows.Scan(&id, &c.UUID, &c.ProjectID, &c.UserID, &c.Type, &c.Generation, &c.CreatedAt, &c.UpdatedAt)
+	c.CreatedAt, c.UpdatedAt = c.CreatedAt.UTC(), c.UpdatedAt.UTC()
+	return id, c, err
+}
+
+// AllocationsOfConsumers are the allocations of consumers, by provider and
+// class.
+func (s *Store) AllocationsOfConsumers(ctx context.Context, uuids []string) (map[string][]*placement.Allocation, error) {
+	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+		return nil, err
+	}
+	found := map[string][]*placement.Allocation{}
+	err := s.query(ctx, s.db, `SELECT o.uuid, p.uuid, c.name, a.used FROM allocations a
+		JOIN consumers o ON o.id = a.consumer_id JOIN resource_providers p ON p.id = a.provider_id
+		JOIN resource_classes c ON c.id = a.resource_class_id
+		WHERE `+s.listed("o.uuid", "$1", "text")+` ORDER BY o.uuid, p.uuid, c.name`, func(rows *sql.Rows) error {
+		a := new(placement.Allocation)
+		err := rows.Scan(&a.Consumer, &a.Provider, &a.ResourceClass, &a.Used)
+		found[a.Consumer] = append(found[a.Consumer], a)
+		return err
+	}, jsonOf(uuids))
+	if err != nil {
+		return nil, fmt.Errorf("list allocations of consumers: %w", err)
+	}
+	return found, nil
+}
+
+// Providers are resource providers by uuid with the world they come from: the
+// resident one, joined by those that it has not heard of yet.
+func (s *Store) Providers(ctx context.Context, uuids []string) (*placement.World, error) {
+	world, err := s.World(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, uuid := range uuids {
+		if _, found := world.Provider(uuid); !found {
+			missing = append(missing, uuid)
+		}
+	}
+	if len(missing) == 0 {
+		return world, nil
+	}
+	var ids []int64
+	if err := s.query(ctx, s.db, `SELECT id FROM resource_providers WHERE `+s.listed("uuid", "$1", "text"), func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, jsonOf(missing)); err != nil {
+		return nil, fmt.Errorf("look up resource providers: %w", err)
+	}
+	states, err := s.readProviders(ctx, s.db, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look up resource providers: %w", err)
+	}
+	change := placement.Change{}
+	for _, state := range states {
+		change.Providers = append(change.Providers, state.Provider)
+	}
+	return world.With(change), nil
+}

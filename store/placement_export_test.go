@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// FillPlacement writes whole providers and claims, with the names they use, in
+// one transaction.
+func (s *Store) FillPlacement(ctx context.Context, names placement.Names, providers []placement.Provider, claims []placement.Claim) error {
+	err := s.transact(ctx, func(tx *ent.Tx) error {
+		if err := s.insertTraits(ctx, tx, names.Traits, false); err != nil {
+			return err
+		}
+		if err := s.insertResourceClasses(ctx, tx, names.ResourceClasses, false); err != nil {
+			return err
+		}
+		if err := s.insertProviders(ctx, tx, providers); err != nil {
+			return err
+		}
+		return s.insertClaims(ctx, tx, claims)
+	})
+	if err != nil {
+		return err
+	}
+	return s.loadWorld(ctx)
+}
+
+// WorldDifference explains how the world in memory differs from one that is
+// loaded anew, "" if it does not.
+func (s *Store) WorldDifference(ctx context.Context) (string, error) {
+	fresh := &Store{db: s.db, ent: s.ent, clock: s.clock, log: s.log}
+	if err := fresh.loadWorld(ctx); err != nil {
+		return "", err
+	}
+	return s.resident.world.Load().Difference(fresh.resident.world.Load()), nil
+}
+
+// Misused lists inventories whose kept use is not the sum of the allocations.
+func (s *Store) Misused(ctx context.Context) (n int, err error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT COUNT(*) FROM inventories i WHERE i.used <> (SELECT COALESCE(SUM(a.used), 0) FROM allocations a
+		WHERE a.provider_id = i.provider_id AND a.resource_class_id = i.resource_class_id)`)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	rows.Next()
+	return n, rows.Scan(&n)
+}

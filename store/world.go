@@ -1,0 +1,255 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// resident is the placement world in memory. Readers take the pointer and never
+// wait; whoever has news makes the next world, one at a time.
+type resident struct {
+	world atomic.Pointer[placement.World]
+
+	// writing is held while the next world is made.
+	writing sync.Mutex
+	// rows are the rows that the world's providers come from, by uuid, deleted
+	// ones included: news can arrive out of order, and a uuid can be given again.
+	rows map[string]residentRow
+	// deleted are the uuids of deleted rows, oldest first.
+	deleted []string
+
+	// naming is held from before a trait or class is written until the world
+	// knows, so that two changes of one name arrive in order.
+	naming sync.Mutex
+}
+
+type residentRow struct {
+	id      int64
+	deleted bool
+}
+
+// maxDeleted bounds how many deleted providers are remembered: more than can be
+// deleted between a commit and its arrival in the world.
+const maxDeleted = 10_000
+
+// providerRow is a provider as committed, with the number of its row.
+type providerRow struct {
+	id int64
+	placement.Provider
+}
+
+// news is what a committed transaction did to the world.
+type news struct {
+	states         []providerRow
+	deleted        []deletedRow
+	added, removed placement.Names
+}
+
+type deletedRow struct {
+	id   int64
+	uuid string
+}
+
+// World is the placement world, as fresh as the last commit that this process
+// made or was told of. Any role may read it.
+func (s *Store) World(ctx context.Context) (*placement.World, error) {
+	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+		return nil, err
+	}
+	return s.resident.world.Load(), nil
+}
+
+// apply brings the world up to the news. News that is older than what the world
+// holds changes nothing.
+func (r *resident) apply(n news) {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	change := placement.Change{Added: n.added, Removed: n.removed}
+	for _, gone := range n.deleted {
+		if held, known := r.rows[gone.uuid]; known && held.id > gone.id {
+			continue
+		}
+		r.rows[gone.uuid] = residentRow{id: gone.id, deleted: true}
+		r.deleted = append(r.deleted, gone.uuid)
+		change.Deleted = append(change.Deleted, gone.uuid)
+	}
+	for _, state := range n.states {
+		held, known := r.rows[state.UUID]
+		switch {
+		case known && (held.id > state.id || held.id == state.id && held.deleted):
+			continue
+		case known && held.id < state.id:
+			change.Deleted = append(change.Deleted, state.UUID)
+		}
+		r.rows[state.UUID] = residentRow{id: state.id}
+		change.Providers = append(change.Providers, state.Provider)
+	}
+	r.forget()
+	r.world.Store(r.world.Load().With(change))
+}
+
+// row is the number of the row that a provider of the world comes from, 0 for
+// none.
+func (r *resident) row(uuid string) int64 {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	if held := r.rows[uuid]; !held.deleted {
+		return held.id
+	}
+	return 0
+}
+
+// forget drops the oldest deleted rows when there are too many.
+func (r *resident) forget() {
+	for len(r.deleted) > maxDeleted {
+		if r.rows[r.deleted[0]].deleted {
+			delete(r.rows, r.deleted[0])
+		}
+		r.deleted = r.deleted[1:]
+	}
+}
+
+// loadWorld makes the world anew from the database.
+func (s *Store) loadWorld(ctx context.Context) error {
+	started := time.Now()
+	s.resident.naming.Lock()
+	defer s.resident.naming.Unlock()
+	s.resident.writing.Lock()
+	defer s.resident.writing.Unlock()
+	var names placement.Names
+	var states []providerRow
+	err := s.snapshot(ctx, func(tx *sql.Tx) (err error) {
+		if names, err = s.readNames(ctx, tx); err != nil {
+			return err
+		}
+		states, err = s.readProviders(ctx, tx, nil)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("load the providers: %w", err)
+	}
+	rows := make(map[string]residentRow, len(states))
+	providers := make([]placement.Provider, len(states))
+	for i, state := range states {
+		rows[state.UUID] = residentRow{id: state.id}
+		providers[i] = state.Provider
+	}
+	s.resident.rows, s.resident.deleted = rows, nil
+	s.resident.world.Store(placement.NewWorld(names, providers))
+	s.log.Info("the resource providers are loaded", "providers", len(providers), "took", time.Since(started))
+	return nil
+}
+
+// snapshot reads several things as of one instant.
+func (s *Store) snapshot(ctx context.Context, read func(tx *sql.Tx) error) error {
+	tx, err := s.db.readers.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshotLevel(), ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(read(tx), tx.Rollback())
+}
+
+func (s *Store) snapshotLevel() sql.IsolationLevel {
+	if s.postgres() {
+		return sql.LevelRepeatableRead
+	}
+	return sql.LevelDefault
+}
+
+// touched notes what a transaction of placement does to the world.
+type touched struct {
+	ids            []int64 // rows of providers that were created or changed
+	states         []providerRow
+	deleted        []deletedRow
+	added, removed placement.Names
+}
+
+// changePlacement runs a write of placement in one transaction, and brings the
+// world up to it before it returns. Write holds the locks of the providers that
+// it touches, so their states are read within the transaction.
+func (s *Store) changePlacement(ctx context.Context, write func(tx *ent.Tx, t *touched) error) (*touched, error) {
+	t := new(touched)
+	err := s.transact(ctx, func(tx *ent.Tx) error {
+		*t = touched{}
+		if err := write(tx, t); err != nil {
+			return err
+		}
+		if len(t.ids) == 0 {
+			return nil
+		}
+		states, err := s.readProviders(ctx, tx, t.ids)
+		t.states = append(t.states, states...)
+		return err
+	})
+	switch {
+	case err == nil:
+		s.resident.apply(news{states: t.states, deleted: t.deleted, added: t.added, removed: t.removed})
+	case isUncertain(err):
+		s.settle(ctx, t)
+	}
+	return t, err
+}
+
+// settle finds out what became of a transaction whose COMMIT has no clear
+// answer, and brings the world up to whatever is the case. It outlives the
+// request.
+func (s *Store) settle(ctx context.Context, t *touched) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
+	defer cancel()
+	n := news{}
+	err := s.snapshot(ctx, func(tx *sql.Tx) (err error) {
+		names, err := s.readNames(ctx, tx)
+		if err != nil {
+			return err
+		}
+		n.added, n.removed = settledNames(t, names)
+		ids := make([]int64, 0, len(t.states)+len(t.deleted))
+		gone := map[int64]string{}
+		for _, state := range t.states {
+			ids, gone[state.id] = append(ids, state.id), state.UUID
+		}
+		for _, row := range t.deleted {
+			ids, gone[row.id] = append(ids, row.id), row.uuid
+		}
+		n.states, err = s.readProviders(ctx, tx, ids)
+		for _, state := range n.states {
+			delete(gone, state.id)
+		}
+		for id, uuid := range gone {
+			n.deleted = append(n.deleted, deletedRow{id: id, uuid: uuid})
+		}
+		return err
+	})
+	if err != nil {
+		s.log.ErrorContext(ctx, "the world may lack a commit until the database answers", "error", err, "providers", len(t.states))
+		return
+	}
+	s.resident.apply(n)
+}
+
+// settledNames says which of the names that a transaction wrote are there.
+func settledNames(t *touched, there placement.Names) (added, removed placement.Names) {
+	split := func(written, there []string) (in, out []string) {
+		for _, name := range written {
+			if slices.Contains(there, name) {
+				in = append(in, name)
+			} else {
+				out = append(out, name)
+			}
+		}
+		return in, out
+	}
+	added.Traits, removed.Traits = split(slices.Concat(t.added.Traits, t.removed.Traits), there.Traits)
+	added.ResourceClasses, removed.ResourceClasses = split(slices.Concat(t.added.ResourceClasses, t.removed.ResourceClasses), there.ResourceClasses)
+	return added, removed
+}
