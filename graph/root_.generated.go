@@ -57,12 +57,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
-<<<<<<< HEAD
-		ec.unmarshalInputAuditFilter,
-=======
 		ec.unmarshalInputAggregateFilter,
+		ec.unmarshalInputAuditFilter,
 		ec.unmarshalInputConsumerAllocationsInput,
->>>>>>> ebb8e66 (placement: serve providers, candidates and claims from the resident world)
 		ec.unmarshalInputCreateNamespaceInput,
 		ec.unmarshalInputCreateResourceClassInput,
 		ec.unmarshalInputCreateResourceProviderInput,
@@ -1529,54 +1526,6 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
 
-<<<<<<< HEAD
-func (ec *executionContext) childFields_AuditEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "id":
-		return ec.fieldContext_AuditEvent_id(ctx, field)
-	case "createdAt":
-		return ec.fieldContext_AuditEvent_createdAt(ctx, field)
-	case "userId":
-		return ec.fieldContext_AuditEvent_userId(ctx, field)
-	case "projectId":
-		return ec.fieldContext_AuditEvent_projectId(ctx, field)
-	case "action":
-		return ec.fieldContext_AuditEvent_action(ctx, field)
-	case "kind":
-		return ec.fieldContext_AuditEvent_kind(ctx, field)
-	case "key":
-		return ec.fieldContext_AuditEvent_key(ctx, field)
-	case "before":
-		return ec.fieldContext_AuditEvent_before(ctx, field)
-	case "after":
-		return ec.fieldContext_AuditEvent_after(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type AuditEvent", field.Name)
-}
-
-func (ec *executionContext) childFields_AuditEventConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "nodes":
-		return ec.fieldContext_AuditEventConnection_nodes(ctx, field)
-	case "edges":
-		return ec.fieldContext_AuditEventConnection_edges(ctx, field)
-	case "pageInfo":
-		return ec.fieldContext_AuditEventConnection_pageInfo(ctx, field)
-	case "totalCount":
-		return ec.fieldContext_AuditEventConnection_totalCount(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type AuditEventConnection", field.Name)
-}
-
-func (ec *executionContext) childFields_AuditEventEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "cursor":
-		return ec.fieldContext_AuditEventEdge_cursor(ctx, field)
-	case "node":
-		return ec.fieldContext_AuditEventEdge_node(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type AuditEventEdge", field.Name)
-=======
 func (ec *executionContext) childFields_Allocation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "provider":
@@ -1631,6 +1580,54 @@ func (ec *executionContext) childFields_AllocationCandidateEdge(ctx context.Cont
 	return nil, fmt.Errorf("no field named %q was found under type AllocationCandidateEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_AuditEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_AuditEvent_id(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_AuditEvent_createdAt(ctx, field)
+	case "userId":
+		return ec.fieldContext_AuditEvent_userId(ctx, field)
+	case "projectId":
+		return ec.fieldContext_AuditEvent_projectId(ctx, field)
+	case "action":
+		return ec.fieldContext_AuditEvent_action(ctx, field)
+	case "kind":
+		return ec.fieldContext_AuditEvent_kind(ctx, field)
+	case "key":
+		return ec.fieldContext_AuditEvent_key(ctx, field)
+	case "before":
+		return ec.fieldContext_AuditEvent_before(ctx, field)
+	case "after":
+		return ec.fieldContext_AuditEvent_after(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AuditEvent", field.Name)
+}
+
+func (ec *executionContext) childFields_AuditEventConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_AuditEventConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_AuditEventConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_AuditEventConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_AuditEventConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AuditEventConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_AuditEventEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_AuditEventEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_AuditEventEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AuditEventEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_CandidateAllocation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "provider":
@@ -1675,7 +1672,6 @@ func (ec *executionContext) childFields_Consumer(ctx context.Context, field grap
 		return ec.fieldContext_Consumer_updatedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Consumer", field.Name)
->>>>>>> ebb8e66 (placement: serve providers, candidates and claims from the resident world)
 }
 
 func (ec *executionContext) childFields_CreateNamespacePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -42,13 +42,10 @@ type Store struct {
 	clock func() time.Time
 	log   *slog.Logger
 
-<<<<<<< HEAD
 	requestID      func(context.Context) string
 	auditRetention time.Duration
 	auditPruned    atomic.Int64 // when events were last deleted, in Unix nanoseconds
-=======
-	resident resident
->>>>>>> ebb8e66 (placement: serve providers, candidates and claims from the resident world)
+	resident       resident
 }
 
 // Open opens the database, brings its tables to the newest version and makes
