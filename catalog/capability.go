@@ -1,9 +1,22 @@
 package catalog
 
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
 // Limits of capabilities, in code points.
 const (
 	MaxCapabilityName  = 255
 	MaxCapabilityValue = 4096
+	MaxCapabilities    = 1000 // of one resource
+)
+
+// Sizes of a list of a capability's values.
+const (
+	DefaultCapabilityValues = 100
+	MaxCapabilityValues     = 1000
 )
 
 // Capability is the registry entry of a resource type's capability: a name that
@@ -18,6 +31,23 @@ type Capability struct {
 // NodeID is the global id.
 func (c *Capability) NodeID() string { return nodeID(KindCapability, c.ID, 0) }
 
+// CapabilityAnswer is what a viewer is told who asks for a capability by name:
+// the capability, or why not.
+type CapabilityAnswer struct {
+	Capability *Capability
+	Refused    error
+}
+
+// AnswerCapability tells a viewer of a capability that was asked for by name. A
+// private one is refused, which tells that it exists, as the specification has
+// it.
+func AnswerCapability(v Viewer, capability *Capability) CapabilityAnswer {
+	if capability.Private && !MaySeePrivateCapabilities(v) {
+		return CapabilityAnswer{Refused: Refuse(ErrForbidden, "the capability %q is private", capability.Name)}
+	}
+	return CapabilityAnswer{Capability: capability}
+}
+
 // CapabilityValue is a value in use and how many resources have it.
 type CapabilityValue struct {
 	Value         string
@@ -31,4 +61,51 @@ type ResourceCapability struct {
 	Name         string
 	Value        string
 	Private      bool
+}
+
+// CheckCapabilities notes what is wrong with capabilities to set.
+func CheckCapabilities(problems *Problems, path string, capabilities []KeyValue) {
+	if len(capabilities) > MaxCapabilities {
+		problems.Add(path, "must have at most %d capabilities, has %d", MaxCapabilities, len(capabilities))
+		return
+	}
+	seen := map[string]bool{}
+	for i, capability := range capabilities {
+		at := indexed(path, i)
+		CheckText(problems, joined(at, "key"), capability.Key, 1, MaxCapabilityName)
+		CheckText(problems, joined(at, "value"), capability.Value, 1, MaxCapabilityValue)
+		checkNew(problems, joined(at, "key"), capability.Key, seen)
+		members, _ := CapabilityMembers(capability.Value)
+		for _, member := range members {
+			if strings.ContainsRune(member, 0) || !utf8.ValidString(member) {
+				problems.Add(joined(at, "value"), "has a member with U+0000")
+				break
+			}
+		}
+	}
+}
+
+// CapabilityMembers is what discovery shows and conditions test of a value: the
+// members of a list, each once and in their order, or the value itself. A list
+// is the JSON text of an array of strings.
+func CapabilityMembers(value string) (members []string, inList bool) {
+	if !strings.HasPrefix(strings.TrimLeft(value, " \t\r\n"), "[") {
+		return []string{value}, false
+	}
+	var list []*string
+	if json.Unmarshal([]byte(value), &list) != nil {
+		return []string{value}, false
+	}
+	members = []string{}
+	seen := map[string]bool{}
+	for _, member := range list {
+		if member == nil {
+			return []string{value}, false
+		}
+		if !seen[*member] {
+			seen[*member] = true
+			members = append(members, *member)
+		}
+	}
+	return members, true
 }

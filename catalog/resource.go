@@ -8,7 +8,9 @@ const (
 	MaxResourceDescription = 1023
 	MaxMetadataKey         = 255
 	MaxMetadataValue       = 1023
-	MaxMetadataItems       = 128 // items of one resource
+	MaxMetadataItems       = 128 // items of one resource, unless configured otherwise
+	MaxResourceTags        = 128 // tags of one resource
+	MaxProject             = 255 // a project id
 )
 
 // Resource is a thing of the cloud that users know: a share, a host, an image.
@@ -47,4 +49,13 @@ func (m *MetadataItem) NodeID() string { return nodeID(KindMetadataItem, m.ID, 0
 type KeyValue struct {
 	Key   string
 	Value string
+}
+
+// CheckRevision refuses a write by whoever knows another revision of a resource
+// than the one it has.
+func CheckRevision(uuid string, known *int, revision int) error {
+	if known == nil || *known == revision {
+		return nil
+	}
+	return Refuse(ErrConcurrentUpdate, "the resource %s is at revision %d, not %d", uuid, revision, *known)
 }

@@ -61,3 +61,18 @@ func CheckName(problems *Problems, field, name string) {
 		}
 	}
 }
+
+// TextAfter is the least text, by code point, that is greater than every text
+// that begins with the given one; false where there is none.
+func TextAfter(prefix string) (string, bool) {
+	runes := []rune(prefix)
+	for i := len(runes) - 1; i >= 0; i-- {
+		switch next := runes[i] + 1; {
+		case next == 0xD800: // the surrogates are no characters
+			return string(runes[:i]) + "\uE000", true
+		case next <= unicode.MaxRune:
+			return string(runes[:i]) + string(next), true
+		}
+	}
+	return "", false
+}

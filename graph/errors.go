@@ -1,13 +1,16 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql/errcode"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/catalog"
@@ -99,6 +102,9 @@ func extensions(ctx context.Context, code Code, field string) map[string]any {
 // code; and everything else as an internal error, whose cause goes to the log
 // under the request's id.
 func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gqlerror.List {
+	// Resolvers run side by side: the order in which they failed says nothing.
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b *gqlerror.Error) int { return comparePaths(a.Path, b.Path) })
 	var out gqlerror.List
 	for _, err := range list {
 		out = append(out, present(ctx, log, err)...)
@@ -107,6 +113,19 @@ func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gq
 		out = out[:maxErrors]
 	}
 	return out
+}
+
+// comparePaths orders paths as their places stand in an answer's lists, and by
+// name elsewhere.
+func comparePaths(a, b ast.Path) int {
+	return slices.CompareFunc(a, b, func(x, y ast.PathElement) int {
+		xIndex, xIsIndex := x.(ast.PathIndex)
+		yIndex, yIsIndex := y.(ast.PathIndex)
+		if xIsIndex && yIsIndex {
+			return cmp.Compare(xIndex, yIndex)
+		}
+		return strings.Compare(fmt.Sprint(x), fmt.Sprint(y))
+	})
 }
 
 func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerror.List {

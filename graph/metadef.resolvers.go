@@ -142,6 +142,8 @@ func (r *Resolver) PropertyDefinition() PropertyDefinitionResolver {
 	return &propertyDefinitionResolver{r}
 }
 
+func (r *Resolver) ResourceType() ResourceTypeResolver { return &resourceTypeResolver{r} }
+
 func (r *Resolver) ResourceTypeAssociation() ResourceTypeAssociationResolver {
 	return &resourceTypeAssociationResolver{r}
 }
@@ -152,6 +154,7 @@ type (
 	namespaceResolver               struct{ *Resolver }
 	objectDefinitionResolver        struct{ *Resolver }
 	propertyDefinitionResolver      struct{ *Resolver }
+	resourceTypeResolver            struct{ *Resolver }
 	resourceTypeAssociationResolver struct{ *Resolver }
 	tagResolver                     struct{ *Resolver }
 )

@@ -30,6 +30,12 @@ type CreateResourceClassPayload struct {
 	ResourceClass *placement.ResourceClass `json:"resourceClass"`
 }
 
+// What `createResource` gives back.
+type CreateResourcePayload struct {
+	// The resource as it is now.
+	Resource *catalog.Resource `json:"resource"`
+}
+
 // A created resource provider.
 type CreateResourceProviderPayload struct {
 	// The provider.
@@ -62,14 +68,6 @@ type ImportNamespacesPayload struct {
 	Reports []*catalog.ImportReport `json:"reports"`
 }
 
-// A key with its value.
-type KeyValueInput struct {
-	// The key, case-sensitive, 1 to 255 characters.
-	Key string `json:"key"`
-	// The value. Its limits are those of what is written; in a filter it is compared exactly.
-	Value string `json:"value"`
-}
-
 // The entry points for writing. Each does one thing, as a whole or not at all: an
 // input with anything wrong stores nothing, and every bad field is reported in one
 // answer, each with its path in `extensions.field`.
@@ -88,6 +86,14 @@ type NamespaceOrder struct {
 // look-up by key answers `null` for what does not exist or is not visible to the
 // viewer, and the two cannot be told apart.
 type Query struct {
+}
+
+// The order of a list of resources.
+type ResourceOrder struct {
+	// The field to order by.
+	Field ResourceOrderField `json:"field"`
+	// The direction.
+	Direction OrderDirection `json:"direction"`
 }
 
 // The order of a list of resource providers.
@@ -116,6 +122,12 @@ type SetAllocationsPayload struct {
 type SetInventoriesPayload struct {
 	// The provider as it is now.
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// What `setMetadata` gives back.
+type SetMetadataPayload struct {
+	// The resource as it is now.
+	Resource *catalog.Resource `json:"resource"`
 }
 
 // The provider whose aggregates were set.
@@ -247,6 +259,67 @@ func (e *OrderDirection) UnmarshalJSON(b []byte) error {
 }
 
 func (e OrderDirection) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What resources can be ordered by.
+type ResourceOrderField string
+
+const (
+	// The name, by code point.
+	ResourceOrderFieldName ResourceOrderField = "NAME"
+	// The time of creation.
+	ResourceOrderFieldCreatedAt ResourceOrderField = "CREATED_AT"
+	// The time of the last change of the resource or of anything on it.
+	ResourceOrderFieldUpdatedAt ResourceOrderField = "UPDATED_AT"
+)
+
+var AllResourceOrderField = []ResourceOrderField{
+	ResourceOrderFieldName,
+	ResourceOrderFieldCreatedAt,
+	ResourceOrderFieldUpdatedAt,
+}
+
+func (e ResourceOrderField) IsValid() bool {
+	switch e {
+	case ResourceOrderFieldName, ResourceOrderFieldCreatedAt, ResourceOrderFieldUpdatedAt:
+		return true
+	}
+	return false
+}
+
+func (e ResourceOrderField) String() string {
+	return string(e)
+}
+
+func (e *ResourceOrderField) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ResourceOrderField(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ResourceOrderField", str)
+	}
+	return nil
+}
+
+func (e ResourceOrderField) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ResourceOrderField) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ResourceOrderField) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

@@ -58,6 +58,9 @@ func (r *Resolver) finders() map[catalog.Kind]func(context.Context, []string) (m
 		catalog.KindResourceTypeAssociation: byRow(r.Store.AssociationsByID),
 		catalog.KindResourceProvider:        byKey(r.providers),
 		catalog.KindConsumer:                byKey(r.consumers),
+		catalog.KindResource:                byRow(r.Store.ResourcesByID),
+		catalog.KindMetadataItem:            byRow(r.Store.MetadataByID),
+		catalog.KindCapability:              byRow(r.Store.CapabilitiesByID),
 	}
 }
 

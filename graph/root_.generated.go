@@ -22,12 +22,15 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
 	Allocation() AllocationResolver
+	Capability() CapabilityResolver
 	Consumer() ConsumerResolver
 	Mutation() MutationResolver
 	Namespace() NamespaceResolver
 	ObjectDefinition() ObjectDefinitionResolver
 	PropertyDefinition() PropertyDefinitionResolver
 	Query() QueryResolver
+	Resource() ResourceResolver
+	ResourceType() ResourceTypeResolver
 	ResourceTypeAssociation() ResourceTypeAssociationResolver
 	Tag() TagResolver
 }
@@ -62,6 +65,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputConsumerAllocationsInput,
 		ec.unmarshalInputCreateNamespaceInput,
 		ec.unmarshalInputCreateResourceClassInput,
+		ec.unmarshalInputCreateResourceInput,
 		ec.unmarshalInputCreateResourceProviderInput,
 		ec.unmarshalInputCreateTraitInput,
 		ec.unmarshalInputGroupMappingInput,
@@ -75,6 +79,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputProviderAllocationInput,
 		ec.unmarshalInputRequestGroupInput,
 		ec.unmarshalInputResourceAmountInput,
+		ec.unmarshalInputResourceFilter,
+		ec.unmarshalInputResourceOrder,
 		ec.unmarshalInputResourceProviderFilter,
 		ec.unmarshalInputResourceProviderOrder,
 		ec.unmarshalInputResourceTypeAssociationInput,
@@ -82,6 +88,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputResourceTypeOrder,
 		ec.unmarshalInputSetAllocationsInput,
 		ec.unmarshalInputSetInventoriesInput,
+		ec.unmarshalInputSetMetadataInput,
 		ec.unmarshalInputSetProviderAggregatesInput,
 		ec.unmarshalInputSetProviderTraitsInput,
 		ec.unmarshalInputSubtreeInput,
@@ -239,6 +246,81 @@ type AuditEvent implements Node {
   before: JSON
   "What it became; ` + "`" + `null` + "`" + ` for what exists no more, and for claims, which are recorded by id only."
   after: JSON
+}
+`, BuiltIn: false},
+	{Name: "../schema/capability.graphql", Input: `extend type ResourceType {
+  """
+  What resources of the type can be asked for, by name: the capabilities that some
+  resource of the type has a value for, whoever can see that resource. ` + "`" + `null` + "`" + `
+  with ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators until the operator opens discovery.
+  At most as many as are registered for the type.
+  """
+  capabilities(
+    "Whether private ones are included; they never are for anyone but administrators."
+    includePrivate: Boolean = false
+  ): [Capability!]
+  """
+  One capability; ` + "`" + `null` + "`" + ` where the type has none of that name. A private one is
+  ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators, and while discovery is closed every name
+  is.
+  """
+  capability(
+    "The name, case-sensitive."
+    name: String!
+  ): Capability
+}
+
+"What resources of a type can be asked for: a name, registered once for the type."
+type Capability implements Node {
+  id: ID!
+  "The type whose resources can have the capability."
+  resourceType: ResourceType!
+  "The name, case-sensitive, 1 to 255 characters, for example ` + "`" + `cpu_info:features` + "`" + `."
+  name: String!
+  "Whether only administrators discover it and its values."
+  private: Boolean!
+  """
+  The values in use, by code point, each with the number of resources that have
+  it. Every member of a list is a value. Values of all resources of the type count,
+  also of those that the viewer cannot see.
+  """
+  values(
+    "How many values at most, 0 to 1000."
+    first: Int = 100
+    "Only values that begin with this text."
+    startsWith: String
+  ): [CapabilityValue!]!
+  "How many different values are in use."
+  valueCount: Int!
+}
+
+"A value in use."
+type CapabilityValue {
+  "The value, or one member of a list."
+  value: String!
+  "How many resources of the type have it."
+  resourceCount: Int!
+}
+
+extend type Resource {
+  """
+  The capabilities of the resource, by name; at most 1000. ` + "`" + `null` + "`" + ` with ` + "`" + `FORBIDDEN` + "`" + `
+  for all but administrators until the operator opens discovery.
+  """
+  capabilities(
+    "Whether private ones are included; they never are for anyone but administrators."
+    includePrivate: Boolean = false
+  ): [ResourceCapability!]
+}
+
+"A capability on one resource."
+type ResourceCapability {
+  "The name."
+  name: String!
+  "The value; the JSON text of an array of strings is a list."
+  value: String!
+  "Whether only administrators discover it."
+  private: Boolean!
 }
 `, BuiltIn: false},
 	{Name: "../schema/common.graphql", Input: `"""
@@ -1519,6 +1601,252 @@ type SetAllocationsPayload {
   consumers: [Consumer!]!
 }
 `, BuiltIn: false},
+	{Name: "../schema/resource.graphql", Input: `extend type Query {
+  """
+  The resources that the viewer may see: public ones and those of the viewer's
+  project; for an administrator or a service all. A list with ` + "`" + `metadata` + "`" + ` reads
+  the items of the whole page in one statement more; how long that takes grows
+  with their number, so a handful of items per resource is recommended.
+  """
+  resources(
+    "Which resources; all conditions must hold. Absent means all."
+    filter: ResourceFilter
+    "The order; by name when absent. The id breaks ties, so no page repeats or loses a row."
+    orderBy: ResourceOrder
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): ResourceConnection!
+  "The resource with this uuid; ` + "`" + `null` + "`" + ` when there is none or it is not visible."
+  resource(
+    "The uuid."
+    uuid: UUID!
+  ): Resource
+}
+
+extend type Mutation {
+  """
+  Creates a resource with everything given for it, in one transaction. Members
+  create in their own project, administrators and services in any (` + "`" + `FORBIDDEN` + "`" + `);
+  ` + "`" + `capabilities` + "`" + ` and ` + "`" + `serviceMetadata` + "`" + ` need an administrator or a service. An
+  unknown type is ` + "`" + `NOT_FOUND` + "`" + `, a uuid that is taken ` + "`" + `ALREADY_EXISTS` + "`" + `, a parent
+  that is missing, not visible or of the wrong type ` + "`" + `BAD_USER_INPUT` + "`" + `, the parent of
+  another project ` + "`" + `FORBIDDEN` + "`" + `, too many metadata items ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  """
+  createResource(
+    "The resource."
+    input: CreateResourceInput!
+  ): CreateResourcePayload!
+  """
+  Sets metadata items of a resource and leaves all others as they are, in one
+  transaction. Members write what is their project's (` + "`" + `FORBIDDEN` + "`" + ` otherwise, and
+  ` + "`" + `NOT_FOUND` + "`" + ` for what they cannot see); naming an item that only administrators
+  and services change is ` + "`" + `FORBIDDEN` + "`" + ` for everyone else, and nothing of the request
+  is stored. More than 128 items on the resource are ` + "`" + `QUOTA_EXCEEDED` + "`" + `, a stale
+  ` + "`" + `revision` + "`" + ` is ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
+  """
+  setMetadata(
+    "The items."
+    input: SetMetadataInput!
+  ): SetMetadataPayload!
+}
+
+"Which resources; all given conditions must hold."
+input ResourceFilter {
+  "Of any of these types, by name. An empty list matches nothing."
+  types: [String!]
+  "Of this project."
+  projectId: String
+  "With exactly this name."
+  name: String
+  "With this text somewhere in the name, whatever its case."
+  nameContains: String
+  "With any of these uuids. An empty list matches nothing."
+  uuids: [UUID!]
+  "Directly below the resource with this uuid. One that is not there or not visible has nothing below it."
+  parent: UUID
+  "With every one of these metadata pairs, key and value compared exactly; at most 64. An empty list is no condition."
+  metadata: [KeyValueInput!]
+}
+
+"The order of a list of resources."
+input ResourceOrder {
+  "The field to order by."
+  field: ResourceOrderField!
+  "The direction."
+  direction: OrderDirection! = ASC
+}
+
+"What resources can be ordered by."
+enum ResourceOrderField {
+  "The name, by code point."
+  NAME
+  "The time of creation."
+  CREATED_AT
+  "The time of the last change of the resource or of anything on it."
+  UPDATED_AT
+}
+
+"A page of resources."
+type ResourceConnection {
+  "The resources of the page."
+  nodes: [Resource!]!
+  "The resources of the page, each with its cursor."
+  edges: [ResourceEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many resources the whole list has. Counted only when selected."
+  totalCount: Int!
+}
+
+"A resource in a page."
+type ResourceEdge {
+  "The position in the list; it stays valid when the row is gone."
+  cursor: String!
+  "The resource."
+  node: Resource!
+}
+
+"A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations."
+type Resource implements Node {
+  id: ID!
+  "The uuid, lower case with dashes; it never changes."
+  uuid: UUID!
+  "What kind of resource it is; it never changes."
+  type: ResourceType!
+  "The name, 1 to 255 characters; several resources can have the same."
+  name: String!
+  "What the resource is for, up to 1023 characters; ` + "`" + `null` + "`" + ` for none."
+  description: String
+  "The id of the project that owns the resource."
+  projectId: String!
+  "Who may see the resource: everyone, or its project, administrators and services."
+  visibility: Visibility!
+  "Counts the changes of the resource, its metadata, capabilities and tags. Give it back in a write to be told of changes made meanwhile."
+  revision: Int!
+  "When the resource was created."
+  createdAt: DateTime!
+  "When the resource, or anything on it, was last changed."
+  updatedAt: DateTime!
+  "The resource that this one is a part of; ` + "`" + `null` + "`" + ` at the top, and where it is not visible to the viewer."
+  parent: Resource
+  "The visible resources directly below this one."
+  children(
+    "Which of them; all conditions must hold. Absent means all."
+    filter: ResourceFilter
+    "The order; by name when absent."
+    orderBy: ResourceOrder
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): ResourceConnection!
+  "The metadata, by key; as many items as a resource may have, 128 unless configured otherwise."
+  metadata(
+    "Only these keys. Absent means all; at most 128."
+    keys: [String!]
+  ): [MetadataItem!]!
+  "One metadata item; ` + "`" + `null` + "`" + ` where the resource has no such key."
+  metadataItem(
+    "The key, case-sensitive."
+    key: String!
+  ): MetadataItem
+  "The tags, by name without regard to case; at most 128."
+  tags: [String!]!
+}
+
+"One key with one value on a resource."
+type MetadataItem implements Node {
+  id: ID!
+  "The key, case-sensitive, 1 to 255 characters."
+  key: String!
+  "The value, 1 to 1023 characters."
+  value: String!
+  "Whether users may change and delete the item; ` + "`" + `false` + "`" + ` leaves that to administrators and services."
+  userModifiable: Boolean!
+  "When the item was created."
+  createdAt: DateTime!
+  "When its value was last changed."
+  updatedAt: DateTime!
+}
+
+extend type ResourceType {
+  "The visible resources of the type."
+  resources(
+    "Which of them; all conditions must hold. Absent means all."
+    filter: ResourceFilter
+    "The order; by name when absent."
+    orderBy: ResourceOrder
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): ResourceConnection!
+}
+
+"A resource to create."
+input CreateResourceInput {
+  "The name of its type, for example ` + "`" + `OS::Manila::Share` + "`" + `."
+  type: String!
+  "The name, 1 to 255 characters."
+  name: String!
+  "What it is for, up to 1023 characters; an empty text is none."
+  description: String
+  "The id of the project that owns it, 1 to 255 characters; the viewer's project when absent."
+  projectId: String
+  "Who may see it; ` + "`" + `PRIVATE` + "`" + ` when absent."
+  visibility: Visibility
+  "The uuid of the resource that it is a part of. Some built-in types need one, and only of one type."
+  parent: UUID
+  "Its uuid; a new one when absent."
+  uuid: UUID
+  "Metadata that users may change; each key once."
+  metadata: [KeyValueInput!]
+  "Metadata that only administrators and services change; no key of ` + "`" + `metadata` + "`" + ` again."
+  serviceMetadata: [KeyValueInput!]
+  "Capabilities and their values, 1 to 4096 characters each; at most 1000. A value that is the JSON text of an array of strings is a list."
+  capabilities: [KeyValueInput!]
+  "Tags, 1 to 80 characters each, none twice without regard to case; at most 128."
+  tags: [String!]
+}
+
+"What ` + "`" + `createResource` + "`" + ` gives back."
+type CreateResourcePayload {
+  "The resource as it is now."
+  resource: Resource!
+}
+
+"Metadata items to set."
+input SetMetadataInput {
+  "The uuid of the resource."
+  resource: UUID!
+  "The items: keys 1 to 255, values 1 to 1023 characters, each key once."
+  items: [KeyValueInput!]!
+  "Whether users may change the items named, for administrators and services to say (` + "`" + `FORBIDDEN` + "`" + `). Absent keeps what is, and is ` + "`" + `true` + "`" + ` for new items."
+  userModifiable: Boolean
+  "The revision of the resource that the change is based on; any when absent."
+  revision: Int
+}
+
+"What ` + "`" + `setMetadata` + "`" + ` gives back."
+type SetMetadataPayload {
+  "The resource as it is now."
+  resource: Resource!
+}
+`, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
 
@@ -1650,6 +1978,34 @@ func (ec *executionContext) childFields_CandidateExplanation(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type CandidateExplanation", field.Name)
 }
 
+func (ec *executionContext) childFields_Capability(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Capability_id(ctx, field)
+	case "resourceType":
+		return ec.fieldContext_Capability_resourceType(ctx, field)
+	case "name":
+		return ec.fieldContext_Capability_name(ctx, field)
+	case "private":
+		return ec.fieldContext_Capability_private(ctx, field)
+	case "values":
+		return ec.fieldContext_Capability_values(ctx, field)
+	case "valueCount":
+		return ec.fieldContext_Capability_valueCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Capability", field.Name)
+}
+
+func (ec *executionContext) childFields_CapabilityValue(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "value":
+		return ec.fieldContext_CapabilityValue_value(ctx, field)
+	case "resourceCount":
+		return ec.fieldContext_CapabilityValue_resourceCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CapabilityValue", field.Name)
+}
+
 func (ec *executionContext) childFields_Consumer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -1688,6 +2044,14 @@ func (ec *executionContext) childFields_CreateResourceClassPayload(ctx context.C
 		return ec.fieldContext_CreateResourceClassPayload_resourceClass(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CreateResourceClassPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateResourcePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_CreateResourcePayload_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateResourcePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_CreateResourceProviderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1774,6 +2138,24 @@ func (ec *executionContext) childFields_Inventory(ctx context.Context, field gra
 		return ec.fieldContext_Inventory_free(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Inventory", field.Name)
+}
+
+func (ec *executionContext) childFields_MetadataItem(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_MetadataItem_id(ctx, field)
+	case "key":
+		return ec.fieldContext_MetadataItem_key(ctx, field)
+	case "value":
+		return ec.fieldContext_MetadataItem_value(ctx, field)
+	case "userModifiable":
+		return ec.fieldContext_MetadataItem_userModifiable(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_MetadataItem_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_MetadataItem_updatedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MetadataItem", field.Name)
 }
 
 func (ec *executionContext) childFields_Namespace(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1958,6 +2340,44 @@ func (ec *executionContext) childFields_ProviderSummary(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type ProviderSummary", field.Name)
 }
 
+func (ec *executionContext) childFields_Resource(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Resource_id(ctx, field)
+	case "uuid":
+		return ec.fieldContext_Resource_uuid(ctx, field)
+	case "type":
+		return ec.fieldContext_Resource_type(ctx, field)
+	case "name":
+		return ec.fieldContext_Resource_name(ctx, field)
+	case "description":
+		return ec.fieldContext_Resource_description(ctx, field)
+	case "projectId":
+		return ec.fieldContext_Resource_projectId(ctx, field)
+	case "visibility":
+		return ec.fieldContext_Resource_visibility(ctx, field)
+	case "revision":
+		return ec.fieldContext_Resource_revision(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Resource_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_Resource_updatedAt(ctx, field)
+	case "parent":
+		return ec.fieldContext_Resource_parent(ctx, field)
+	case "children":
+		return ec.fieldContext_Resource_children(ctx, field)
+	case "metadata":
+		return ec.fieldContext_Resource_metadata(ctx, field)
+	case "metadataItem":
+		return ec.fieldContext_Resource_metadataItem(ctx, field)
+	case "tags":
+		return ec.fieldContext_Resource_tags(ctx, field)
+	case "capabilities":
+		return ec.fieldContext_Resource_capabilities(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Resource", field.Name)
+}
+
 func (ec *executionContext) childFields_ResourceAmount(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resourceClass":
@@ -1968,6 +2388,18 @@ func (ec *executionContext) childFields_ResourceAmount(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type ResourceAmount", field.Name)
 }
 
+func (ec *executionContext) childFields_ResourceCapability(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ResourceCapability_name(ctx, field)
+	case "value":
+		return ec.fieldContext_ResourceCapability_value(ctx, field)
+	case "private":
+		return ec.fieldContext_ResourceCapability_private(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceCapability", field.Name)
+}
+
 func (ec *executionContext) childFields_ResourceClass(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "name":
@@ -1976,6 +2408,30 @@ func (ec *executionContext) childFields_ResourceClass(ctx context.Context, field
 		return ec.fieldContext_ResourceClass_custom(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceClass", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_ResourceConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_ResourceConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ResourceConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ResourceConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ResourceEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ResourceEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_ResourceProvider(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2048,6 +2504,12 @@ func (ec *executionContext) childFields_ResourceType(ctx context.Context, field 
 		return ec.fieldContext_ResourceType_createdAt(ctx, field)
 	case "updatedAt":
 		return ec.fieldContext_ResourceType_updatedAt(ctx, field)
+	case "capabilities":
+		return ec.fieldContext_ResourceType_capabilities(ctx, field)
+	case "capability":
+		return ec.fieldContext_ResourceType_capability(ctx, field)
+	case "resources":
+		return ec.fieldContext_ResourceType_resources(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceType", field.Name)
 }
@@ -2110,6 +2572,14 @@ func (ec *executionContext) childFields_SetInventoriesPayload(ctx context.Contex
 		return ec.fieldContext_SetInventoriesPayload_resourceProvider(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SetInventoriesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetMetadataPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_SetMetadataPayload_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetMetadataPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SetProviderAggregatesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

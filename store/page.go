@@ -64,11 +64,15 @@ func (p paging) limit() int { return p.request.Limit() + 1 }
 
 // sort orders rows in the direction in which the page is taken.
 func (p paging) sort(s *entsql.Selector) {
-	direction := entsql.Asc
+	s.OrderBy(p.direction()(s.C(p.key.column)), p.direction()(s.C("id")))
+}
+
+// direction is the one in which the page is taken.
+func (p paging) direction() func(string) string {
 	if p.descending != p.request.Backward() {
-		direction = entsql.Desc
+		return entsql.Desc
 	}
-	s.OrderBy(direction(s.C(p.key.column)), direction(s.C("id")))
+	return entsql.Asc
 }
 
 // within keeps the rows between the positions.
@@ -92,8 +96,9 @@ func (p paging) compare(s *entsql.Selector, operator string, at catalog.Position
 	if p.key.isTime {
 		key, _ = time.Parse(time.RFC3339Nano, at.Key)
 	}
+	column, tie := s.C(p.key.column), s.C("id")
 	return entsql.P(func(b *entsql.Builder) {
-		b.WriteString("(").Ident(s.C(p.key.column)).Comma().Ident(s.C("id")).WriteString(") " + operator + " (")
+		b.WriteString("(").Ident(column).Comma().Ident(tie).WriteString(") " + operator + " (")
 		b.Arg(key).Comma().Arg(id).WriteString(")")
 	})
 }

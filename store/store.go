@@ -16,6 +16,7 @@ import (
 	"entgo.io/ent/dialect"
 	"github.com/gofrs/flock"
 
+	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 )
 
@@ -32,15 +33,22 @@ type Options struct {
 	AuditRetention time.Duration
 	// Log receives what an operator should know; nil is slog.Default().
 	Log *slog.Logger
+	// CapabilityDiscovery says who discovers public capabilities; empty is
+	// catalog.DiscoveryAdmin.
+	CapabilityDiscovery catalog.CapabilityDiscovery
+	// CapabilityDefaultVisibility is that of a capability whose name is
+	// registered by its first use; empty is catalog.Private.
+	CapabilityDefaultVisibility catalog.Visibility
 }
 
 // Store holds the catalog and the placement data of a cloud.
 type Store struct {
-	db    *database
-	lock  *flock.Flock
-	ent   *ent.Client
-	clock func() time.Time
-	log   *slog.Logger
+	db      *database
+	lock    *flock.Flock
+	ent     *ent.Client
+	clock   func() time.Time
+	log     *slog.Logger
+	options Options
 
 	requestID      func(context.Context) string
 	auditRetention time.Duration
@@ -56,7 +64,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, lock: lock, ent: ent.NewClient(ent.Driver(db)), clock: options.Now, log: options.Log}
+	s := &Store{db: db, lock: lock, ent: ent.NewClient(ent.Driver(db)), clock: options.Now, log: options.Log, options: options}
 	if s.clock == nil {
 		s.clock = time.Now
 	}

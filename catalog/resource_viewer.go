@@ -1,0 +1,62 @@
+package catalog
+
+// MayWriteResources refuses whoever writes no resource at all: all but
+// administrators, services and members. What says what was attempted.
+func MayWriteResources(v Viewer, what string) error {
+	if v.IsAdmin() || v.IsService() || v.Has(RoleMember) {
+		return nil
+	}
+	return Refuse(ErrForbidden, "only an administrator, a service or a member may %s", what)
+}
+
+// MayWriteForProject refuses whoever may not write what belongs to a project:
+// members write what is their own project's.
+func MayWriteForProject(v Viewer, projectID, what string) error {
+	if v.WritesServiceMetadata() || v.Has(RoleMember) && v.ProjectID != "" && v.ProjectID == projectID {
+		return nil
+	}
+	return Refuse(ErrForbidden, "%s belongs to another project", what)
+}
+
+// WritesServiceMetadata tells whether the viewer sets, changes and deletes
+// metadata that users cannot, and says which that is.
+func (v Viewer) WritesServiceMetadata() bool { return v.IsAdmin() || v.IsService() }
+
+// MayWriteServiceMetadata refuses whoever does not write service-owned
+// metadata.
+func MayWriteServiceMetadata(v Viewer, what string) error {
+	if v.WritesServiceMetadata() {
+		return nil
+	}
+	return Refuse(ErrForbidden, "only an administrator or a service may %s", what)
+}
+
+// MayWriteCapabilities refuses whoever does not write the capabilities of
+// resources: they are what the cloud says of itself, so users do not.
+func MayWriteCapabilities(v Viewer, what string) error {
+	if v.IsAdmin() || v.IsService() {
+		return nil
+	}
+	return Refuse(ErrForbidden, "only an administrator or a service may %s", what)
+}
+
+// CapabilityDiscovery says who may discover public capabilities.
+type CapabilityDiscovery string
+
+const (
+	DiscoveryAdmin    CapabilityDiscovery = "admin" // the default
+	DiscoveryEveryone CapabilityDiscovery = "everyone"
+)
+
+// MayDiscover refuses whoever may not discover capabilities at all: all but
+// administrators, until the operator opens discovery.
+func MayDiscover(v Viewer, discovery CapabilityDiscovery) error {
+	if v.IsAdmin() || discovery == DiscoveryEveryone && v.CanRead() {
+		return nil
+	}
+	return Refuse(ErrForbidden, "capabilities can be discovered by administrators only")
+}
+
+// MaySeePrivateCapabilities tells whether the viewer sees the names and values
+// of private capabilities.
+func MaySeePrivateCapabilities(v Viewer) bool { return v.IsAdmin() }

@@ -1,0 +1,41 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+)
+
+// connectWithin makes a connection that hangs off a parent. Its page, its count
+// and its look back are each taken for all parents at the parent's place at
+// once, by their keys. Name tells loads of one kind of parent apart, arguments
+// included.
+func connectWithin[Parent, Row any](
+	ctx context.Context, name string, parent *Parent, key func(*Parent) int64, request catalog.PageRequest,
+	list func(context.Context, []int64) (map[int64]catalog.Page[*Row], error),
+	behind func(context.Context, []int64) (map[int64]bool, error),
+	count func(context.Context, []int64) (map[int64]int, error),
+) (*Connection[Row], error) {
+	page, err := load(ctx, name, parent, key, list, func(pages map[int64]catalog.Page[*Row]) {
+		for _, page := range pages {
+			register(ctx, page.Items...)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	// Below this field the rows of the page are the nearest of their kind, which
+	// can be the parent's: parents are looked for from here.
+	here := ctx
+	connection := &Connection[Row]{page: page, backward: request.Backward(), count: func(context.Context) (int, error) {
+		return load(here, "count of "+name, parent, key, count, registerNothing[int])
+	}}
+	if request.Backward() && request.Before != nil || !request.Backward() && request.After != nil {
+		connection.beyond = func(context.Context) (bool, error) {
+			return load(here, "behind "+name, parent, key, behind, registerNothing[bool])
+		}
+	}
+	return connection, nil
+}
+
+func registerNothing[V any](map[int64]V) {}

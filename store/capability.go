@@ -1,0 +1,166 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/capability"
+	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
+	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+)
+
+// Capabilities are what resources of the types can be asked for, by name: the
+// registered names that some resource has a value for. Private ones are there
+// for administrators who include them. ErrForbidden while discovery is closed.
+func (s *Store) Capabilities(ctx context.Context, types []int64, includePrivate bool) (map[int64][]*catalog.Capability, error) {
+	viewer := catalog.ViewerFrom(ctx)
+	if err := catalog.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
+		return nil, err
+	}
+	rows, err := s.ent.Capability.Query().
+		Where(among(capability.FieldResourceTypeID, types), capability.HasCounts(), capabilitiesSeen(viewer, includePrivate)).
+		Order(capability.ByResourceTypeID(), capability.ByName()).All(ctx)
+	return byParent(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ResourceTypeID })
+}
+
+// CapabilitiesNamed are the capabilities of one name, by resource type. A
+// private one is refused with ErrForbidden to all but administrators, and every
+// name is while discovery is closed.
+func (s *Store) CapabilitiesNamed(ctx context.Context, types []int64, name string) (map[int64]catalog.CapabilityAnswer, error) {
+	viewer := catalog.ViewerFrom(ctx)
+	if err := catalog.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
+		return nil, err
+	}
+	rows, err := s.ent.Capability.Query().Where(among(capability.FieldResourceTypeID, types), capability.Name(name)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up capabilities: %w", err)
+	}
+	answers := make(map[int64]catalog.CapabilityAnswer, len(rows))
+	for _, row := range rows {
+		answers[row.ResourceTypeID] = catalog.AnswerCapability(viewer, capabilityNoun(row))
+	}
+	return answers, nil
+}
+
+// CapabilitiesByID are the capabilities of the rows that the viewer may
+// discover.
+func (s *Store) CapabilitiesByID(ctx context.Context, ids []int64) (map[int64]*catalog.Capability, error) {
+	viewer := catalog.ViewerFrom(ctx)
+	if catalog.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
+		return nil, nil
+	}
+	rows, err := s.ent.Capability.Query().Where(among(capability.FieldID, ids), capabilitiesSeen(viewer, true)).All(ctx)
+	return byID(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ID })
+}
+
+// capabilitiesSeen keeps what the viewer may see of the registry.
+func capabilitiesSeen(viewer catalog.Viewer, includePrivate bool) predicate.Capability {
+	return func(s *entsql.Selector) {
+		if !includePrivate || !catalog.MaySeePrivateCapabilities(viewer) {
+			s.Where(entsql.EQ(s.C(capability.FieldPrivate), false))
+		}
+	}
+}
+
+// CapabilityValues are the values in use of each capability with how many
+// resources have them, by value: the first of those that start with a text. The
+// counts are kept by every write; nothing is counted here.
+func (s *Store) CapabilityValues(ctx context.Context, capabilities []int64, first int, startsWith string) (map[int64][]*catalog.CapabilityValue, error) {
+	var problems catalog.Problems
+	if first < 0 || first > catalog.MaxCapabilityValues {
+		problems.Add("first", "must be 0 to %d", catalog.MaxCapabilityValues)
+	}
+	catalog.CheckText(&problems, "startsWith", startsWith, 0, catalog.MaxCapabilityValue)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	rows, err := s.ent.CapabilityCount.Query().Where(func(s *entsql.Selector) {
+		build := entsql.Dialect(s.Dialect())
+		ranked := build.Select().From(build.Table(capabilitycount.Table))
+		ranked.Select(ranked.C(capabilitycount.FieldID))
+		among(capabilitycount.FieldCapabilityID, capabilities)(ranked)
+		if startsWith != "" {
+			ranked.Where(hasPrefix(ranked.C(capabilitycount.FieldValue), ranked.C(capabilitycount.FieldValuePrefix), startsWith))
+		}
+		window := entsql.RowNumber().PartitionBy(ranked.C(capabilitycount.FieldCapabilityID)).
+			OrderBy(ranked.C(capabilitycount.FieldValuePrefix), ranked.C(capabilitycount.FieldValue))
+		ranked.AppendSelectExprAs(window, "place")
+		ranked.As("ranked")
+		s.Where(entsql.In(s.C(capabilitycount.FieldID), build.Select(ranked.C(capabilitycount.FieldID)).From(ranked).
+			Where(entsql.LTE(ranked.C("place"), first))))
+	}).Order(capabilitycount.ByCapabilityID(), capabilitycount.ByValue()).All(ctx)
+	return byParent(rows, err, "values of capabilities",
+		func(row *ent.CapabilityCount) *catalog.CapabilityValue {
+			return &catalog.CapabilityValue{Value: row.Value, ResourceCount: row.ResourceCount}
+		},
+		func(row *ent.CapabilityCount) int64 { return row.CapabilityID })
+}
+
+// CountCapabilityValues is how many values in use each capability has.
+func (s *Store) CountCapabilityValues(ctx context.Context, capabilities []int64) (map[int64]int, error) {
+	var rows []struct {
+		CapabilityID int64 `json:"capability_id"`
+		Count        int   `json:"count"`
+	}
+	err := s.ent.CapabilityCount.Query().Where(among(capabilitycount.FieldCapabilityID, capabilities)).
+		GroupBy(capabilitycount.FieldCapabilityID).Aggregate(ent.Count()).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("count values of capabilities: %w", err)
+	}
+	counts := make(map[int64]int, len(rows))
+	for _, row := range rows {
+		counts[row.CapabilityID] = row.Count
+	}
+	return counts, nil
+}
+
+// CapabilitiesOf are the values that the resources have, by name; private ones
+// for administrators who include them. ErrForbidden while discovery is closed.
+func (s *Store) CapabilitiesOf(ctx context.Context, resources []int64, includePrivate bool) (map[int64][]*catalog.ResourceCapability, error) {
+	viewer := catalog.ViewerFrom(ctx)
+	if err := catalog.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
+		return nil, err
+	}
+	query := s.ent.CapabilityValue.Query().
+		Where(among(capabilityvalue.FieldResourceID, resources), visibleResourceOf(ctx, capabilityvalue.FieldResourceID))
+	query.Modify(func(s *entsql.Selector) {
+		registry := entsql.Dialect(s.Dialect()).Table(capability.Table)
+		s.Join(registry).On(s.C(capabilityvalue.FieldCapabilityID), registry.C(capability.FieldID))
+		if !includePrivate || !catalog.MaySeePrivateCapabilities(viewer) {
+			s.Where(entsql.EQ(registry.C(capability.FieldPrivate), false))
+		}
+		s.AppendSelectAs(registry.C(capability.FieldName), capabilityNameColumn)
+		s.AppendSelectExprAs(entsql.ExprFunc(func(b *entsql.Builder) {
+			b.WriteString("CASE WHEN ").Ident(registry.C(capability.FieldPrivate)).WriteString(" THEN 'private' ELSE 'public' END")
+		}), capabilityVisibilityColumn)
+		s.OrderBy(s.C(capabilityvalue.FieldResourceID), registry.C(capability.FieldName))
+	})
+	rows, err := query.All(ctx)
+	return byParent(rows, err, "capabilities of resources", resourceCapabilityNoun, func(row *ent.CapabilityValue) int64 { return row.ResourceID })
+}
+
+// Columns of the registry read with a value.
+const (
+	capabilityNameColumn       = "capability_name"
+	capabilityVisibilityColumn = "capability_visibility"
+)
+
+func resourceCapabilityNoun(row *ent.CapabilityValue) *catalog.ResourceCapability {
+	c := &catalog.ResourceCapability{ResourceID: row.ResourceID, CapabilityID: row.CapabilityID, Value: row.Value}
+	if name, err := row.GetValue(capabilityNameColumn); err == nil {
+		c.Name = textOf(name)
+	}
+	if visibility, err := row.GetValue(capabilityVisibilityColumn); err == nil {
+		c.Private = textOf(visibility) == "private"
+	}
+	return c
+}
+
+func capabilityNoun(row *ent.Capability) *catalog.Capability {
+	return &catalog.Capability{ID: row.ID, ResourceTypeID: row.ResourceTypeID, Name: row.Name, Private: row.Private}
+}

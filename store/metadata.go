@@ -1,0 +1,39 @@
+package store
+
+import (
+	"context"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+)
+
+// MetadataOf are the metadata items of the resources that the viewer may see, by
+// key. With keys only those; nil means all.
+func (s *Store) MetadataOf(ctx context.Context, resources []int64, keys []string) (map[int64][]*catalog.MetadataItem, error) {
+	rows, err := s.ent.MetadataItem.Query().
+		Where(among(metadataitem.FieldResourceID, resources), visibleResourceOf(ctx, metadataitem.FieldResourceID),
+			func(s *entsql.Selector) {
+				if keys != nil {
+					s.Where(isAmong(s, s.C(metadataitem.FieldKey), keys))
+				}
+			}).
+		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
+	return byParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
+}
+
+// MetadataByID are the metadata items of the rows that the viewer may see.
+func (s *Store) MetadataByID(ctx context.Context, ids []int64) (map[int64]*catalog.MetadataItem, error) {
+	rows, err := s.ent.MetadataItem.Query().
+		Where(among(metadataitem.FieldID, ids), visibleResourceOf(ctx, metadataitem.FieldResourceID)).All(ctx)
+	return byID(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ID })
+}
+
+func metadataNoun(row *ent.MetadataItem) *catalog.MetadataItem {
+	return &catalog.MetadataItem{
+		ID: row.ID, ResourceID: row.ResourceID, Key: row.Key, Value: row.Value, UserModifiable: row.UserModifiable,
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}
+}

@@ -1,0 +1,159 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+)
+
+// ChangeMetadata changes the metadata of one resource, as a whole or not at all,
+// and gives the resource as it is then and the items that a replacement kept.
+func (s *Store) ChangeMetadata(ctx context.Context, change catalog.MetadataChange) (*catalog.Resource, []*catalog.MetadataItem, error) {
+	resources, retained, err := s.changeMetadata(ctx, []catalog.MetadataChange{change}, func(int) string { return "input" })
+	if err != nil {
+		return nil, nil, err
+	}
+	return resources[0], retained, nil
+}
+
+// ChangeMetadataOfMany changes the metadata of several resources in one
+// transaction, and gives them in the order of the changes.
+func (s *Store) ChangeMetadataOfMany(ctx context.Context, changes []catalog.MetadataChange) ([]*catalog.Resource, error) {
+	resources, _, err := s.changeMetadata(ctx, changes, func(i int) string { return fmt.Sprintf("input.items[%d]", i) })
+	return resources, err
+}
+
+func (s *Store) changeMetadata(ctx context.Context, changes []catalog.MetadataChange, path func(int) string) (resources []*catalog.Resource, retained []*catalog.MetadataItem, err error) {
+	if err := s.mayChangeMetadata(ctx, changes, path); err != nil {
+		return nil, nil, err
+	}
+	err = s.transact(ctx, func(tx *ent.Tx) error {
+		resources, retained, err = s.applyMetadata(ctx, tx, changes)
+		return err
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("change metadata: %w", err)
+	}
+	return resources, retained, nil
+}
+
+// mayChangeMetadata refuses what can be refused without the resources: by role,
+// then by input.
+func (s *Store) mayChangeMetadata(ctx context.Context, changes []catalog.MetadataChange, path func(int) string) error {
+	viewer := catalog.ViewerFrom(ctx)
+	if err := catalog.MayWriteResources(viewer, "change metadata"); err != nil {
+		return err
+	}
+	var problems catalog.Problems
+	seen := map[string]bool{}
+	for i, change := range changes {
+		if change.UserModifiable != nil || change.IncludeServiceOwned {
+			if err := catalog.MayWriteServiceMetadata(viewer, "decide who may change metadata"); err != nil {
+				return err
+			}
+		}
+		change.Check(&problems, path(i))
+		if seen[change.Resource] {
+			problems.Add(path(i)+".resource", "is named twice")
+		}
+		seen[change.Resource] = true
+	}
+	if len(changes) > catalog.MaxMetadataChanges {
+		problems.Add("input.items", "must have at most %d items, has %d", catalog.MaxMetadataChanges, len(changes))
+	}
+	return problems.Err()
+}
+
+func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, changes []catalog.MetadataChange) ([]*catalog.Resource, []*catalog.MetadataItem, error) {
+	uuids := make([]string, len(changes))
+	for i, change := range changes {
+		uuids[i] = change.Resource
+	}
+	rows, err := s.lockResources(ctx, tx, uuids)
+	if err != nil {
+		return nil, nil, err
+	}
+	ids := make([]int64, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	current, err := tx.MetadataItem.Query().Where(among(metadataitem.FieldResourceID, ids)).
+		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
+	there, err := byParent(current, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
+	if err != nil {
+		return nil, nil, err
+	}
+	var total catalog.MetadataPlan
+	var touched []int64
+	for i, change := range changes {
+		plan, err := change.Plan(catalog.ViewerFrom(ctx), s.metadataRules(), rows[i].Revision, there[ids[i]])
+		if err != nil {
+			return nil, nil, err
+		}
+		for j := range plan.Set {
+			plan.Set[j].ResourceID = ids[i]
+		}
+		if !plan.Empty() {
+			touched = append(touched, ids[i])
+		}
+		total.Set = append(total.Set, plan.Set...)
+		total.Delete = append(total.Delete, plan.Delete...)
+		total.Retained = append(total.Retained, plan.Retained...)
+	}
+	now := s.now()
+	if err := writeMetadata(ctx, tx, total, now); err != nil {
+		return nil, nil, err
+	}
+	resources, err := touchResources(ctx, tx, rows, touched, now)
+	retained := make([]*catalog.MetadataItem, len(total.Retained))
+	for i := range total.Retained {
+		retained[i] = &total.Retained[i]
+	}
+	return resources, retained, err
+}
+
+// writeMetadata writes what a plan says. The resources are locked.
+func writeMetadata(ctx context.Context, tx *ent.Tx, plan catalog.MetadataPlan, now time.Time) error {
+	if len(plan.Delete) > 0 {
+		ids := make([]int64, len(plan.Delete))
+		for i, item := range plan.Delete {
+			ids[i] = item.ID
+		}
+		if _, err := tx.MetadataItem.Delete().Where(among(metadataitem.FieldID, ids)).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	for items := range slices.Chunk(plan.Set, rowsAtOnce) {
+		creates := make([]*ent.MetadataItemCreate, len(items))
+		for i, item := range items {
+			creates[i] = newMetadataItem(tx, item, now)
+		}
+		err := tx.MetadataItem.CreateBulk(creates...).
+			OnConflict(entsql.ConflictColumns(metadataitem.FieldResourceID, metadataitem.FieldKey), entsql.ResolveWith(func(u *entsql.UpdateSet) {
+				for _, column := range []string{metadataitem.FieldValue, metadataitem.FieldValueHash, metadataitem.FieldValuePrefix, metadataitem.FieldUserModifiable, metadataitem.FieldUpdatedAt} {
+					u.SetExcluded(column)
+				}
+			})).Exec(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newMetadataItem(tx *ent.Tx, item catalog.MetadataItem, now time.Time) *ent.MetadataItemCreate {
+	return tx.MetadataItem.Create().SetResourceID(item.ResourceID).SetKey(item.Key).SetValue(item.Value).
+		SetValueHash(hashOf(item.Value)).SetValuePrefix(prefixOf(item.Value)).SetUserModifiable(item.UserModifiable).
+		SetCreatedAt(now).SetUpdatedAt(now)
+}
+
+func (s *Store) metadataRules() catalog.MetadataRules {
+	return catalog.MetadataRules{MaxItems: catalog.MaxMetadataItems}
+}

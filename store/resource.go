@@ -1,0 +1,184 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+)
+
+var resourceOrders = map[string]sortKey{
+	"NAME":       {column: resource.FieldName},
+	"CREATED_AT": {column: resource.FieldCreatedAt, isTime: true},
+	"UPDATED_AT": {column: resource.FieldUpdatedAt, isTime: true},
+}
+
+// scopeColumns says in which column resources refer to what they hang off.
+var scopeColumns = map[catalog.ResourceScope]string{
+	catalog.ChildrenOfResource: resource.FieldParentID,
+	catalog.ResourcesOfType:    resource.FieldResourceTypeID,
+}
+
+// Resources is a page of the resources that the viewer may see.
+func (s *Store) Resources(ctx context.Context, filter catalog.ResourceFilter, order catalog.Order, request catalog.PageRequest) (catalog.Page[*catalog.Resource], error) {
+	none := catalog.Page[*catalog.Resource]{}
+	paging, err := newPaging("resources", resourceOrders, order, request)
+	if err != nil {
+		return none, err
+	}
+	wanted, err := s.resourcesThat(ctx, filter)
+	if err != nil {
+		return none, err
+	}
+	rows, err := s.ent.Resource.Query().Where(wanted, paging.within).Order(paging.sort).Limit(paging.limit()).All(ctx)
+	if err != nil {
+		return none, fmt.Errorf("list resources: %w", err)
+	}
+	return page(paging, rows, resourceNoun, resourcePlace(order)), nil
+}
+
+// CountResources is how many resources Resources goes through in all.
+func (s *Store) CountResources(ctx context.Context, filter catalog.ResourceFilter) (int, error) {
+	wanted, err := s.resourcesThat(ctx, filter)
+	if err != nil {
+		return 0, err
+	}
+	n, err := s.ent.Resource.Query().Where(wanted).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count resources: %w", err)
+	}
+	return n, nil
+}
+
+// ResourcesWithin is a page of the resources that hang off each key.
+func (s *Store) ResourcesWithin(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter, order catalog.Order, request catalog.PageRequest) (map[int64]catalog.Page[*catalog.Resource], error) {
+	paging, err := newPaging(string(scope), resourceOrders, order, request)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := s.resourcesThat(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.ent.Resource.Query().Where(paging.ofEach(resource.Table, scopeColumns[scope], keys, wanted)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list resources within others: %w", err)
+	}
+	return pagesOf(paging, keys, rows, scopeKey(scope), resourceNoun, resourcePlace(order)), nil
+}
+
+// ResourcesBehind tells for which keys there are resources on the side where
+// the page of ResourcesWithin begins.
+func (s *Store) ResourcesBehind(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter, order catalog.Order, request catalog.PageRequest) (map[int64]bool, error) {
+	paging, err := newPaging(string(scope), resourceOrders, order, request)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := s.countWithin(ctx, scope, keys, filter, paging.behind)
+	there := make(map[int64]bool, len(counts))
+	for key := range counts {
+		there[key] = true
+	}
+	return there, err
+}
+
+// CountResourcesWithin is how many resources hang off each key.
+func (s *Store) CountResourcesWithin(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter) (map[int64]int, error) {
+	return s.countWithin(ctx, scope, keys, filter)
+}
+
+func (s *Store) countWithin(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter, conditions ...func(*entsql.Selector)) (map[int64]int, error) {
+	wanted, err := s.resourcesThat(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	var rows []struct {
+		Key   int64 `json:"scope_key"`
+		Count int   `json:"resource_count"`
+	}
+	query := s.ent.Resource.Query().Where(among(scopeColumns[scope], keys), wanted)
+	for _, condition := range conditions {
+		query.Where(condition)
+	}
+	err = query.Modify(func(s *entsql.Selector) {
+		column := s.C(scopeColumns[scope])
+		s.Select(entsql.As(column, "scope_key"), entsql.As(entsql.Count("*"), "resource_count")).GroupBy(column)
+	}).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("count resources within others: %w", err)
+	}
+	counts := make(map[int64]int, len(rows))
+	for _, row := range rows {
+		counts[row.Key] = row.Count
+	}
+	return counts, nil
+}
+
+// ResourceByUUID is the resource with a uuid, or ErrNotFound.
+func (s *Store) ResourceByUUID(ctx context.Context, uuid string) (*catalog.Resource, error) {
+	row, err := s.ent.Resource.Query().Where(visibleResources(ctx), resource.UUID(uuid)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, noResource(uuid)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up a resource: %w", err)
+	}
+	return resourceNoun(row), nil
+}
+
+func noResource(uuid string) *catalog.Refusal {
+	return catalog.Refuse(catalog.ErrNotFound, "there is no resource %s", uuid)
+}
+
+// ResourcesByID are the resources of the rows that the viewer may see.
+func (s *Store) ResourcesByID(ctx context.Context, ids []int64) (map[int64]*catalog.Resource, error) {
+	rows, err := s.ent.Resource.Query().Where(visibleResources(ctx), among(resource.FieldID, ids)).All(ctx)
+	return byID(rows, err, "resources", resourceNoun, func(row *ent.Resource) int64 { return row.ID })
+}
+
+// TagsOfResources are the tags of the resources, by name without regard to
+// case.
+func (s *Store) TagsOfResources(ctx context.Context, resources []int64) (map[int64][]string, error) {
+	rows, err := s.ent.ResourceTag.Query().
+		Where(among(resourcetag.FieldResourceID, resources), visibleResourceOf(ctx, resourcetag.FieldResourceID)).
+		Order(resourcetag.ByResourceID(), resourcetag.ByNameKey(), resourcetag.ByID()).All(ctx)
+	return byParent(rows, err, "tags of resources",
+		func(row *ent.ResourceTag) string { return row.Name },
+		func(row *ent.ResourceTag) int64 { return row.ResourceID })
+}
+
+func scopeKey(scope catalog.ResourceScope) func(*ent.Resource) int64 {
+	if scope == catalog.ChildrenOfResource {
+		return func(row *ent.Resource) int64 { return *row.ParentID }
+	}
+	return func(row *ent.Resource) int64 { return row.ResourceTypeID }
+}
+
+func resourcePlace(order catalog.Order) func(*ent.Resource) (any, int64) {
+	return func(row *ent.Resource) (any, int64) {
+		switch order.Field {
+		case "CREATED_AT":
+			return row.CreatedAt, row.ID
+		case "UPDATED_AT":
+			return row.UpdatedAt, row.ID
+		}
+		return row.Name, row.ID
+	}
+}
+
+func resourceNoun(row *ent.Resource) *catalog.Resource {
+	r := &catalog.Resource{
+		ID: row.ID, UUID: row.UUID, TypeID: row.ResourceTypeID, Name: row.Name, Description: row.Description,
+		ProjectID: row.ProjectID, Visibility: catalog.Visibility(row.Visibility), Revision: row.Revision,
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}
+	if row.ParentID != nil {
+		r.ParentID = *row.ParentID
+	}
+	return r
+}

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"context"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+)
+
+// clause is one condition of a filter.
+type clause struct {
+	name  string // what explainResources calls it
+	holds func(*entsql.Selector) *entsql.Predicate
+}
+
+// resourcesThat keeps the resources that the viewer may see and a filter wants.
+func (s *Store) resourcesThat(ctx context.Context, filter catalog.ResourceFilter) (predicate.Resource, error) {
+	clauses, err := s.clausesOf(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	visible := visibleResources(ctx)
+	return func(s *entsql.Selector) {
+		visible(s)
+		for _, clause := range clauses {
+			s.Where(clause.holds(s))
+		}
+	}, nil
+}
+
+// clausesOf are the conditions of a filter, one by one.
+func (s *Store) clausesOf(ctx context.Context, filter catalog.ResourceFilter) ([]clause, error) {
+	var problems catalog.Problems
+	filter.Check(&problems, "filter")
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	var clauses []clause
+	add := func(name string, holds func(*entsql.Selector) *entsql.Predicate) {
+		clauses = append(clauses, clause{name, holds})
+	}
+	if filter.Types != nil {
+		add("types", func(s *entsql.Selector) *entsql.Predicate {
+			types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
+			return entsql.In(s.C(resource.FieldResourceTypeID), entsql.Dialect(s.Dialect()).
+				Select(types.C(resourcetype.FieldID)).From(types).Where(isAmong(s, types.C(resourcetype.FieldName), filter.Types)))
+		})
+	}
+	equals := func(name, column string, value *string) {
+		if value != nil {
+			add(name, func(s *entsql.Selector) *entsql.Predicate { return entsql.EQ(s.C(column), *value) })
+		}
+	}
+	equals("projectId", resource.FieldProjectID, filter.ProjectID)
+	equals("name", resource.FieldName, filter.Name)
+	if filter.NameContains != nil {
+		add("nameContains", func(s *entsql.Selector) *entsql.Predicate {
+			return containsText(s.C(resource.FieldNameKey), catalog.Fold(*filter.NameContains))
+		})
+	}
+	if filter.UUIDs != nil {
+		add("uuids", func(s *entsql.Selector) *entsql.Predicate {
+			return isAmong(s, s.C(resource.FieldUUID), filter.UUIDs)
+		})
+	}
+	if filter.Parent != nil {
+		viewer := catalog.ViewerFrom(ctx)
+		add("parent", func(s *entsql.Selector) *entsql.Predicate {
+			parents := entsql.Dialect(s.Dialect()).Table(resource.Table).As("parents")
+			return entsql.In(s.C(resource.FieldParentID), entsql.Dialect(s.Dialect()).
+				Select(parents.C(resource.FieldID)).From(parents).
+				Where(entsql.And(entsql.EQ(parents.C(resource.FieldUUID), *filter.Parent), resourceIsVisible(viewer, parents.C))))
+		})
+	}
+	for _, pair := range filter.Metadata {
+		add("metadata "+pair.Key, func(s *entsql.Selector) *entsql.Predicate { return hasPair(s, pair) })
+	}
+	return clauses, nil
+}
+
+// hasPair holds for the resources that have a key with exactly that value. The
+// index holds the hash of the value; the value itself is compared after it.
+func hasPair(s *entsql.Selector, pair catalog.KeyValue) *entsql.Predicate {
+	items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
+	return entsql.In(s.C(resource.FieldID), entsql.Dialect(s.Dialect()).
+		Select(items.C(metadataitem.FieldResourceID)).From(items).Where(entsql.And(
+		entsql.EQ(items.C(metadataitem.FieldKey), pair.Key),
+		entsql.EQ(items.C(metadataitem.FieldValueHash), hashOf(pair.Value)),
+		entsql.EQ(items.C(metadataitem.FieldValue), pair.Value),
+	)))
+}
+
+// containsText holds where a column has a text somewhere, code point by code
+// point.
+func containsText(column, text string) *entsql.Predicate {
+	return entsql.P(func(b *entsql.Builder) {
+		function := "instr("
+		if b.Dialect() == dialect.Postgres {
+			function = "strpos("
+		}
+		b.WriteString(function).Ident(column).Comma().Arg(text).WriteString(") > 0")
+	})
+}
+
+// hasPrefix holds where a column begins with a text. Another column keeps the
+// first characters of it, which an index holds: the range of those that can
+// begin so is looked up there, and a longer prefix is compared after it.
+func hasPrefix(column, prefixColumn, text string) *entsql.Predicate {
+	return entsql.P(func(b *entsql.Builder) {
+		indexed := prefixOf(text)
+		b.Ident(prefixColumn).WriteString(" >= ").Arg(indexed)
+		if end, ok := catalog.TextAfter(indexed); ok {
+			b.WriteString(" AND ").Ident(prefixColumn).WriteString(" < ").Arg(end)
+		}
+		if indexed != text {
+			b.WriteString(" AND substr(").Ident(column).WriteString(", 1, ").Arg(catalog.Length(text)).WriteString(") = ").Arg(text)
+		}
+	})
+}

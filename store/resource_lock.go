@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/resource"
+)
+
+// lockResources locks the resources to be written, in the order of their rows,
+// so that two writers never wait for each other, and gives them in the order in
+// which they were named. It refuses those that the viewer may not see, then
+// those that the viewer may not write.
+func (s *Store) lockResources(ctx context.Context, tx *ent.Tx, uuids []string) ([]*ent.Resource, error) {
+	query := tx.Resource.Query().Where(visibleResources(ctx), among(resource.FieldUUID, uuids)).Order(resource.ByID())
+	if s.postgres() {
+		query.ForUpdate()
+	}
+	found, err := query.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byUUID := make(map[string]*ent.Resource, len(found))
+	for _, row := range found {
+		byUUID[row.UUID] = row
+	}
+	rows := make([]*ent.Resource, len(uuids))
+	for i, uuid := range uuids {
+		if rows[i] = byUUID[uuid]; rows[i] == nil {
+			return nil, noResource(uuid)
+		}
+	}
+	for _, row := range rows {
+		if err := catalog.MayWriteForProject(catalog.ViewerFrom(ctx), row.ProjectID, "the resource "+row.UUID); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// touchResources gives the resources that were changed their next revision, and
+// all of them as they are now.
+func touchResources(ctx context.Context, tx *ent.Tx, rows []*ent.Resource, touched []int64, now time.Time) ([]*catalog.Resource, error) {
+	if len(touched) > 0 {
+		err := tx.Resource.Update().Where(among(resource.FieldID, touched)).AddRevision(1).SetUpdatedAt(now).Exec(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	resources := make([]*catalog.Resource, len(rows))
+	for i, row := range rows {
+		if slices.Contains(touched, row.ID) {
+			row.Revision++
+			row.UpdatedAt = now
+		}
+		resources[i] = resourceNoun(row)
+	}
+	return resources, nil
+}

@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/defaults"
+	"github.com/cadastre-dev/cadastre/ent"
+)
+
+// CreateResource creates a resource with everything given for it, in one
+// transaction: for members in their own project, for administrators and services
+// in any. A type that does not exist is ErrNotFound, a uuid that is taken
+// ErrAlreadyExists.
+func (s *Store) CreateResource(ctx context.Context, input catalog.ResourceInput) (*catalog.Resource, error) {
+	viewer := catalog.ViewerFrom(ctx)
+	if err := mayCreateResource(viewer, input); err != nil {
+		return nil, err
+	}
+	var problems catalog.Problems
+	input.Check(&problems, "input")
+	record := recordOf(viewer, input)
+	if record.ProjectID == "" {
+		problems.Add("input.projectId", "must be given by a viewer without a project")
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	if record.UUID == "" {
+		random, err := uuid.NewRandom()
+		if err != nil {
+			return nil, fmt.Errorf("make a uuid: %w", err)
+		}
+		record.UUID = random.String()
+	}
+	plan, err := catalog.MetadataChange{Resource: record.UUID, Items: input.Metadata}.Plan(viewer, s.metadataRules(), 1, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range input.ServiceMetadata {
+		plan.Set = append(plan.Set, catalog.MetadataItem{Key: item.Key, Value: item.Value})
+	}
+	if most := s.metadataRules().MaxItems; most > 0 && len(plan.Set) > most {
+		return nil, catalog.Refuse(catalog.ErrQuotaExceeded, "a resource can have at most %d metadata items, this has %d", most, len(plan.Set))
+	}
+	record.Metadata = plan.Set
+	var row *ent.Resource
+	err = s.transact(ctx, func(tx *ent.Tx) error {
+		row, err = s.createResource(ctx, tx, record)
+		return err
+	})
+	if isDuplicate(err) {
+		return nil, catalog.Refuse(catalog.ErrAlreadyExists, "a resource %s exists already", record.UUID).On("input.uuid").Because(err)
+	}
+	if isReferred(err) {
+		return nil, noResourceType(record.Type).Because(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create a resource: %w", err)
+	}
+	return resourceNoun(row), nil
+}
+
+func mayCreateResource(viewer catalog.Viewer, input catalog.ResourceInput) error {
+	if err := catalog.MayWriteResources(viewer, "create a resource"); err != nil {
+		return err
+	}
+	if len(input.ServiceMetadata) > 0 {
+		if err := catalog.MayWriteServiceMetadata(viewer, "write metadata that users cannot change"); err != nil {
+			return err
+		}
+	}
+	if len(input.Capabilities) > 0 {
+		if err := catalog.MayWriteCapabilities(viewer, "write capabilities"); err != nil {
+			return err
+		}
+	}
+	if input.ProjectID != nil {
+		return catalog.MayWriteForProject(viewer, *input.ProjectID, "what is to be created")
+	}
+	return nil
+}
+
+// recordOf is what an input comes to for a viewer, without metadata.
+func recordOf(viewer catalog.Viewer, input catalog.ResourceInput) ResourceRecord {
+	record := ResourceRecord{
+		UUID: textOrEmpty(input.UUID), Type: input.Type, Parent: textOrEmpty(input.Parent), Name: input.Name,
+		Description: textOrEmpty(input.Description), ProjectID: viewer.ProjectID, Visibility: catalog.Private,
+		Capabilities: input.Capabilities, Tags: input.Tags,
+	}
+	if input.ProjectID != nil {
+		record.ProjectID = *input.ProjectID
+	}
+	if input.Visibility != nil {
+		record.Visibility = *input.Visibility
+	}
+	return record
+}
+
+func (s *Store) createResource(ctx context.Context, tx *ent.Tx, record ResourceRecord) (*ent.Resource, error) {
+	of, err := resourceTypeRow(ctx, tx, record.Type)
+	if err != nil {
+		return nil, err
+	}
+	r := newResource{ResourceRecord: record, typeID: of.ID}
+	if r.parentID, err = s.parentFor(ctx, tx, of.Name, record.Parent); err != nil {
+		return nil, err
+	}
+	rows, err := s.insertResourceLevel(ctx, tx, []newResource{r}, s.now())
+	if err != nil {
+		return nil, err
+	}
+	return rows[0], nil
+}
+
+// parentFor is the row of the parent that a resource of a type is to have, 0 for
+// none. Some types have one kind of parent only, and some never stand alone: what
+// does not fit is ErrInvalidInput. The parent is locked against deletion.
+func (s *Store) parentFor(ctx context.Context, tx *ent.Tx, typeName, parent string) (int64, error) {
+	var natural defaults.ResourceType
+	for _, builtIn := range defaults.ResourceTypes() {
+		if builtIn.Name == typeName {
+			natural = builtIn
+		}
+	}
+	if parent == "" {
+		if natural.ParentRequired {
+			return 0, catalog.Invalid("input.parent", "a resource of the type %s needs a parent of the type %s", typeName, natural.Parent)
+		}
+		return 0, nil
+	}
+	rows, err := s.lockResources(ctx, tx, []string{parent})
+	if errors.Is(err, catalog.ErrNotFound) {
+		return 0, catalog.Invalid("input.parent", "there is no resource %s", parent)
+	}
+	if err != nil {
+		return 0, err
+	}
+	kind, err := tx.ResourceType.Get(ctx, rows[0].ResourceTypeID)
+	if err != nil {
+		return 0, err
+	}
+	if natural.Parent != "" && kind.Name != natural.Parent {
+		return 0, catalog.Invalid("input.parent", "the parent of a resource of the type %s must be of the type %s, not %s", typeName, natural.Parent, kind.Name)
+	}
+	return rows[0].ID, nil
+}
