@@ -15,7 +15,7 @@ const module = "github.com/cadastre-dev/cadastre"
 // rooms is the drawing of ARCHITECTURE.md: each room and the rooms that it may
 // import. "" is the program itself, server.go.
 var rooms = map[string][]string{
-	"":                {"auth", "cli", "demo", "graph", "schema", "store", "web"},
+	"":                {"auth", "catalog", "cli", "demo", "graph", "schema", "store", "web"},
 	"auth":            {"catalog"},
 	"bench":           {"client", "placement", "store"},
 	"catalog":         {},

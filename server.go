@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/cadastre-dev/cadastre/auth"
+	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/graph"
@@ -75,12 +76,24 @@ func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writ
 		return err
 	}
 	defer listener.Close()
-	s, err := store.Open(ctx, store.Options{URL: options.Database, Log: log, RequestID: graph.RequestID})
+	s, err := store.Open(ctx, storeOptions(options, log))
 	if err != nil {
 		return err
 	}
 	err = serveStore(ctx, s, listener, authenticator, options, log, stdout)
 	return errors.Join(err, s.Close())
+}
+
+// storeOptions opens the demo's discovery of capabilities to everyone.
+func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
+	settings := store.Options{
+		URL: options.Database, Log: log, RequestID: graph.RequestID,
+		CapabilityDiscovery: catalog.CapabilityDiscovery(options.CapabilityDiscovery),
+	}
+	if options.Demo {
+		settings.CapabilityDiscovery = catalog.DiscoveryEveryone
+	}
+	return settings
 }
 
 func serveStore(ctx context.Context, s *store.Store, listener net.Listener, authenticator *auth.Authenticator, options cli.ServeOptions, log *slog.Logger, stdout io.Writer) error {

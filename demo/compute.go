@@ -39,7 +39,7 @@ func (b *builder) addImages() {
 		{projectResearch, "analysis-notebook", "Ubuntu with Python and the libraries of the analysis team.", []string{"Ubuntu", "Python"},
 			[]string{"os_distro=ubuntu", "os_version=24.04", "runtime_python_version=3.13", "hw_cpu_policy=shared"}},
 	} {
-		r := store.ResourceContent{Type: typeImage, Name: image.name, Description: image.description, ProjectID: image.project, Tags: image.tags, Metadata: metadata(image.metadata...)}
+		r := store.ResourceRecord{Type: typeImage, Name: image.name, Description: image.description, ProjectID: image.project, Tags: image.tags, Metadata: metadata(image.metadata...)}
 		if image.project == "" {
 			r.ProjectID, r.Visibility = projectDemo, catalog.Public
 		}
@@ -77,7 +77,7 @@ func flavors() []flavor {
 
 func (b *builder) addFlavors() {
 	for _, flavor := range flavors() {
-		r := store.ResourceContent{Type: typeFlavor, Name: flavor.name, ProjectID: flavor.projectID, Metadata: metadata(flavor.metadata...),
+		r := store.ResourceRecord{Type: typeFlavor, Name: flavor.name, ProjectID: flavor.projectID, Metadata: metadata(flavor.metadata...),
 			Description: fmt.Sprintf("%d processors, %d MiB of memory and a disk of %d GiB.", flavor.vcpus, flavor.memoryMB, flavor.disk)}
 		if flavor.projectID == "" {
 			r.ProjectID, r.Visibility = projectDemo, catalog.Public
@@ -108,7 +108,7 @@ func (b *builder) addVolumes() {
 		if volume.tag != "" {
 			tags = append(tags, volume.tag)
 		}
-		b.add(store.ResourceContent{Type: typeVolume, Name: volume.name, Description: volume.description, ProjectID: volume.project, Tags: tags, Metadata: metadata(volume.metadata...)})
+		b.add(store.ResourceRecord{Type: typeVolume, Name: volume.name, Description: volume.description, ProjectID: volume.project, Tags: tags, Metadata: metadata(volume.metadata...)})
 	}
 }
 
@@ -158,7 +158,7 @@ func (b *builder) addInstances() {
 				size = flavor
 			}
 		}
-		consumer := b.add(store.ResourceContent{Type: typeInstance, Name: instance.name, ProjectID: instance.project, Tags: instance.tags,
+		consumer := b.add(store.ResourceRecord{Type: typeInstance, Name: instance.name, ProjectID: instance.project, Tags: instance.tags,
 			Description: fmt.Sprintf("Instance of %s with the image %s.", instance.flavor, instance.image),
 			Metadata:    metadata(append(instance.metadata, "!image="+uuidOf(typeImage, instance.image), "!flavor="+instance.flavor)...)})
 		b.claim(consumer, instance.project, "INSTANCE", host.allocations(instance, size)...)

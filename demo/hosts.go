@@ -131,7 +131,7 @@ func (b *builder) addHosts() {
 	b.world.ResourceTypes = append(b.world.ResourceTypes, typeRack)
 	register := func(resourceType string, private bool, names ...string) {
 		for _, name := range names {
-			b.world.Capabilities = append(b.world.Capabilities, store.CapabilityContent{ResourceType: resourceType, Name: name, Private: private})
+			b.world.Capabilities = append(b.world.Capabilities, store.CapabilityRecord{ResourceType: resourceType, Name: name, Private: private})
 		}
 	}
 	register(typeHost, false, "arch", "cpu_info:arch", "cpu_info:features", "cpu_info:model", "cpu_info:topology:cores",
@@ -142,7 +142,7 @@ func (b *builder) addHosts() {
 	register(typeRack, true, "lock_code")
 
 	for i, rack := range racks() {
-		b.add(store.ResourceContent{Type: typeRack, Name: rack, ProjectID: projectDemo, Visibility: catalog.Public,
+		b.add(store.ResourceRecord{Type: typeRack, Name: rack, ProjectID: projectDemo, Visibility: catalog.Public,
 			Description: fmt.Sprintf("Rack %d of the hall in Frankfurt.", i+1),
 			Metadata:    metadata("team=data-centre", "cooling_zone="+[]string{"north", "south"}[i%2], "!last_inspection=2025-09-1"+strconv.Itoa(i)),
 			Capabilities: []catalog.KeyValue{
@@ -150,7 +150,7 @@ func (b *builder) addHosts() {
 				{Key: "lock_code", Value: fmt.Sprintf("R%d-%04d", i+1, 2741*(i+1)%10000)}}})
 	}
 	for _, host := range hosts() {
-		b.add(store.ResourceContent{Type: typeHost, Name: host.name, Parent: uuidOf(typeRack, host.rack), ProjectID: host.projectID, Visibility: host.visibility,
+		b.add(store.ResourceRecord{Type: typeHost, Name: host.name, Parent: uuidOf(typeRack, host.rack), ProjectID: host.projectID, Visibility: host.visibility,
 			Description:  fmt.Sprintf("%s host with %s processors, bought in %s.", host.tag, host.processor.model, host.bought),
 			Metadata:     host.metadata(),
 			Capabilities: host.capabilities(),
@@ -232,7 +232,7 @@ const (
 
 func (b *builder) addAggregates() {
 	aggregate := func(name, description string, items ...string) {
-		b.add(store.ResourceContent{Type: typeAggregate, Name: name, Description: description, ProjectID: projectDemo, Visibility: catalog.Public,
+		b.add(store.ResourceRecord{Type: typeAggregate, Name: name, Description: description, ProjectID: projectDemo, Visibility: catalog.Public,
 			Metadata: metadata(append(items, "team=compute")...)})
 	}
 	for _, rack := range racks() {

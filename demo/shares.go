@@ -33,12 +33,12 @@ func (b *builder) addShareNetworks() {
 			visibility = catalog.Public
 		}
 		name := network.project + "-files"
-		parent := b.add(store.ResourceContent{Type: typeShareNetwork, Name: name, ProjectID: network.project, Visibility: visibility,
+		parent := b.add(store.ResourceRecord{Type: typeShareNetwork, Name: name, ProjectID: network.project, Visibility: visibility,
 			Description: "Network from which the project mounts its shares.",
 			Metadata: metadata("net:segment_type=vlan", "net:mtu=9000", "team=network", "directory_realm="+network.realm,
 				"!neutron_network="+uuidOf("network", name))})
 		for j, zone := range []string{"fra1", "fra2"} {
-			b.add(store.ResourceContent{Type: typeSubnet, Name: name + "-" + zone, Parent: parent, ProjectID: network.project, Visibility: visibility,
+			b.add(store.ResourceRecord{Type: typeSubnet, Name: name + "-" + zone, Parent: parent, ProjectID: network.project, Visibility: visibility,
 				Description: "Part of the share network in zone " + zone + ".",
 				Metadata: metadata("net:physical_networks=<in> storage", fmt.Sprintf("net:segment_id=%d", 2101+10*i+j),
 					fmt.Sprintf("net:gateway=10.%d.%d.1", 40+i, j), fmt.Sprintf("!cidr=10.%d.%d.0/24", 40+i, j))})
@@ -47,7 +47,7 @@ func (b *builder) addShareNetworks() {
 		if network.kind == "kerberos" {
 			port = "kpasswd" // not an integer
 		}
-		b.add(store.ResourceContent{Type: typeSecurityService, Name: network.project + "-directory", ProjectID: network.project, Visibility: visibility,
+		b.add(store.ResourceRecord{Type: typeSecurityService, Name: network.project + "-directory", ProjectID: network.project, Visibility: visibility,
 			Description: "Directory that knows the users of the project's shares.",
 			Metadata:    metadata("directory_kind="+network.kind, "directory_realm="+network.realm, "directory_tls=tls", "directory_port="+port, "team=identity")})
 	}
@@ -123,10 +123,10 @@ func (b *builder) addShares() {
 		{projectResearch, "sequencing", "Shares of the sequencing pipeline, which only make sense together."},
 		{projectWebShop, "shop-front", "Shares that the shop cannot open without."},
 	} {
-		parent := b.add(store.ResourceContent{Type: typeGroup, Name: group.name, Description: group.description, ProjectID: group.project,
+		parent := b.add(store.ResourceRecord{Type: typeGroup, Name: group.name, Description: group.description, ProjectID: group.project,
 			Metadata: metadata("share_performance_tier=silver", "protection:schedule=weekly", "protection:keep_days=90", "environment=production")})
 		for _, day := range []string{"2025-09-21", "2025-09-28"} {
-			b.add(store.ResourceContent{Type: typeGroupSnapshot, Name: group.name + "-" + day, Parent: parent, ProjectID: group.project,
+			b.add(store.ResourceRecord{Type: typeGroupSnapshot, Name: group.name + "-" + day, Parent: parent, ProjectID: group.project,
 				Description: "All shares of the group as they were on " + day + ".",
 				Metadata:    metadata("protection:keep_days=90", "!protection:last_verified="+day), Tags: []string{"Weekly Backup"}})
 		}
@@ -141,10 +141,10 @@ func (b *builder) addShare(s share) {
 	if s.group != "" {
 		group = uuidOf(typeGroup, s.group)
 	}
-	parent := b.add(store.ResourceContent{Type: typeShare, Name: s.name, Parent: group, Description: s.description, ProjectID: s.project, Visibility: s.visibility,
+	parent := b.add(store.ResourceRecord{Type: typeShare, Name: s.name, Parent: group, Description: s.description, ProjectID: s.project, Visibility: s.visibility,
 		Metadata: metadata(append(s.metadata, "share_protocol="+s.protocol)...), Tags: s.tags})
 	child := func(resourceType, name, description string, tags []string, items ...string) {
-		b.add(store.ResourceContent{Type: resourceType, Name: s.name + "-" + name, Parent: parent, Description: description, ProjectID: s.project, Visibility: s.visibility,
+		b.add(store.ResourceRecord{Type: resourceType, Name: s.name + "-" + name, Parent: parent, Description: description, ProjectID: s.project, Visibility: s.visibility,
 			Metadata: metadata(items...), Tags: tags})
 	}
 	for i, preferred := range []string{"true", "false"} {

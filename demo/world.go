@@ -44,7 +44,7 @@ type builder struct {
 }
 
 // add adds a resource under the uuid that its type and name give it, and returns that uuid.
-func (b *builder) add(r store.ResourceContent) string {
+func (b *builder) add(r store.ResourceRecord) string {
 	r.UUID = uuidOf(r.Type, r.Name)
 	if r.Visibility == "" {
 		r.Visibility = catalog.Private

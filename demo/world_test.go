@@ -94,7 +94,7 @@ func TestParentsComeFirstAndAreOfTheNaturalKind(t *testing.T) {
 		typeGroupSnapshot: typeGroup, typeSubnet: typeShareNetwork, typeHost: typeRack,
 	}
 	optional := map[string]string{typeShare: typeGroup}
-	seen := map[string]store.ResourceContent{}
+	seen := map[string]store.ResourceRecord{}
 	inGroup := 0
 	for _, r := range Build().Resources {
 		parent, known := seen[r.Parent]

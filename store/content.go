@@ -14,35 +14,20 @@ import (
 type Content struct {
 	Definitions     []string // texts of definition files
 	ResourceTypes   []string // beyond the built-in ones
-	Capabilities    []CapabilityContent
-	Resources       []ResourceContent
+	Capabilities    []CapabilityRecord
+	Resources       []ResourceRecord
 	Traits          []string // custom ones
 	ResourceClasses []string // custom ones
 	Providers       []placement.Provider
 	Claims          []placement.Claim
 }
 
-// CapabilityContent is an entry of the capability registry, with its resource
+// CapabilityRecord is an entry of the capability registry, with its resource
 // type by name.
-type CapabilityContent struct {
+type CapabilityRecord struct {
 	ResourceType string
 	Name         string
 	Private      bool
-}
-
-// ResourceContent is a resource with everything that hangs off it.
-type ResourceContent struct {
-	UUID        string
-	Type        string // name of the resource type
-	Parent      string // uuid of the parent, "" for none
-	Name        string
-	Description string
-	ProjectID   string
-	Visibility  catalog.Visibility
-	// Metadata has Key, Value and UserModifiable of each item; keys are unique.
-	Metadata     []catalog.MetadataItem
-	Capabilities []catalog.KeyValue
-	Tags         []string
 }
 
 // FillEmpty fills an empty database, in one transaction: one that was ended
@@ -59,7 +44,7 @@ func (s *Store) FillEmpty(ctx context.Context, content Content) error {
 	if err != nil {
 		return fmt.Errorf("fill an empty database: %w", err)
 	}
-	return nil
+	return s.loadWorld(ctx)
 }
 
 func isEmpty(ctx context.Context, tx *ent.Tx) (bool, error) {
@@ -73,7 +58,8 @@ func isEmpty(ctx context.Context, tx *ent.Tx) (bool, error) {
 	return true, nil
 }
 
-// insertContent writes the content.
+// insertContent writes the content, whose rows refer to each other in this
+// order.
 func (s *Store) insertContent(ctx context.Context, tx *ent.Tx, content Content) error {
 	for _, text := range content.Definitions {
 		document, _, problems := catalog.ParseDocument(text)
@@ -84,5 +70,40 @@ func (s *Store) insertContent(ctx context.Context, tx *ent.Tx, content Content) 
 			return err
 		}
 	}
-	return s.insertResourceTypes(ctx, tx, content.ResourceTypes, false)
+	if err := s.insertResourceTypes(ctx, tx, content.ResourceTypes, false); err != nil {
+		return err
+	}
+	if err := s.insertRegistry(ctx, tx, content.Capabilities); err != nil {
+		return err
+	}
+	if err := s.insertResources(ctx, tx, content.Resources); err != nil {
+		return err
+	}
+	if err := s.insertTraits(ctx, tx, content.Traits, false); err != nil {
+		return err
+	}
+	if err := s.insertResourceClasses(ctx, tx, content.ResourceClasses, false); err != nil {
+		return err
+	}
+	if err := s.insertProviders(ctx, tx, content.Providers); err != nil {
+		return err
+	}
+	return s.insertClaims(ctx, tx, content.Claims)
+}
+
+// insertRegistry registers capabilities of types that exist.
+func (s *Store) insertRegistry(ctx context.Context, tx *ent.Tx, records []CapabilityRecord) error {
+	names := make([]string, len(records))
+	for i, record := range records {
+		names[i] = record.ResourceType
+	}
+	types, err := s.ensureResourceTypes(ctx, tx, names)
+	if err != nil {
+		return err
+	}
+	private := make(map[capabilityKey]bool, len(records))
+	for _, record := range records {
+		private[capabilityKey{types[record.ResourceType], record.Name}] = record.Private
+	}
+	return s.insertCapabilityRegistry(ctx, tx, private)
 }
