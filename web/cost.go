@@ -118,26 +118,30 @@ func isPage(definition *ast.Definition) bool {
 // size is how many rows a list has at most: as many as `first` or `last` say, as
 // many as were named in an argument, or what is usual.
 func (c *cost) size(field *ast.Field, usual int64) int64 {
-	size, said := int64(0), false
+	said, named, paged := int64(-1), int64(0), false
 	for _, definition := range field.Definition.Arguments {
 		value := c.argument(field, definition)
 		switch definition.Name {
 		case "first", "last":
+			paged = true
 			if number, isNumber := whole(value); isNumber {
-				size, said = max(size, number), true
-			} else if !said && definition.Name == "first" {
-				size = pageSize
+				said = max(said, number, 0)
 			}
 		default:
-			if list, isList := value.([]any); isList && definition.Type.Elem != nil && size == 0 && !said {
-				size = max(int64(len(list)), 1)
+			if list, isList := value.([]any); isList {
+				named = max(named, int64(len(list)))
 			}
 		}
 	}
-	if size == 0 && !said {
-		size = usual
+	switch {
+	case said >= 0:
+		return min(said, maxPageSize)
+	case paged:
+		return pageSize
+	case named > 0:
+		return min(named, maxPageSize)
 	}
-	return min(max(size, 0), maxPageSize)
+	return usual
 }
 
 // argument is the value of an argument: given, or its default.

@@ -15,7 +15,8 @@ type shape struct {
 	document  *ast.QueryDocument
 	fragments map[string]measured
 	aliases   int
-	visits    int // nodes visited: the work done, which tests hold to the document's length
+	names     map[string]int // how often each name of the answer stands there
+	visits    int            // nodes visited: the work done, which tests hold to the document's length
 	problem   string
 }
 
@@ -26,13 +27,13 @@ type measured struct {
 }
 
 // refuseShape refuses a document that is too deep, or has too many aliases, root
-// fields or directives at one place.
+// fields, fields of one name or directives at one place.
 func refuseShape(document *ast.QueryDocument, limits Limits) *refusal {
 	return (&shape{limits: limits, document: document}).judge()
 }
 
 func (s *shape) judge() *refusal {
-	s.fragments = map[string]measured{}
+	s.fragments, s.names = map[string]measured{}, map[string]int{}
 	for _, operation := range s.document.Operations {
 		s.directives(operation.Directives)
 		for _, variable := range operation.VariableDefinitions {
@@ -47,6 +48,9 @@ func (s *shape) judge() *refusal {
 		s.fragment(fragment)
 	}
 	s.hold(s.aliases, s.limits.Aliases, "aliases")
+	for _, count := range s.names {
+		s.hold(count, s.limits.Repeats, "fields of one name")
+	}
 	if s.problem == "" {
 		return nil
 	}
@@ -80,6 +84,7 @@ func (s *shape) selections(set ast.SelectionSet) measured {
 		switch selection := selection.(type) {
 		case *ast.Field:
 			s.directives(selection.Directives)
+			s.names[selection.Alias]++
 			if selection.Alias != selection.Name {
 				s.aliases++
 			}

@@ -138,14 +138,14 @@ func TestTheAnswerHasTheMediaTypeThatIsAcceptedMost(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	for accept, want := range map[string]string{
-		"":              jsonMedia,
-		"*/*":           jsonMedia,
-		"application/*": jsonMedia,
-		jsonMedia:       jsonMedia,
-		responseMedia:   responseMedia,
-		responseMedia + ", " + jsonMedia:                 responseMedia,
-		jsonMedia + ", " + responseMedia:                 jsonMedia,
-		responseMedia + ";q=0.5, " + jsonMedia:           jsonMedia,
+		"":                                     jsonMedia,
+		"*/*":                                  jsonMedia,
+		"application/*":                        jsonMedia,
+		jsonMedia:                              jsonMedia,
+		responseMedia:                          responseMedia,
+		responseMedia + ", " + jsonMedia:       responseMedia,
+		jsonMedia + ", " + responseMedia:       jsonMedia,
+		responseMedia + ";q=0.5, " + jsonMedia: jsonMedia,
 		jsonMedia + ";q=0.5, " + responseMedia + ";q=.9": responseMedia,
 		"text/html, */*;q=0.1":                           jsonMedia,
 		responseMedia + "; charset=utf-8, */*;q=0.1":     responseMedia,

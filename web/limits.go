@@ -17,6 +17,9 @@ type Limits struct {
 	Aliases int
 	// RootFields bounds the fields of the first level, aliased or not: 60.
 	RootFields int
+	// Repeats bounds how often one name of the answer stands in a document: 600.
+	// Whether those fields agree is compared pair by pair.
+	Repeats int
 	// Directives bounds the directives at one place of a document: 5.
 	Directives int
 	// ListMembers bounds each list in the variables: 5,000.
@@ -52,6 +55,7 @@ func DefaultLimits() Limits {
 		Depth:           15,
 		Aliases:         500,
 		RootFields:      60,
+		Repeats:         600,
 		Directives:      5,
 		ListMembers:     5000,
 		Cost:            2_000_000,

@@ -3,14 +3,17 @@ package web_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/auth"
 	"github.com/cadastre-dev/cadastre/catalog"
@@ -26,6 +29,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 type server struct {
 	t     testing.TB
 	url   string
+	file  string // of the database
 	store *store.Store
 	log   *lockedBuffer
 	stop  func() error
@@ -34,7 +38,8 @@ type server struct {
 // start starts a server on a new SQLite file; change adjusts its options.
 func start(t testing.TB, change func(*web.Options)) *server {
 	t.Helper()
-	s := storetest.Open(t, storetest.SQLite(t))
+	database := storetest.SQLite(t)
+	s := storetest.Open(t, database)
 	log := &lockedBuffer{}
 	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	options := web.Options{
@@ -58,7 +63,9 @@ func start(t testing.TB, change func(*web.Options)) *server {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- web.Serve(ctx, listener, web.New(options), web.ServeOptions{Log: logger})
+		served <- web.Serve(ctx, listener, web.New(options), web.ServeOptions{
+			Log: logger, HeaderTime: 500 * time.Millisecond, ReadTime: time.Second, IdleTime: 5 * time.Second,
+		})
 	}()
 	stop := sync.OnceValue(func() error {
 		cancel()
@@ -70,7 +77,7 @@ func start(t testing.TB, change func(*web.Options)) *server {
 			t.Errorf("stop the server: %v", err)
 		}
 	})
-	return &server{t: t, url: "http://" + listener.Addr().String(), store: s, log: log, stop: stop}
+	return &server{t: t, url: "http://" + listener.Addr().String(), file: strings.TrimPrefix(database, "sqlite://"), store: s, log: log, stop: stop}
 }
 
 // answer is what came back.
@@ -148,6 +155,37 @@ func (s *server) ask(request map[string]any, headers ...string) answer {
 		s.t.Fatal(err)
 	}
 	return s.send(http.MethodPost, "/graphql", string(body), headers...)
+}
+
+// waiting is a mutation that waits for the lock that holdWrites holds.
+const waiting = `mutation Wait { createNamespace(input: {name: "waiting"}) { namespace { name } } }`
+
+// holdWrites takes the write lock of the database as another program would:
+// mutations wait until the function that it gives is called.
+func (s *server) holdWrites() (release func()) {
+	s.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+s.file+"?_txlock=immediate")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	transaction, err := db.Begin()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() { _, _ = transaction.Rollback(), db.Close() })
+	s.t.Cleanup(release)
+	return release
+}
+
+// await waits until /metrics shows a line.
+func (s *server) await(line string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
+		if strings.Contains(s.send(http.MethodGet, "/metrics", "").body, line+"\n") {
+			return
+		}
+	}
+	s.t.Fatalf("/metrics never showed %s", line)
 }
 
 // lockedBuffer is a log that a test reads while it is written.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -11,21 +12,24 @@ import (
 	"time"
 )
 
-// The times and sizes of a connection. A client that is slow to say what it
-// wants, or to take the answer, holds a connection no longer than this.
-const (
-	headerTime  = 5 * time.Second
-	readTime    = 15 * time.Second
-	writeTime   = 60 * time.Second
-	idleTime    = 60 * time.Second
-	headerBytes = 32 << 10
-)
+// headerBytes bounds the headers of a request.
+const headerBytes = 32 << 10
 
 // ServeOptions say how a handler is served.
 type ServeOptions struct {
 	// GracePeriod is how long requests that are being answered may go on once the
 	// server is to stop; 0 is 10 s.
 	GracePeriod time.Duration
+	// HeaderTime is how long a client may take to send the headers of a request; 0
+	// is 5 s.
+	HeaderTime time.Duration
+	// ReadTime is how long it may take to send the whole request; 0 is 15 s.
+	ReadTime time.Duration
+	// WriteTime is how long the answer may take from the end of the headers until
+	// the client has it; 0 is 60 s.
+	WriteTime time.Duration
+	// IdleTime is how long a connection is kept without a request; 0 is 60 s.
+	IdleTime time.Duration
 	// CertFile and KeyFile are a certificate chain and its key in PEM; both empty
 	// is plain HTTP. They are read anew when the files change, at most once a
 	// minute.
@@ -38,20 +42,18 @@ type ServeOptions struct {
 // no more connections and lets the requests that are being answered end; those
 // that take longer than the grace period are cut off, and that is an error.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, options ServeOptions) error {
-	if options.GracePeriod == 0 {
-		options.GracePeriod = 10 * time.Second
-	}
 	if options.Log == nil {
 		options.Log = slog.Default()
 	}
+	grace := cmp.Or(options.GracePeriod, 10*time.Second)
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	server := &http.Server{
 		Handler:           handler,
-		ReadHeaderTimeout: headerTime,
-		ReadTimeout:       readTime,
-		WriteTimeout:      writeTime,
-		IdleTimeout:       idleTime,
+		ReadHeaderTimeout: cmp.Or(options.HeaderTime, 5*time.Second),
+		ReadTimeout:       cmp.Or(options.ReadTime, 15*time.Second),
+		WriteTimeout:      cmp.Or(options.WriteTime, 60*time.Second),
+		IdleTimeout:       cmp.Or(options.IdleTime, 60*time.Second),
 		MaxHeaderBytes:    headerBytes,
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ErrorLog:          slog.NewLogLogger(options.Log.Handler(), slog.LevelDebug),
@@ -76,11 +78,11 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), options.GracePeriod)
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	if err := server.Shutdown(grace); err != nil {
+	if err := server.Shutdown(draining); err != nil {
 		cut()
-		return errors.Join(fmt.Errorf("requests were still being answered after %v and were cut off: %w", options.GracePeriod, err), server.Close())
+		return errors.Join(fmt.Errorf("requests were still being answered after %v and were cut off: %w", grace, err), server.Close())
 	}
 	return nil
 }

@@ -1,0 +1,376 @@
+package web_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/web"
+)
+
+// TestHostileDocumentsAreAnsweredShortlyAndSoon sends each document that is made
+// to cost the server much: the answer is small, of a known code, and soon there.
+// docs/limits.md gives the times measured.
+func TestHostileDocumentsAreAnsweredShortlyAndSoon(t *testing.T) {
+	t.Parallel()
+	repeat := strings.Repeat
+	numbered := func(n int, format string) string {
+		var out strings.Builder
+		for i := range n {
+			fmt.Fprintf(&out, format, i)
+		}
+		return out.String()
+	}
+	doubling := func(n int, aliased bool) string {
+		var out strings.Builder
+		out.WriteString("{ namespaces { nodes { ...f0 } } } ")
+		for i := range n {
+			twice := fmt.Sprintf("...f%d ...f%d", i+1, i+1)
+			if aliased {
+				twice = fmt.Sprintf("a: resourceTypeAssociations { namespace { ...f%d } } b: resourceTypeAssociations { namespace { ...f%d } }", i+1, i+1)
+			}
+			fmt.Fprintf(&out, "fragment f%d on Namespace { %s } ", i, twice)
+		}
+		fmt.Fprintf(&out, "fragment f%d on Namespace { name }", n)
+		return out.String()
+	}
+	s := start(t, func(o *web.Options) { o.Profile = web.Locked })
+	open := start(t, nil)
+	for name, test := range map[string]struct {
+		query     string
+		variables any
+		code      string
+	}{
+		"101 aliases of the root":    {"{" + numbered(101, "a%d: __typename ") + "}", nil, "QUERY_TOO_COMPLEX"},
+		"500 duplicate fields":       {"{" + repeat("__typename ", 500) + "}", nil, "QUERY_TOO_COMPLEX"},
+		"10,000 duplicate fields":    {"{" + repeat("__typename ", 10000) + "}", nil, "GRAPHQL_PARSE_FAILED"},
+		"10,000 aliases":             {"{ viewer {" + numbered(10000, "a%d: userId ") + "} }", nil, "GRAPHQL_PARSE_FAILED"},
+		"2,900 nested duplicates":    {"{ viewer {" + repeat("userId ", 2900) + "} }", nil, "QUERY_TOO_COMPLEX"},
+		"5 times 590 duplicates":     {"{ viewer {" + repeat("userId projectId isAdmin roles __typename ", 590) + "} }", nil, ""},
+		"40 times 60 in merged ones": {"{" + repeat("viewer {"+repeat("userId ", 59)+"} ", 45) + "}", nil, "QUERY_TOO_COMPLEX"},
+		"10 directives":              {"{ __typename " + repeat("@aa", 10) + " }", nil, "QUERY_TOO_COMPLEX"},
+		"100,000 directives":         {"{ __typename " + repeat("@aa", 100000) + " }", nil, "GRAPHQL_PARSE_FAILED"},
+		"16 levels":                  {"{ namespaces " + repeat("{ nodes { properties { namespace ", 5) + "{ id }" + repeat(" } } }", 5) + " }", nil, "QUERY_TOO_COMPLEX"},
+		"circular introspection":     {"{ __schema { types { fields { type { fields { type { fields { type { fields { type { fields { type { name } } } } } } } } } } } } }", nil, "GRAPHQL_VALIDATION_FAILED"},
+		"a fragment cycle":           {"{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }", nil, "GRAPHQL_VALIDATION_FAILED"},
+		"fragment doubling":          {doubling(28, false), nil, "QUERY_TOO_COMPLEX"},
+		"long fragment doubling":     {doubling(200, false), nil, "QUERY_TOO_COMPLEX"},
+		"aliased doubling":           {doubling(60, true), nil, "QUERY_TOO_COMPLEX"},
+		"brackets":                   {"{ namespace(name: " + repeat("[", 1000000) + ") { id } }", nil, "GRAPHQL_PARSE_FAILED"},
+		"braces":                     {"{ namespace(name: " + repeat("{a:", 300000) + ") { id } }", nil, "GRAPHQL_PARSE_FAILED"},
+		"selections":                 {repeat("{a", 500000), nil, "GRAPHQL_PARSE_FAILED"},
+		"types":                      {"query($a: " + repeat("[", 1000000), nil, "GRAPHQL_PARSE_FAILED"},
+		"a list of 100,000":          {"query($ids: [ID!]!) { nodes(ids: $ids) { id } }", map[string]any{"ids": make([]int, 100000)}, "BAD_USER_INPUT"},
+		"a list of 101 ids":          {"query($ids: [ID!]!) { nodes(ids: $ids) { id } }", map[string]any{"ids": strings.Split(repeat("x,", 100)+"x", ",")}, "BAD_USER_INPUT"},
+		"a literal of 1 MB":          {`{ namespace(name: "` + repeat("x", 1000000) + `") { id } }`, nil, "-"},
+		"an enum of 1 MB":            {`{ namespaces(filter: {visibility: "` + repeat("P", 1000000) + `"}) { totalCount } }`, nil, "GRAPHQL_VALIDATION_FAILED"},
+		"a name of 1 MB":             {"{ " + repeat("x", 1000000) + " }", nil, "QUERY_TOO_COMPLEX"},
+		"an alias of 300 characters": {"{ " + repeat("x", 300) + ": __typename }", nil, "QUERY_TOO_COMPLEX"},
+		"a variable's name of 1 MB":  {"query($a: NamespaceFilter) { namespaces(filter: $a) { totalCount } }", map[string]any{"a": map[string]any{repeat("x", 1000000): 1}}, "GRAPHQL_VALIDATION_FAILED"},
+		"a deep and wide variable":   {"query($a: NamespaceFilter) { namespaces(filter: $a) { totalCount } }", map[string]any{repeat("x", 500000): make([]int, 5000)}, ""},
+		"a number of 1 MB":           {"query($a: Int) { namespaces(first: $a) { totalCount } }", map[string]any{"a": jsonNumber(repeat("9", 1000000))}, "GRAPHQL_VALIDATION_FAILED"},
+		"a literal number of 1 MB":   {"{ namespaces(first: " + repeat("9", 1000000) + ") { totalCount } }", nil, "QUERY_TOO_COMPLEX"},
+		"80,000 unused variables":    {"query(" + numbered(80000, "$a%d:Int") + ") { __typename }", nil, "GRAPHQL_PARSE_FAILED"},
+		"700 unused variables":       {"query(" + numbered(700, "$a%d:Int") + ") { __typename }", nil, "GRAPHQL_VALIDATION_FAILED"},
+		"700 unknown fields":         {"{ viewer {" + numbered(700, "unknown%d ") + "} }", nil, "GRAPHQL_VALIDATION_FAILED"},
+		"pages of pages":             {"{ namespaces(first: 16) { nodes { resourceTypeAssociations { resourceType { namespaces(first: 1073741824) { nodes { resourceTypeAssociations { resourceType { namespaces(first: 1073741824) { nodes { id } } } } } } } } } } }", nil, "-"},
+		"conflicting fields":         {"{ " + numbered(59, "namespace(name: \"%d\") { id } ") + "}", nil, "GRAPHQL_VALIDATION_FAILED"},
+		"1,400 conflicting leaves":   {"{ viewer {" + repeat("a: userId a: projectId ", 490) + "} }", nil, "-"},
+		"1 MB of comments":           {"{ __typename } #" + repeat("x", 1000000), nil, ""},
+		"1 MB of commas":             {"{ __typename " + repeat(",", 1000000) + " }", nil, ""},
+	} {
+		for _, server := range []*server{s, open} {
+			began := time.Now()
+			got := server.ask(map[string]any{"query": test.query, "variables": test.variables})
+			took := time.Since(began)
+			if len(got.body) > 64<<10 {
+				t.Errorf("%s: an answer of %d bytes: %.200s", name, len(got.body), got.body)
+			}
+			if code := got.code(); code != test.code && test.code != "-" {
+				t.Errorf("%s: %d %q, want %q: %.300s", name, got.status, code, test.code, got.body)
+			}
+			if len(got.codes()) > 20 {
+				t.Errorf("%s: %d errors", name, len(got.codes()))
+			}
+			if got.status != 200 && got.status != 413 {
+				t.Errorf("%s: %d %.200s", name, got.status, got.body)
+			}
+			if took > 5*time.Second {
+				t.Errorf("%s took %v", name, took)
+			}
+			if server == s {
+				t.Logf("%-28s %8.1f ms %6d bytes  %s", name, float64(took.Microseconds())/1000, len(got.body), got.code())
+			}
+		}
+	}
+	if got := s.query("{ __typename }"); got.status != 200 {
+		t.Errorf("afterwards: %d %s", got.status, got.body)
+	}
+}
+
+// jsonNumber is a number of any length.
+type jsonNumber string
+
+func (n jsonNumber) MarshalJSON() ([]byte, error) { return []byte(n), nil }
+
+func TestACallerWhoSpendsTooMuchIsHeldBack(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.PrincipalPoints = 0.5 // and so two saved
+	})
+	for range 2 {
+		if got := s.query("{ __typename }"); got.status != 200 {
+			t.Fatalf("a simple one: %d %s", got.status, got.body)
+		}
+	}
+	got := s.query("{ __typename }")
+	if got.status != 429 || got.code() != "RATE_LIMITED" || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"retryAfter":`) {
+		t.Errorf("the third: %d %s %v", got.status, got.body, got.header)
+	}
+	if got := s.query("{ __typename }", "X-Auth-Token", "reader-token"); got.status != 200 {
+		t.Errorf("another caller: %d %s", got.status, got.body)
+	}
+}
+
+func TestExpensiveOperationsSpendMore(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.PrincipalPoints = 10 // and so forty saved
+	})
+	const expensive = "{ namespaces(first: 1000) { nodes { properties { name } } } }" // 12,001
+	codes := map[string]int{}
+	for range 6 {
+		codes[s.query(expensive).code()]++
+	}
+	if codes[""] != 3 || codes["RATE_LIMITED"] != 3 {
+		t.Errorf("got %v, want three of six", codes)
+	}
+}
+
+func TestAnAddressThatGuessesTokensIsHeldBack(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.AddressPoints = 50 // and so two hundred saved: four guesses
+	})
+	codes := map[string]int{}
+	for range 10 {
+		codes[s.query("{ __typename }", "X-Auth-Token", "guess").code()]++
+	}
+	if codes["UNAUTHENTICATED"] > 6 || codes["RATE_LIMITED"] < 4 {
+		t.Errorf("got %v", codes)
+	}
+}
+
+func TestThousandSimpleRequestsAreAdmitted(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for range 125 {
+				if got := s.query("{ viewer { userId } }"); got.status != 200 {
+					t.Errorf("%d %s", got.status, got.body)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+const waits = `cadastre_graphql_operations_total{kind="mutation"} 1`
+
+func TestBeyondTheCapRequestsAreToldToComeBack(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.Concurrent = 1
+	})
+	release := s.holdWrites()
+	done := make(chan answer, 1)
+	go func() { done <- s.query(waiting) }()
+	s.await(waits)
+	got := s.query("{ __typename }")
+	if got.status != 503 || got.code() != "UNAVAILABLE" || got.header.Get("Retry-After") != "1" {
+		t.Errorf("the second: %d %s %v", got.status, got.body, got.header)
+	}
+	release()
+	if first := <-done; first.status != 200 || first.code() != "" {
+		t.Errorf("the first: %d %s", first.status, first.body)
+	}
+	if got := s.query("{ __typename }"); got.status != 200 {
+		t.Errorf("afterwards: %d %s", got.status, got.body)
+	}
+}
+
+func TestAnOperationHasADeadlineThatReachesTheDatabase(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.OperationTime = 100 * time.Millisecond
+	})
+	s.holdWrites()
+	began := time.Now()
+	got := s.query(waiting)
+	if got.status != 200 || got.code() != "TIMEOUT" {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestAClientThatGoesAwayEndsItsOperation(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.OperationTime = 0
+	})
+	s.holdWrites()
+	ctx, cancel := context.WithCancel(context.Background())
+	body := fmt.Sprintf(`{"query": %q}`, waiting)
+	request, err := http.NewRequestWithContext(ctx, "POST", s.url+"/graphql", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = http.Header{"Content-Type": {"application/json"}, "X-Auth-Token": {"admin-token"}}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := http.DefaultClient.Do(request)
+		failed <- err
+	}()
+	s.await(waits)
+	cancel()
+	if err := <-failed; err == nil {
+		t.Error("the request ended well")
+	}
+	began := time.Now()
+	if err := s.stop(); err != nil { // waits for the operation
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the operation went on for %v", took)
+	}
+	if log := s.log.String(); !strings.Contains(log, "TIMEOUT") {
+		t.Errorf("the operation did not end with the request:\n%s", log)
+	}
+}
+
+func TestPersistedDocumentsAreFoundByTheirHash(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) { o.Profile = web.Locked })
+	const document = "query Who { viewer { userId } }"
+	by := func(hash string) map[string]any {
+		return map[string]any{"persistedQuery": map[string]any{"version": 1, "sha256Hash": hash}}
+	}
+	hash := hashOf(document)
+	if got := s.ask(map[string]any{"extensions": by(hash)}); got.status != 200 || got.code() != "PERSISTED_QUERY_NOT_FOUND" || !strings.Contains(got.body, `"PersistedQueryNotFound"`) {
+		t.Errorf("not yet there: %d %s", got.status, got.body)
+	}
+	if got := s.ask(map[string]any{"extensions": by(hashOf("other")), "query": document}); got.status != 400 || got.code() != "BAD_REQUEST" {
+		t.Errorf("another hash: %d %s", got.status, got.body)
+	}
+	for _, broken := range []any{1, map[string]any{}, map[string]any{"version": 2, "sha256Hash": hash}, map[string]any{"version": 1, "sha256Hash": "x"}, map[string]any{"version": 1, "sha256Hash": 1}} {
+		if got := s.ask(map[string]any{"query": document, "extensions": map[string]any{"persistedQuery": broken}}); got.status != 400 {
+			t.Errorf("%v: %d %s", broken, got.status, got.body)
+		}
+	}
+	if got := s.ask(map[string]any{"extensions": by(hash), "query": document}); got.code() != "" {
+		t.Errorf("registering: %d %s", got.status, got.body)
+	}
+	for name, request := range map[string]map[string]any{
+		"by the extension":  {"extensions": by(hash)},
+		"in capitals":       {"extensions": by(strings.ToUpper(hash))},
+		"by its id":         {"documentId": hash},
+		"by its id in full": {"documentId": "sha256:" + hash},
+	} {
+		if got := s.ask(request); !strings.Contains(got.body, `"ada"`) {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	if got := s.send("GET", "/graphql?documentId="+hash, ""); !strings.Contains(got.body, `"ada"`) {
+		t.Errorf("by GET: %d %s", got.status, got.body)
+	}
+	invalid := "{ nothing }"
+	s.ask(map[string]any{"extensions": by(hashOf(invalid)), "query": invalid})
+	if got := s.ask(map[string]any{"extensions": by(hashOf(invalid))}); got.code() != "PERSISTED_QUERY_NOT_FOUND" {
+		t.Errorf("an invalid document was kept: %s", got.body)
+	}
+}
+
+func TestTrustedDocumentsAreTheOnlyOnes(t *testing.T) {
+	t.Parallel()
+	const document = "query Who { viewer { userId } }"
+	path := filepath.Join(t.TempDir(), "documents.json")
+	if err := os.WriteFile(path, fmt.Appendf(nil, `{"%s": %q}`, hashOf(document), document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trusted, err := web.ReadTrustedDocuments(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, func(o *web.Options) { o.Trusted, o.TrustedOnly = trusted, true })
+	if got := s.ask(map[string]any{"documentId": hashOf(document)}); !strings.Contains(got.body, `"ada"`) {
+		t.Errorf("by its hash: %d %s", got.status, got.body)
+	}
+	if got := s.query(document); !strings.Contains(got.body, `"ada"`) {
+		t.Errorf("by its text: %d %s", got.status, got.body)
+	}
+	for name, request := range map[string]map[string]any{
+		"another":            {"query": "{ __typename }"},
+		"another by its own": {"query": "{ __typename }", "documentId": hashOf("{ __typename }")},
+		"an unknown hash":    {"documentId": hashOf("{ __typename }")},
+	} {
+		if got := s.ask(request); got.code() != "PERSISTED_QUERY_REQUIRED" {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	for name, text := range map[string]string{
+		"a wrong hash": `{"` + hashOf("other") + `": "{ __typename }"}`, "no documents": `{}`, "a list": `[]`, "no JSON": `{`,
+		"another format": `{"format": "x", "operations": []}`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := web.ReadTrustedDocuments(path); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	apollo := fmt.Sprintf(`{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id": "%s", "name": "Who", "type": "query", "body": %q}]}`, hashOf(document), document)
+	if err := os.WriteFile(path, []byte(apollo), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := web.ReadTrustedDocuments(path); err != nil {
+		t.Error(err)
+	}
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func TestAnIdentityServiceThatIsDownIsNotEveryoneIn(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Authenticate = func(context.Context, http.Header) (catalog.Viewer, error) {
+			return catalog.Viewer{}, catalog.Refuse(catalog.ErrUnavailable, "connection refused by 10.0.0.1")
+		}
+	})
+	got := s.query("{ __typename }")
+	if got.status != 503 || got.code() != "UNAVAILABLE" || got.header.Get("Retry-After") == "" || strings.Contains(got.body, "10.0.0.1") {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
