@@ -104,7 +104,7 @@ func TestTheDemoAnswersAtOnceAndAfterARestart(t *testing.T) {
 	var first string
 	for round := range 2 {
 		address, stdout, stop := boot(t, "--demo", "--database", database)
-		for _, told := range []string{address, "demo-admin", "demo-member", "demo-reader", "curl -s"} {
+		for _, told := range []string{address, "demo-admin", "demo-member", "demo-reader", "curl -sG"} {
 			if !strings.Contains(stdout.String(), told) {
 				t.Errorf("the greeting does not tell %q:\n%s", told, stdout)
 			}

@@ -16,8 +16,10 @@ Cadastre serves a demo cloud.
 
 Ask where a port on either of two physical networks still fits:
 
-  curl -s %[1]s/graphql -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' -d '{"query":
-    "{ allocationCandidates(resources: [{resourceClass: \"SRIOV_NET_VF\", amount: 1}], requiredAny: [\"CUSTOM_PHYSNET_PUBLIC\", \"CUSTOM_PHYSNET_STORAGE\"], first: 3) { nodes { allocations { provider { name } resources { resourceClass amount } } } } }"}'
+  curl -sG %[1]s/graphql -H 'Authorization: Bearer %[2]s' --data-urlencode 'query=
+    { allocationCandidates(resources: [{resourceClass: "SRIOV_NET_VF", amount: 1}],
+        requiredAny: ["CUSTOM_PHYSNET_PUBLIC", "CUSTOM_PHYSNET_STORAGE"], first: 3) {
+      nodes { allocations { provider { name } resources { resourceClass amount } } } } }'
 
 `, address, AdminToken, MemberToken, ReaderToken)
 }

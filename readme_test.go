@@ -1,0 +1,56 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"reflect"
+	"regexp"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// example is a query of README with the answer below it.
+var example = regexp.MustCompile("(?s)curl -sG \\S+ -H 'Authorization: Bearer (\\S+)' --data-urlencode 'query=(.*?)'\n```\n\n```json\n(.*?)```")
+
+// TestReadmeShowsRealAnswers asks a new demo every query of README and compares
+// the answers.
+func TestReadmeShowsRealAnswers(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := example.FindAllStringSubmatch(string(readme), -1)
+	if len(examples) < 3 {
+		t.Fatalf("README shows %d queries with answers, want 3 at least", len(examples))
+	}
+	address, _, _ := boot(t, "--demo", "--database", storetest.SQLite(t))
+	for _, shown := range examples {
+		token, query, want := shown[1], shown[2], shown[3]
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/graphql?query="+url.QueryEscape(query), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, wanted any
+		if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+			t.Fatalf("the answer shown to %s is no JSON: %v", query, err)
+		}
+		if err := json.Unmarshal(answer, &got); err != nil || !reflect.DeepEqual(got, wanted) {
+			t.Errorf("README shows another answer to%s\ngot  %s\nwant %s", query, answer, want)
+		}
+	}
+}
