@@ -88,7 +88,9 @@ func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writ
 func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
 	settings := store.Options{
 		URL: options.Database, Log: log, RequestID: graph.RequestID,
-		CapabilityDiscovery: catalog.CapabilityDiscovery(options.CapabilityDiscovery),
+		AuditRetention:              options.AuditRetention,
+		CapabilityDiscovery:         catalog.CapabilityDiscovery(options.CapabilityDiscovery),
+		CapabilityDefaultVisibility: catalog.Visibility(strings.ToUpper(options.CapabilityDefaultVisibility)),
 	}
 	if options.Demo {
 		settings.CapabilityDiscovery = catalog.DiscoveryEveryone
@@ -97,14 +99,12 @@ func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
 }
 
 func serveStore(ctx context.Context, s *store.Store, listener net.Listener, authenticator *auth.Authenticator, options cli.ServeOptions, log *slog.Logger, stdout io.Writer) error {
-	settings := web.Options{
-		Executor:     graph.NewExecutor(&graph.Resolver{Store: s}, log),
-		Authenticate: authenticator.Authenticate,
-		Ready:        s.Ready,
-		Version:      version(),
-		Log:          log,
-		Profile:      web.Open,
+	settings, err := webOptions(options, listener)
+	if err != nil {
+		return err
 	}
+	settings.Executor = graph.NewExecutor(&graph.Resolver{Store: s}, log)
+	settings.Authenticate, settings.Ready, settings.Log = authenticator.Authenticate, s.Ready, log
 	if options.Demo {
 		if err := demo.Fill(ctx, s); err != nil {
 			return fmt.Errorf("fill the demo cloud: %w", err)
@@ -113,7 +113,39 @@ func serveStore(ctx context.Context, s *store.Store, listener net.Listener, auth
 		demo.Greet(stdout, "http://"+listener.Addr().String())
 	}
 	log.Info("serving", "address", listener.Addr().String(), "database", databaseKind(options.Database))
-	return web.Serve(ctx, listener, web.New(settings), web.ServeOptions{Log: log})
+	return web.Serve(ctx, listener, web.New(settings), web.ServeOptions{CertFile: options.TLSCert, KeyFile: options.TLSKey, Log: log})
+}
+
+// webOptions are what the flags say of HTTP. Outside loopback a server is locked
+// unless it is told otherwise.
+func webOptions(options cli.ServeOptions, listener net.Listener) (web.Options, error) {
+	settings := web.Options{
+		Version: version(), Profile: web.Profile(options.Profile), Limits: web.Limits(options.Limits),
+		AllowedOrigins: options.AllowedOrigins, TrustedOnly: options.TrustedOnly,
+	}
+	if settings.Profile == "" {
+		settings.Profile = web.Locked
+		if isLoopback(listener.Addr()) {
+			settings.Profile = web.Open
+		}
+	}
+	for _, origin := range options.AllowedOrigins {
+		if err := web.CheckOrigin(origin); err != nil {
+			return settings, fmt.Errorf("--allowed-origins: %w", err)
+		}
+	}
+	if (options.TLSCert == "") != (options.TLSKey == "") {
+		return settings, errors.New("--tls-cert and --tls-key go together")
+	}
+	if options.TrustedDocuments == "" {
+		if options.TrustedOnly {
+			return settings, errors.New("--trusted-only needs --trusted-documents")
+		}
+		return settings, nil
+	}
+	var err error
+	settings.Trusted, err = web.ReadTrustedDocuments(options.TrustedDocuments)
+	return settings, err
 }
 
 // authentication knows the tokens of the file, and in a demo those of the demo.
@@ -144,11 +176,16 @@ func listen(options cli.ServeOptions) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", options.Listen, err)
 	}
-	if address, ok := listener.Addr().(*net.TCPAddr); options.Demo && (!ok || !address.IP.IsLoopback()) {
+	if options.Demo && !isLoopback(listener.Addr()) {
 		_ = listener.Close()
 		return nil, fmt.Errorf("a demo, whose tokens everyone knows, listens on a loopback address only, not on %s", options.Listen)
 	}
 	return listener, nil
+}
+
+func isLoopback(address net.Addr) bool {
+	tcp, ok := address.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
 }
 
 func newLog(format string, to io.Writer) *slog.Logger {

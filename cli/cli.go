@@ -23,18 +23,6 @@ type Program struct {
 	Serve func(ctx context.Context, options ServeOptions) error
 }
 
-// ServeOptions are the flags of `cadastre serve`, each also an environment
-// variable: CADASTRE_ and the flag's name in capitals, `-` as `_`.
-type ServeOptions struct {
-	Listen              string `default:"127.0.0.1:8080" help:"Address to listen on."`
-	Database            string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME."`
-	Tokens              string `type:"path" help:"YAML file of tokens and whom they stand for."`
-	Demo                bool   `help:"Fill an empty database with a demo cloud and accept the tokens demo-admin, demo-member and demo-reader; loopback addresses only."`
-	CapabilityDiscovery string `enum:"admin,everyone" default:"admin" help:"Who discovers public capabilities: ${enum}."`
-
-	LogFormat string `enum:"text,json" default:"text" help:"Form of the log: ${enum}."`
-}
-
 // commands is the grammar of the command line.
 type commands struct {
 	Serve    serveCommand    `cmd:"" help:"Serve the GraphQL API and the IDE."`
@@ -71,10 +59,6 @@ type session struct {
 	program        Program
 	stdout, stderr io.Writer
 }
-
-type serveCommand struct{ ServeOptions }
-
-func (c *serveCommand) Run(run *session) error { return run.program.Serve(run.ctx, c.ServeOptions) }
 
 type schemaCommand struct{}
 

@@ -1,0 +1,50 @@
+package cli
+
+import "time"
+
+// ServeOptions are the flags of `cadastre serve`, each also an environment
+// variable: CADASTRE_ and the flag's name in capitals, `-` as `_`.
+type ServeOptions struct {
+	Listen   string `default:"127.0.0.1:8080" help:"Address to listen on."`
+	Database string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME."`
+	Tokens   string `type:"path" help:"YAML file of tokens and whom they stand for."`
+	Demo     bool   `help:"Fill an empty database with a demo cloud and accept the tokens demo-admin, demo-member and demo-reader; loopback addresses only."`
+
+	CapabilityDiscovery         string `enum:"admin,everyone" default:"admin" help:"Who discovers public capabilities: ${enum}. A demo opens it."`
+	CapabilityDefaultVisibility string `enum:"private,public" default:"private" help:"Visibility of a capability that is registered by its first use: ${enum}."`
+
+	AuditRetention time.Duration `default:"2160h" help:"How long audit events are kept."`
+
+	Profile          string   `enum:",open,locked" default:"" help:"How much the server tells: open (introspection, IDE, any query by GET) or locked; open on a loopback address and locked elsewhere when absent."`
+	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins whose pages may send requests, such as https://dashboard.example.org."`
+	TrustedDocuments string   `type:"path" help:"JSON file of documents by their SHA-256 that clients may ask for by hash."`
+	TrustedOnly      bool     `help:"Refuse every document that is not a trusted one."`
+	TLSCert          string   `name:"tls-cert" type:"path" help:"Certificate chain, PEM."`
+	TLSKey           string   `name:"tls-key" type:"path" help:"Key of the certificate, PEM."`
+
+	Limits Limits `embed:"" prefix:"limit-"`
+
+	LogFormat string `enum:"text,json" default:"text" help:"Form of the log: ${enum}."`
+}
+
+// Limits are the flags that bound what requests can cost; 0 is no limit.
+type Limits struct {
+	BodyBytes       int64         `default:"1048576" help:"Bytes of a request's body."`
+	Tokens          int           `default:"3000" help:"Tokens of a document."`
+	Depth           int           `default:"15" help:"Levels of fields."`
+	Aliases         int           `default:"500" help:"Aliases in a document."`
+	RootFields      int           `default:"60" help:"Fields of the first level."`
+	Directives      int           `default:"5" help:"Directives at one place of a document."`
+	ListMembers     int           `default:"5000" help:"Members of each list in the variables."`
+	Cost            int64         `default:"2000000" help:"Estimated fields of an answer."`
+	OperationTime   time.Duration `default:"10s" help:"Time of an operation, its statements included."`
+	Concurrent      int           `default:"256" help:"Operations worked on at once."`
+	PrincipalPoints float64       `default:"1000" help:"Points a second that a viewer may spend; an operation costs one and one more for each 1,000 of its cost."`
+	AddressPoints   float64       `default:"5000" help:"Points a second that the requests of one address may spend."`
+	DocumentBytes   int64         `default:"67108864" help:"Bytes of memory for parsed documents."`
+	PersistedBytes  int64         `default:"16777216" help:"Bytes of memory for automatically persisted documents."`
+}
+
+type serveCommand struct{ ServeOptions }
+
+func (c *serveCommand) Run(run *session) error { return run.program.Serve(run.ctx, c.ServeOptions) }
