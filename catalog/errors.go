@@ -53,6 +53,9 @@ func (r *Refusal) Because(cause error) *Refusal {
 	return r
 }
 
+// Cause is what led to the refusal, for the log, or nil.
+func (r *Refusal) Cause() error { return r.cause }
+
 // On says which input field the refusal is about.
 func (r *Refusal) On(field string) *Refusal {
 	r.Field = field

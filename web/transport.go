@@ -133,9 +133,18 @@ func (t *transport) viewer(w http.ResponseWriter, r *http.Request) (catalog.View
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return viewer, &refusal{status: http.StatusUnauthorized, code: graph.CodeUnauthenticated, message: known.Message}
 	}
-	t.Log.ErrorContext(r.Context(), "a token could not be checked", "requestId", graph.RequestID(r.Context()), "error", err)
+	t.Log.ErrorContext(r.Context(), "a token could not be checked", "requestId", graph.RequestID(r.Context()), "error", innermost(err))
 	return viewer, &refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable, retryAfter: 5,
 		message: "the token cannot be checked at the moment"}
+}
+
+// innermost is what led to a refusal, at the end of the chain.
+func innermost(err error) error {
+	known := new(catalog.Refusal)
+	for errors.As(err, &known) && known.Cause() != nil {
+		err = known.Cause()
+	}
+	return err
 }
 
 // read reads the request, by either method.

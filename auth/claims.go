@@ -1,0 +1,74 @@
+package auth
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+)
+
+// knownRoles gives the roles of a viewer out of the names that an identity
+// service gave: those of the mapping, or, where there is none, those that are
+// roles here. Others mean nothing here and are left out.
+func knownRoles(names []string, mapping map[string]string) []string {
+	var roles []string
+	for _, name := range names {
+		role := strings.ToLower(name)
+		if mapping != nil {
+			role = mapping[name]
+		}
+		if isRole(role) && !slices.Contains(roles, role) {
+			roles = append(roles, role)
+		}
+	}
+	slices.Sort(roles)
+	return roles
+}
+
+func isRole(name string) bool {
+	switch name {
+	case catalog.RoleAdmin, catalog.RoleMember, catalog.RoleReader, catalog.RoleService:
+		return true
+	}
+	return false
+}
+
+// viewerOf makes a viewer, who needs an id, and a project unless the roles are
+// those of the whole cloud.
+func viewerOf(user, project string, roles []string) (catalog.Viewer, error) {
+	viewer := catalog.Viewer{UserID: user, ProjectID: project, Roles: roles}
+	if user == "" || project == "" && !viewer.IsAdmin() && !viewer.IsService() {
+		return catalog.Viewer{}, errUnknown()
+	}
+	return viewer, nil
+}
+
+// claimAt finds a claim by its name, or by the names on the way to it, with dots
+// between them: `realm_access.roles`.
+func claimAt(claims map[string]any, path string) any {
+	if value, there := claims[path]; there {
+		return value
+	}
+	first, rest, nested := strings.Cut(path, ".")
+	if inner, isObject := claims[first].(map[string]any); nested && isObject {
+		return claimAt(inner, rest)
+	}
+	return nil
+}
+
+// textsOf reads a claim that is a list of texts, or one text with spaces between.
+func textsOf(claim any) []string {
+	switch claim := claim.(type) {
+	case string:
+		return strings.Fields(claim)
+	case []any:
+		var texts []string
+		for _, member := range claim {
+			if text, isText := member.(string); isText {
+				texts = append(texts, text)
+			}
+		}
+		return texts
+	}
+	return nil
+}
