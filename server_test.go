@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/store/storetest"
+	"github.com/cadastre-dev/cadastre/web"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -262,5 +264,22 @@ func namesByResourceType(t *testing.T, address string) {
 		if !strings.Contains(answer, `"name":"`+name+`"`) {
 			t.Errorf("%s: no %s in %s", resourceType, name, answer)
 		}
+	}
+}
+
+// TestDefaultsOfTheFlagsAreTheDefaultsOfTheRooms holds the defaults that
+// `cadastre serve --help` shows to those that the rooms have.
+func TestDefaultsOfTheFlagsAreTheDefaultsOfTheRooms(t *testing.T) {
+	t.Parallel()
+	var served cli.ServeOptions
+	program := cli.Program{Serve: func(_ context.Context, options cli.ServeOptions) error {
+		served = options
+		return nil
+	}}
+	if err := cli.Run(t.Context(), program, []string{"serve"}, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := web.Limits(served.Limits), web.DefaultLimits(); got != want {
+		t.Errorf("limits: the flags say %+v, the room %+v", got, want)
 	}
 }

@@ -34,7 +34,7 @@ type Limits struct {
 	Depth           int           `default:"15" help:"Levels of fields."`
 	Aliases         int           `default:"500" help:"Aliases in a document."`
 	RootFields      int           `default:"60" help:"Fields of the first level."`
-	Repeats         int           `default:"100" help:"Times that one selection may repeat a response name."`
+	Repeats         int           `default:"600" help:"Times that one name of the answer may stand in a document."`
 	Directives      int           `default:"5" help:"Directives at one place of a document."`
 	ListMembers     int           `default:"5000" help:"Members of each list in the variables."`
 	Cost            int64         `default:"2000000" help:"Estimated fields of an answer."`
