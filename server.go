@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -67,7 +68,7 @@ func version() string {
 // serve runs a server until the context ends.
 func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writer) error {
 	log := newLog(options.LogFormat, stderr)
-	authenticator, err := authentication(options)
+	authenticate, err := authentication(options)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writ
 	if err != nil {
 		return err
 	}
-	err = serveStore(ctx, s, listener, authenticator, options, log, stdout)
+	err = serveStore(ctx, s, listener, authenticate, options, log, stdout)
 	return errors.Join(err, s.Close())
 }
 
@@ -98,13 +99,13 @@ func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
 	return settings
 }
 
-func serveStore(ctx context.Context, s *store.Store, listener net.Listener, authenticator *auth.Authenticator, options cli.ServeOptions, log *slog.Logger, stdout io.Writer) error {
+func serveStore(ctx context.Context, s *store.Store, listener net.Listener, authenticate authenticate, options cli.ServeOptions, log *slog.Logger, stdout io.Writer) error {
 	settings, err := webOptions(options, listener)
 	if err != nil {
 		return err
 	}
 	settings.Executor = graph.NewExecutor(&graph.Resolver{Store: s}, log)
-	settings.Authenticate, settings.Ready, settings.Log = authenticator.Authenticate, s.Ready, log
+	settings.Authenticate, settings.Ready, settings.Log = authenticate, s.Ready, log
 	if options.Demo {
 		if err := demo.Fill(ctx, s); err != nil {
 			return fmt.Errorf("fill the demo cloud: %w", err)
@@ -148,8 +149,12 @@ func webOptions(options cli.ServeOptions, listener net.Listener) (web.Options, e
 	return settings, err
 }
 
-// authentication knows the tokens of the file, and in a demo those of the demo.
-func authentication(options cli.ServeOptions) (*auth.Authenticator, error) {
+// authenticate gives the viewer behind the headers of a request.
+type authenticate func(ctx context.Context, header http.Header) (catalog.Viewer, error)
+
+// authentication knows the tokens of the file, and in a demo those of the demo,
+// and puts every viewer under the operator's policy.
+func authentication(options cli.ServeOptions) (authenticate, error) {
 	var tokens []auth.Token
 	if options.Demo {
 		for token, viewer := range demo.Viewers() {
@@ -166,7 +171,18 @@ func authentication(options cli.ServeOptions) (*auth.Authenticator, error) {
 	if len(tokens) == 0 {
 		return nil, errors.New("nobody could use this server: name a file of tokens with --tokens, or try a demo cloud with --demo")
 	}
-	return auth.New(auth.Tokens(tokens)), nil
+	var policy *catalog.Policy
+	if options.Policy != "" {
+		var err error
+		if policy, err = auth.ReadPolicy(options.Policy); err != nil {
+			return nil, err
+		}
+	}
+	authenticator := auth.New(auth.Tokens(tokens))
+	return func(ctx context.Context, header http.Header) (catalog.Viewer, error) {
+		viewer, err := authenticator.Authenticate(ctx, header)
+		return viewer.Under(policy), err
+	}, nil
 }
 
 // listen opens the address. A demo's tokens are known to everyone, so it listens

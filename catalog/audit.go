@@ -32,7 +32,7 @@ type AuditFilter struct {
 
 // MayAudit refuses whoever may not read the audit log: all but administrators.
 func MayAudit(v Viewer) error {
-	if v.IsAdmin() {
+	if v.May(RuleAuditRead) {
 		return nil
 	}
 	return Refuse(ErrForbidden, "only an administrator may read the audit log")

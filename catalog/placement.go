@@ -3,7 +3,7 @@ package catalog
 // MayReadPlacement refuses whoever may not read providers, inventories,
 // allocations and candidates: those without any role.
 func MayReadPlacement(v Viewer) error {
-	if v.CanRead() {
+	if v.May(RulePlacementRead) {
 		return nil
 	}
 	return Refuse(ErrForbidden, "reading placement needs the role reader, member, service or admin")
@@ -12,7 +12,7 @@ func MayReadPlacement(v Viewer) error {
 // MayWritePlacement refuses whoever may not write placement: all but
 // administrators and services. What says what was attempted.
 func MayWritePlacement(v Viewer, what string) error {
-	if v.IsAdmin() || v.IsService() {
+	if v.May(RulePlacementWrite) {
 		return nil
 	}
 	return Refuse(ErrForbidden, "only an administrator or a service may %s", what)

@@ -3,7 +3,7 @@ package catalog
 // MayWriteResources refuses whoever writes no resource at all: all but
 // administrators, services and members. What says what was attempted.
 func MayWriteResources(v Viewer, what string) error {
-	if v.IsAdmin() || v.IsService() || v.Has(RoleMember) {
+	if v.May(RuleResourcesWrite) {
 		return nil
 	}
 	return Refuse(ErrForbidden, "only an administrator, a service or a member may %s", what)
@@ -12,7 +12,7 @@ func MayWriteResources(v Viewer, what string) error {
 // MayWriteForProject refuses whoever may not write what belongs to a project:
 // members write what is their own project's.
 func MayWriteForProject(v Viewer, projectID, what string) error {
-	if v.WritesServiceMetadata() || v.Has(RoleMember) && v.ProjectID != "" && v.ProjectID == projectID {
+	if v.May(RuleResourcesWriteAny) || v.May(RuleResourcesWrite) && v.ProjectID != "" && v.ProjectID == projectID {
 		return nil
 	}
 	return Refuse(ErrForbidden, "%s belongs to another project", what)
@@ -20,7 +20,7 @@ func MayWriteForProject(v Viewer, projectID, what string) error {
 
 // WritesServiceMetadata tells whether the viewer sets, changes and deletes
 // metadata that users cannot, and says which that is.
-func (v Viewer) WritesServiceMetadata() bool { return v.IsAdmin() || v.IsService() }
+func (v Viewer) WritesServiceMetadata() bool { return v.May(RuleServiceMetadata) }
 
 // MayWriteServiceMetadata refuses whoever does not write service-owned
 // metadata.
@@ -34,7 +34,7 @@ func MayWriteServiceMetadata(v Viewer, what string) error {
 // MayWriteCapabilities refuses whoever does not write the capabilities of
 // resources: they are what the cloud says of itself, so users do not.
 func MayWriteCapabilities(v Viewer, what string) error {
-	if v.IsAdmin() || v.IsService() {
+	if v.May(RuleCapabilitiesWrite) {
 		return nil
 	}
 	return Refuse(ErrForbidden, "only an administrator or a service may %s", what)
@@ -59,4 +59,4 @@ func MayDiscover(v Viewer, discovery CapabilityDiscovery) error {
 
 // MaySeePrivateCapabilities tells whether the viewer sees the names and values
 // of private capabilities.
-func MaySeePrivateCapabilities(v Viewer) bool { return v.IsAdmin() }
+func MaySeePrivateCapabilities(v Viewer) bool { return v.May(RuleCapabilitiesPrivate) }

@@ -21,6 +21,9 @@ type Viewer struct {
 	UserID    string
 	ProjectID string
 	Roles     []string
+
+	policy *Policy // nil is the defaults
+	field  string  // of Query or Mutation, that the viewer is at
 }
 
 // Has tells whether the viewer was given the role.
@@ -54,7 +57,7 @@ func ViewerFrom(ctx context.Context) Viewer {
 // MayDefine refuses whoever may not write definitions: all but administrators.
 // What says what was attempted.
 func MayDefine(v Viewer, what string) error {
-	if v.IsAdmin() {
+	if v.May(RuleDefinitionsWrite) {
 		return nil
 	}
 	return Refuse(ErrForbidden, "only an administrator may %s", what)

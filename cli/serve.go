@@ -8,6 +8,7 @@ type ServeOptions struct {
 	Listen   string `default:"127.0.0.1:8080" help:"Address to listen on."`
 	Database string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME."`
 	Tokens   string `type:"path" help:"YAML file of tokens and whom they stand for."`
+	Policy   string `type:"path" help:"YAML file of rules that override who may do what."`
 	Demo     bool   `help:"Fill an empty database with a demo cloud and accept the tokens demo-admin, demo-member and demo-reader; loopback addresses only."`
 
 	CapabilityDiscovery         string `enum:"admin,everyone" default:"admin" help:"Who discovers public capabilities: ${enum}. A demo opens it."`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
@@ -13,6 +14,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
+
+	"github.com/cadastre-dev/cadastre/catalog"
 )
 
 // maxTokens bounds the tokens of a document that Execute takes: validation takes
@@ -108,14 +111,12 @@ func (e *Executor) Prepare(ctx context.Context, document *ast.QueryDocument, nam
 // not yet resolved are errors of the code TIMEOUT.
 func (e *Executor) Run(ctx context.Context, operation *Operation) *graphql.Response {
 	ctx = graphql.WithOperationContext(WithLoaders(ctx), &graphql.OperationContext{
-		Doc:           operation.Document,
-		Operation:     operation.Definition,
-		OperationName: operation.Definition.Name,
-		Variables:     operation.Variables,
-		RecoverFunc:   recovered,
-		ResolverMiddleware: func(ctx context.Context, next graphql.Resolver) (any, error) {
-			return next(ctx)
-		},
+		Doc:                    operation.Document,
+		Operation:              operation.Definition,
+		OperationName:          operation.Definition.Name,
+		Variables:              operation.Variables,
+		RecoverFunc:            recovered,
+		ResolverMiddleware:     aroundField,
 		RootResolverMiddleware: aroundRootField,
 	})
 	ctx = graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, recovered)
@@ -139,6 +140,20 @@ func (e *Executor) Execute(ctx context.Context, params *graphql.RawParams) *grap
 		return &graphql.Response{Errors: refused}
 	}
 	return e.Run(ctx, operation)
+}
+
+// aroundField asks the table of permissions at the fields of Query and Mutation;
+// it has nothing to do with any other.
+func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
+	field := graphql.GetFieldContext(ctx)
+	if field.Object != "Query" && field.Object != "Mutation" || strings.HasPrefix(field.Field.Name, "__") {
+		return next(ctx)
+	}
+	viewer, err := catalog.ViewerFrom(ctx).Asking(field.Field.Name)
+	if err != nil {
+		return nil, err
+	}
+	return next(catalog.WithViewer(ctx, viewer))
 }
 
 // aroundRootField gives each field of a mutation its own loaders.

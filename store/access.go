@@ -25,7 +25,7 @@ func visibleNamespaces(ctx context.Context) predicate.Namespace {
 func visibleNamespaceOf(ctx context.Context, column string) func(*entsql.Selector) {
 	viewer := catalog.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
-		if viewer.IsAdmin() {
+		if seesEveryNamespace(viewer) {
 			return
 		}
 		namespaces := entsql.Dialect(s.Dialect()).Table("namespaces")
@@ -35,6 +35,9 @@ func visibleNamespaceOf(ctx context.Context, column string) func(*entsql.Selecto
 }
 
 func namespaceIsVisible(viewer catalog.Viewer, column func(string) string) *entsql.Predicate {
+	if !viewer.May(catalog.RuleDefinitionsRead) {
+		return entsql.ExprP("1 = 0")
+	}
 	if viewer.IsAdmin() {
 		return entsql.ExprP("1 = 1")
 	}
@@ -55,7 +58,7 @@ func namespaceIsVisible(viewer catalog.Viewer, column func(string) string) *ents
 func visibleResourceTypes(ctx context.Context) predicate.ResourceType {
 	viewer := catalog.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
-		if viewer.IsAdmin() {
+		if seesEveryNamespace(viewer) {
 			return
 		}
 		build := entsql.Dialect(s.Dialect())
@@ -99,9 +102,18 @@ func visibleResourceOf(ctx context.Context, column string) func(*entsql.Selector
 	}
 }
 
-func seesEveryResource(viewer catalog.Viewer) bool { return viewer.IsAdmin() || viewer.IsService() }
+func seesEveryNamespace(viewer catalog.Viewer) bool {
+	return viewer.IsAdmin() && viewer.May(catalog.RuleDefinitionsRead)
+}
+
+func seesEveryResource(viewer catalog.Viewer) bool {
+	return (viewer.IsAdmin() || viewer.IsService()) && viewer.May(catalog.RuleResourcesRead)
+}
 
 func resourceIsVisible(viewer catalog.Viewer, column func(string) string) *entsql.Predicate {
+	if !viewer.May(catalog.RuleResourcesRead) {
+		return entsql.ExprP("1 = 0")
+	}
 	if seesEveryResource(viewer) {
 		return entsql.ExprP("1 = 1")
 	}

@@ -1,0 +1,35 @@
+package auth
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+)
+
+// ReadPolicy reads an operator's policy: a YAML file with one key, `rules`, that
+// maps rules or fields of Query and Mutation to lists of roles. Its errors name
+// the file and every entry that is unknown.
+func ReadPolicy(path string) (*catalog.Policy, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the policy: %w", err)
+	}
+	var file struct {
+		Rules map[string][]string `yaml:"rules"`
+	}
+	err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&file)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read the policy %s: %w", path, err)
+	}
+	policy, err := catalog.NewPolicy(file.Rules)
+	if err != nil {
+		return nil, fmt.Errorf("the policy %s: %w", path, err)
+	}
+	return policy, nil
+}

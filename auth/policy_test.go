@@ -1,0 +1,45 @@
+package auth_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/auth"
+	"github.com/cadastre-dev/cadastre/catalog"
+)
+
+func TestReadPolicy(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct{ text, problem string }{
+		"empty":        {"", ""},
+		"override":     {"rules:\n  placement.write: [member]\n  createTrait: [admin]\n", ""},
+		"unknown rule": {"rules:\n  placement.wirte: [member]\n", "placement.wirte"},
+		"unknown role": {"rules:\n  createTrait: [boss]\n", "boss"},
+		"unknown key":  {"roles: {}\n", "roles"},
+		"no YAML":      {"rules: [", "policy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "policy.yaml")
+			if err := os.WriteFile(path, []byte(of.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			policy, err := auth.ReadPolicy(path)
+			switch {
+			case of.problem == "" && err != nil:
+				t.Fatal(err)
+			case of.problem != "":
+				if err == nil || !strings.Contains(err.Error(), of.problem) || !strings.Contains(err.Error(), path) {
+					t.Fatalf("got %v, want the file and %q named", err, of.problem)
+				}
+				return
+			}
+			member := catalog.Viewer{Roles: []string{catalog.RoleMember}}.Under(policy)
+			if got, want := member.May(catalog.RulePlacementWrite), name == "override"; got != want {
+				t.Errorf("a member may write placement: %v, want %v", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,69 @@
+package catalog
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestPolicyDefaults(t *testing.T) {
+	t.Parallel()
+	for field, allowed := range map[string][]string{
+		"viewer":           {"", RoleReader, RoleMember, RoleService, RoleAdmin},
+		"namespaces":       {RoleReader, RoleMember, RoleService, RoleAdmin},
+		"createNamespace":  {RoleAdmin},
+		"setMetadata":      {RoleMember, RoleService, RoleAdmin},
+		"setCapabilities":  {RoleService, RoleAdmin},
+		"setAllocations":   {RoleService, RoleAdmin},
+		"auditEvents":      {RoleAdmin},
+		"updateNamespace":  {"", RoleReader, RoleMember, RoleService, RoleAdmin}, // asked after visibility
+		"noSuchField":      {},
+		"createCapability": {RoleAdmin},
+	} {
+		for _, role := range []string{"", RoleReader, RoleMember, RoleService, RoleAdmin} {
+			_, err := Viewer{Roles: []string{role}}.Asking(field)
+			want := strings.Contains(" "+strings.Join(allowed, " ")+" ", " "+role+" ") && len(allowed) > 0
+			if got := err == nil; got != want {
+				t.Errorf("%s as %q: allowed %v, want %v (%v)", field, role, got, want, err)
+			}
+			if err != nil && !errors.Is(err, ErrForbidden) {
+				t.Errorf("%s as %q: %v is not ErrForbidden", field, role, err)
+			}
+		}
+	}
+}
+
+func TestPolicyOverridesRulesAndFields(t *testing.T) {
+	t.Parallel()
+	policy, err := NewPolicy(map[string][]string{
+		"placement.write": {RoleMember},
+		"createTrait":     {RoleAdmin},
+		"namespaces":      {"*"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := Viewer{Roles: []string{RoleMember}}.Under(policy)
+	for field, want := range map[string]bool{"setAllocations": true, "createTrait": false, "setMetadata": true, "createNamespace": false} {
+		if _, err := member.Asking(field); (err == nil) != want {
+			t.Errorf("%s as a member: %v, want allowed %v", field, err, want)
+		}
+	}
+	nobody := Viewer{}.Under(policy)
+	asking, err := nobody.Asking("namespaces")
+	if err != nil || !asking.May(RuleDefinitionsRead) {
+		t.Errorf("everyone may list namespaces: %v", err)
+	}
+	if asking.May(RuleResourcesRead) {
+		t.Error("a field's override gives away another rule")
+	}
+}
+
+func TestPolicyRefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	_, err := NewPolicy(map[string][]string{"placement.wirte": {RoleAdmin}, "setTags": {"owner"}})
+	var invalid *InvalidInput
+	if !errors.As(err, &invalid) || len(invalid.Problems) != 2 {
+		t.Fatalf("got %v, want a problem for each", err)
+	}
+}

@@ -1,0 +1,21 @@
+package graph_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph"
+)
+
+// TestEveryFieldHasAPermission finds a field of Query or Mutation that the table
+// of permissions does not hold.
+func TestEveryFieldHasAPermission(t *testing.T) {
+	t.Parallel()
+	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
+	for _, field := range append(schema.Query.Fields, schema.Mutation.Fields...) {
+		if _, known := catalog.PermissionOf(field.Name); !known && !strings.HasPrefix(field.Name, "__") {
+			t.Errorf("%s has no permission: add a row to catalog/policy.go", field.Name)
+		}
+	}
+}
