@@ -48,6 +48,15 @@ func costOf(operation *graph.Operation) int64 {
 	return c.operation(operation.Definition)
 }
 
+// writesOf counts what an operation writes: each root field of a mutation.
+func writesOf(operation *graph.Operation) int {
+	if operation.Definition.Operation != ast.Mutation {
+		return 0
+	}
+	c := &cost{document: operation.Document}
+	return int(c.roots(operation.Definition.SelectionSet, map[string]int64{}))
+}
+
 func (c *cost) operation(definition *ast.OperationDefinition) int64 {
 	c.fragments = map[string]estimate{}
 	total := c.selections(definition.SelectionSet).fixed
@@ -55,7 +64,28 @@ func (c *cost) operation(definition *ast.OperationDefinition) int64 {
 		total = add(total, c.elements(value))
 	}
 	if definition.Operation == ast.Mutation {
-		total = add(total, multiply(mutationCost, int64(len(definition.SelectionSet))))
+		total = add(total, multiply(mutationCost, c.roots(definition.SelectionSet, map[string]int64{})))
+	}
+	return total
+}
+
+// roots counts the fields of the first level, those in fragments included.
+func (c *cost) roots(set ast.SelectionSet, fragments map[string]int64) int64 {
+	var total int64
+	for _, selection := range set {
+		switch selection := selection.(type) {
+		case *ast.Field:
+			total = add(total, 1)
+		case *ast.InlineFragment:
+			total = add(total, c.roots(selection.SelectionSet, fragments))
+		case *ast.FragmentSpread:
+			count, known := fragments[selection.Name]
+			if definition := c.document.Fragments.ForName(selection.Name); !known && definition != nil {
+				count = c.roots(definition.SelectionSet, fragments)
+				fragments[selection.Name] = count
+			}
+			total = add(total, count)
+		}
 	}
 	return total
 }

@@ -142,6 +142,26 @@ func TestACallerWhoSpendsTooMuchIsHeldBack(t *testing.T) {
 	}
 }
 
+func TestAProjectThatWritesTooMuchIsHeldBack(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.ProjectWrites = 1 // and so four saved
+	})
+	write := func(name string) string {
+		return fmt.Sprintf(`%s: createNamespace(input: {name: "%s"}) { namespace { name } } `, name, name)
+	}
+	if got := s.query("mutation {" + write("a") + write("b") + "...c } fragment c on Mutation {" + write("c") + "}"); got.code() != "" {
+		t.Errorf("three at once: %d %s", got.status, got.body)
+	}
+	if got := s.query("mutation {" + write("d") + write("e") + "}"); got.status != 429 || got.code() != "RATE_LIMITED" {
+		t.Errorf("the fourth and fifth: %d %s", got.status, got.body)
+	}
+	if got := s.query("{ namespaces { totalCount } }"); !strings.Contains(got.body, `"totalCount":3`) {
+		t.Errorf("reading: %d %s", got.status, got.body)
+	}
+}
+
 func TestExpensiveOperationsSpendMore(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {

@@ -36,6 +36,10 @@ type Limits struct {
 	// may spend: 1,000, and four seconds of them saved. An operation costs one
 	// point and one more for each 1,000 of its cost. More is 429.
 	PrincipalPoints float64
+	// ProjectWrites is how many mutations a second the viewers of one project may
+	// send, and four seconds of them saved: 1,000. Each root field counts. More is
+	// 429.
+	ProjectWrites float64
 	// AddressPoints is how many points a second the requests of one address may
 	// spend before anyone looks at their tokens: 5,000, and four seconds of them
 	// saved. A request costs one point, and 50 more when its token is refused.
@@ -62,6 +66,7 @@ func DefaultLimits() Limits {
 		OperationTime:   10 * time.Second,
 		Concurrent:      256,
 		PrincipalPoints: 1000,
+		ProjectWrites:   1000,
 		AddressPoints:   5000,
 		DocumentBytes:   64 << 20,
 		PersistedBytes:  16 << 20,

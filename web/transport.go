@@ -29,6 +29,7 @@ type transport struct {
 	documents  *lru[*ast.QueryDocument] // valid ones, by their text
 	persisted  *lru[string]             // texts of valid documents, by their hash
 	principals *buckets
+	projects   *buckets
 	addresses  *buckets
 	slots      slots
 }
@@ -40,6 +41,7 @@ func newTransport(options Options, measured *measurements) *transport {
 		documents:  newLRU[*ast.QueryDocument](options.Limits.DocumentBytes),
 		persisted:  newLRU[string](options.Limits.PersistedBytes),
 		principals: newBuckets(options.Limits.PrincipalPoints),
+		projects:   newBuckets(options.Limits.ProjectWrites),
 		addresses:  newBuckets(options.Limits.AddressPoints),
 		slots:      newSlots(options.Limits.Concurrent),
 	}
@@ -107,12 +109,24 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	if problem := refuseCost(cost, t.Limits.Cost); problem != nil {
 		return problem
 	}
+	if problem := t.spend(viewer, operation, cost); problem != nil {
+		return problem
+	}
+	t.run(ctx, w, media, operation, cost)
+	return nil
+}
+
+// spend takes what an operation costs beyond the first point from its viewer's
+// bucket, and what it writes from that of the project.
+func (t *transport) spend(viewer catalog.Viewer, operation *graph.Operation, cost int64) *refusal {
 	if points := int(cost / pointCost); points > 0 {
 		if problem := t.principals.take(principal(viewer), points, time.Now()); problem != nil {
 			return problem
 		}
 	}
-	t.run(ctx, w, media, operation, cost)
+	if writes := writesOf(operation); writes > 0 {
+		return t.projects.take(viewer.ProjectID, writes, time.Now())
+	}
 	return nil
 }
 
