@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/cadastre-dev/cadastre/catalog"
@@ -10,13 +11,13 @@ import (
 // and its look back are each taken for all parents at the parent's place at
 // once, by their keys. Name tells loads of one kind of parent apart, arguments
 // included.
-func connectWithin[Parent, Row any](
-	ctx context.Context, name string, parent *Parent, key func(*Parent) int64, request catalog.PageRequest,
-	list func(context.Context, []int64) (map[int64]catalog.Page[*Row], error),
-	behind func(context.Context, []int64) (map[int64]bool, error),
-	count func(context.Context, []int64) (map[int64]int, error),
+func connectWithin[Parent, Row any, K cmp.Ordered](
+	ctx context.Context, name string, parent *Parent, key func(*Parent) K, request catalog.PageRequest,
+	list func(context.Context, []K) (map[K]catalog.Page[*Row], error),
+	behind func(context.Context, []K) (map[K]bool, error),
+	count func(context.Context, []K) (map[K]int, error),
 ) (*Connection[Row], error) {
-	page, err := load(ctx, name, parent, key, list, func(pages map[int64]catalog.Page[*Row]) {
+	page, err := load(ctx, name, parent, key, list, func(pages map[K]catalog.Page[*Row]) {
 		for _, page := range pages {
 			register(ctx, page.Items...)
 		}
@@ -28,14 +29,14 @@ func connectWithin[Parent, Row any](
 	// can be the parent's: parents are looked for from here.
 	here := ctx
 	connection := &Connection[Row]{page: page, backward: request.Backward(), count: func(context.Context) (int, error) {
-		return load(here, "count of "+name, parent, key, count, registerNothing[int])
+		return load(here, "count of "+name, parent, key, count, registerNothing[int, K])
 	}}
 	if request.Backward() && request.Before != nil || !request.Backward() && request.After != nil {
 		connection.beyond = func(context.Context) (bool, error) {
-			return load(here, "behind "+name, parent, key, behind, registerNothing[bool])
+			return load(here, "behind "+name, parent, key, behind, registerNothing[bool, K])
 		}
 	}
 	return connection, nil
 }
 
-func registerNothing[V any](map[int64]V) {}
+func registerNothing[V any, K cmp.Ordered](map[K]V) {}

@@ -8,9 +8,18 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/placement"
 )
+
+// The order of a list of consumers.
+type ConsumerOrder struct {
+	// The field to order by.
+	Field ConsumerOrderField `json:"field"`
+	// The direction.
+	Direction OrderDirection `json:"direction"`
+}
 
 // What `createNamespace` gives back.
 type CreateNamespacePayload struct {
@@ -54,6 +63,60 @@ type CreateTraitPayload struct {
 	Trait *placement.Trait `json:"trait"`
 }
 
+// A consumer to clear.
+type DeleteAllocationsInput struct {
+	// The uuid of the consumer.
+	Consumer string `json:"consumer"`
+}
+
+// A consumer whose allocations were deleted.
+type DeleteAllocationsPayload struct {
+	// The consumer as it was, with what it had.
+	Consumer *Consumer `json:"consumer"`
+}
+
+// The provider whose inventory was deleted.
+type DeleteInventoryPayload struct {
+	// The provider as it is now.
+	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// A resource class to delete.
+type DeleteResourceClassInput struct {
+	// The name.
+	Name string `json:"name"`
+}
+
+// A deleted resource class.
+type DeleteResourceClassPayload struct {
+	// The resource class as it was.
+	ResourceClass *placement.ResourceClass `json:"resourceClass"`
+}
+
+// A resource provider to delete.
+type DeleteResourceProviderInput struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+}
+
+// A deleted resource provider.
+type DeleteResourceProviderPayload struct {
+	// The provider as it was.
+	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// A trait to delete.
+type DeleteTraitInput struct {
+	// The name.
+	Name string `json:"name"`
+}
+
+// A deleted trait.
+type DeleteTraitPayload struct {
+	// The trait as it was.
+	Trait *placement.Trait `json:"trait"`
+}
+
 // Documents to import.
 type ImportNamespacesInput struct {
 	// The text of one definition file each; at most 1000 of them, 1 MiB each.
@@ -86,6 +149,14 @@ type NamespaceOrder struct {
 // look-up by key answers `null` for what does not exist or is not visible to the
 // viewer, and the two cannot be told apart.
 type Query struct {
+}
+
+// What was reshaped.
+type ReshapePayload struct {
+	// The providers as they are now, in the order of the input.
+	ResourceProviders []*ResourceProvider `json:"resourceProviders"`
+	// The consumers that have allocations now, in the order of the input; a cleared one is gone.
+	Consumers []*Consumer `json:"consumers"`
 }
 
 // The order of a list of resources.
@@ -124,6 +195,12 @@ type SetInventoriesPayload struct {
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
+// The provider whose inventory was set.
+type SetInventoryPayload struct {
+	// The provider as it is now.
+	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
 // What `setMetadata` gives back.
 type SetMetadataPayload struct {
 	// The resource as it is now.
@@ -140,6 +217,79 @@ type SetProviderAggregatesPayload struct {
 type SetProviderTraitsPayload struct {
 	// The provider as it is now.
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// What shall change about a resource provider. Absent fields stay as they are.
+type UpdateResourceProviderInput struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+	// The new name, 1 to 200 characters, unique.
+	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
+	// The uuid of the new parent; `null` makes the provider a root.
+	Parent graphql.Omittable[*string] `json:"parent,omitempty"`
+	// The uuid of the resource that this provider is; `null` for none.
+	Resource graphql.Omittable[*string] `json:"resource,omitempty"`
+}
+
+// A changed resource provider.
+type UpdateResourceProviderPayload struct {
+	// The provider as it is now.
+	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// What consumers can be ordered by.
+type ConsumerOrderField string
+
+const (
+	// The time of the first allocation.
+	ConsumerOrderFieldCreatedAt ConsumerOrderField = "CREATED_AT"
+)
+
+var AllConsumerOrderField = []ConsumerOrderField{
+	ConsumerOrderFieldCreatedAt,
+}
+
+func (e ConsumerOrderField) IsValid() bool {
+	switch e {
+	case ConsumerOrderFieldCreatedAt:
+		return true
+	}
+	return false
+}
+
+func (e ConsumerOrderField) String() string {
+	return string(e)
+}
+
+func (e *ConsumerOrderField) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ConsumerOrderField(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ConsumerOrderField", str)
+	}
+	return nil
+}
+
+func (e ConsumerOrderField) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ConsumerOrderField) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ConsumerOrderField) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
 }
 
 // What namespaces can be ordered by.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/vektah/gqlparser/v2/ast"
 )
@@ -25,10 +26,52 @@ type AllocationResolver interface {
 type ConsumerResolver interface {
 	Allocations(ctx context.Context, obj *Consumer) ([]*placement.Allocation, error)
 }
+type ResourceProviderResolver interface {
+	Allocations(ctx context.Context, obj *ResourceProvider, first *int, after *string, last *int, before *string) (*AllocationConnection, error)
+	Resource(ctx context.Context, obj *ResourceProvider) (*catalog.Resource, error)
+}
 
 // endregion ************************** generated!.gotpl **************************
 
 // region    ***************************** args.gotpl *****************************
+
+func (ec *executionContext) field_ResourceProvider_allocations_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	return args, nil
+}
 
 func (ec *executionContext) field_ResourceProvider_inventory_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
@@ -483,6 +526,180 @@ func (ec *executionContext) fieldContext_AllocationCandidateEdge_node(_ context.
 	return fc, nil
 }
 
+func (ec *executionContext) _AllocationConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *AllocationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*placement.Allocation) graphql.Marshaler {
+			return ec.marshalNAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Allocation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *AllocationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []AllocationEdge) graphql.Marshaler {
+			return ec.marshalNAllocationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐAllocationEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocationEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *AllocationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *AllocationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _AllocationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *AllocationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AllocationEdge_node(ctx context.Context, field graphql.CollectedField, obj *AllocationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *placement.Allocation) graphql.Marshaler {
+			return ec.marshalNAllocation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocation(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Allocation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _CandidateAllocation_provider(ctx context.Context, field graphql.CollectedField, obj *CandidateAllocation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -850,6 +1067,180 @@ func (ec *executionContext) fieldContext_Consumer_updatedAt(_ context.Context, f
 	return graphql.NewScalarFieldContext("Consumer", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
+func (ec *executionContext) _ConsumerConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ConsumerConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConsumerConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*Consumer) graphql.Marshaler {
+			return ec.marshalNConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumerᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConsumerConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ConsumerConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Consumer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ConsumerConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ConsumerConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConsumerConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []ConsumerEdge) graphql.Marshaler {
+			return ec.marshalNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumerEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConsumerConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ConsumerConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ConsumerEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ConsumerConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ConsumerConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConsumerConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConsumerConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ConsumerConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ConsumerConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ConsumerConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConsumerConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConsumerConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ConsumerConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ConsumerEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ConsumerEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConsumerEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConsumerEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ConsumerEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ConsumerEdge_node(ctx context.Context, field graphql.CollectedField, obj *ConsumerEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConsumerEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Consumer) graphql.Marshaler {
+			return ec.marshalNConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumer(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConsumerEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ConsumerEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Consumer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _CreateResourceClassPayload_resourceClass(ctx context.Context, field graphql.CollectedField, obj *CreateResourceClassPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -936,6 +1327,166 @@ func (ec *executionContext) _CreateTraitPayload_trait(ctx context.Context, field
 func (ec *executionContext) fieldContext_CreateTraitPayload_trait(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "CreateTraitPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Trait(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteAllocationsPayload_consumer(ctx context.Context, field graphql.CollectedField, obj *DeleteAllocationsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteAllocationsPayload_consumer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Consumer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Consumer) graphql.Marshaler {
+			return ec.marshalNConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumer(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteAllocationsPayload_consumer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteAllocationsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Consumer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteInventoryPayload_resourceProvider(ctx context.Context, field graphql.CollectedField, obj *DeleteInventoryPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteInventoryPayload_resourceProvider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceProvider, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ResourceProvider) graphql.Marshaler {
+			return ec.marshalNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceProvider(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteInventoryPayload_resourceProvider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteInventoryPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceProvider(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteResourceClassPayload_resourceClass(ctx context.Context, field graphql.CollectedField, obj *DeleteResourceClassPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteResourceClassPayload_resourceClass(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceClass, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *placement.ResourceClass) graphql.Marshaler {
+			return ec.marshalNResourceClass2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceClass(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteResourceClassPayload_resourceClass(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteResourceClassPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceClass(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteResourceProviderPayload_resourceProvider(ctx context.Context, field graphql.CollectedField, obj *DeleteResourceProviderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteResourceProviderPayload_resourceProvider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceProvider, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ResourceProvider) graphql.Marshaler {
+			return ec.marshalNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceProvider(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteResourceProviderPayload_resourceProvider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteResourceProviderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceProvider(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteTraitPayload_trait(ctx context.Context, field graphql.CollectedField, obj *DeleteTraitPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteTraitPayload_trait(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Trait, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *placement.Trait) graphql.Marshaler {
+			return ec.marshalNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTrait(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteTraitPayload_trait(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteTraitPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -1474,6 +2025,70 @@ func (ec *executionContext) fieldContext_ProviderSummary_traits(_ context.Contex
 	return graphql.NewScalarFieldContext("ProviderSummary", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _ReshapePayload_resourceProviders(ctx context.Context, field graphql.CollectedField, obj *ReshapePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReshapePayload_resourceProviders(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceProviders, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ResourceProvider) graphql.Marshaler {
+			return ec.marshalNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceProviderᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReshapePayload_resourceProviders(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReshapePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceProvider(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReshapePayload_consumers(ctx context.Context, field graphql.CollectedField, obj *ReshapePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReshapePayload_consumers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Consumers, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*Consumer) graphql.Marshaler {
+			return ec.marshalNConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumerᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReshapePayload_consumers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReshapePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Consumer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ResourceAmount_resourceClass(ctx context.Context, field graphql.CollectedField, obj *placement.Amount) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1564,6 +2179,180 @@ func (ec *executionContext) _ResourceClass_custom(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_ResourceClass_custom(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ResourceClass", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceClassConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ResourceClassConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClassConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*placement.ResourceClass) graphql.Marshaler {
+			return ec.marshalNResourceClass2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceClassᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClassConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceClassConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceClass(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceClassConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ResourceClassConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClassConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []ResourceClassEdge) graphql.Marshaler {
+			return ec.marshalNResourceClassEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceClassEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClassConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceClassConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceClassEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceClassConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ResourceClassConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClassConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClassConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceClassConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceClassConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ResourceClassConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClassConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClassConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceClassConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceClassEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ResourceClassEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClassEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClassEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceClassEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceClassEdge_node(ctx context.Context, field graphql.CollectedField, obj *ResourceClassEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClassEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *placement.ResourceClass) graphql.Marshaler {
+			return ec.marshalNResourceClass2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceClass(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClassEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceClassEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceClass(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ResourceProvider_id(ctx context.Context, field graphql.CollectedField, obj *ResourceProvider) (ret graphql.Marshaler) {
@@ -1876,6 +2665,82 @@ func (ec *executionContext) fieldContext_ResourceProvider_aggregates(_ context.C
 	return graphql.NewScalarFieldContext("ResourceProvider", field, false, false, errors.New("field of type UUID does not have child fields"))
 }
 
+func (ec *executionContext) _ResourceProvider_allocations(ctx context.Context, field graphql.CollectedField, obj *ResourceProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceProvider_allocations(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.ResourceProvider().Allocations(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *AllocationConnection) graphql.Marshaler {
+			return ec.marshalNAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐAllocationConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceProvider_allocations(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceProvider",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocationConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_ResourceProvider_allocations_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceProvider_resource(ctx context.Context, field graphql.CollectedField, obj *ResourceProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceProvider_resource(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ResourceProvider().Resource(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
+			return ec.marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceProvider_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceProvider",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Resource(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ResourceProvider_createdAt(ctx context.Context, field graphql.CollectedField, obj *ResourceProvider) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2096,6 +2961,52 @@ func (ec *executionContext) fieldContext_ResourceProviderEdge_node(_ context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _ResourceUsage_resourceClass(ctx context.Context, field graphql.CollectedField, obj *placement.ResourceUsage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceUsage_resourceClass(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceClass, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceUsage_resourceClass(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceUsage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceUsage_used(ctx context.Context, field graphql.CollectedField, obj *placement.ResourceUsage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceUsage_used(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Used, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceUsage_used(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceUsage", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
 func (ec *executionContext) _SetAllocationsPayload_consumers(ctx context.Context, field graphql.CollectedField, obj *SetAllocationsPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2150,6 +3061,38 @@ func (ec *executionContext) _SetInventoriesPayload_resourceProvider(ctx context.
 func (ec *executionContext) fieldContext_SetInventoriesPayload_resourceProvider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "SetInventoriesPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceProvider(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetInventoryPayload_resourceProvider(ctx context.Context, field graphql.CollectedField, obj *SetInventoryPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetInventoryPayload_resourceProvider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceProvider, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ResourceProvider) graphql.Marshaler {
+			return ec.marshalNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceProvider(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetInventoryPayload_resourceProvider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetInventoryPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -2316,6 +3259,290 @@ func (ec *executionContext) fieldContext_Trait_custom(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Trait", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _TraitConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *TraitConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TraitConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*placement.Trait) graphql.Marshaler {
+			return ec.marshalNTrait2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TraitConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TraitConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Trait(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TraitConnection_edges(ctx context.Context, field graphql.CollectedField, obj *TraitConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TraitConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []TraitEdge) graphql.Marshaler {
+			return ec.marshalNTraitEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐTraitEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TraitConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TraitConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TraitEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TraitConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *TraitConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TraitConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TraitConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TraitConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TraitConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *TraitConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TraitConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TraitConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TraitConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _TraitEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *TraitEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TraitEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TraitEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TraitEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _TraitEdge_node(ctx context.Context, field graphql.CollectedField, obj *TraitEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TraitEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *placement.Trait) graphql.Marshaler {
+			return ec.marshalNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTrait(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TraitEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TraitEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Trait(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateResourceProviderPayload_resourceProvider(ctx context.Context, field graphql.CollectedField, obj *UpdateResourceProviderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateResourceProviderPayload_resourceProvider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceProvider, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ResourceProvider) graphql.Marshaler {
+			return ec.marshalNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceProvider(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateResourceProviderPayload_resourceProvider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateResourceProviderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceProvider(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UsageGroup_consumerType(ctx context.Context, field graphql.CollectedField, obj *placement.UsageGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UsageGroup_consumerType(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ConsumerType, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UsageGroup_consumerType(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UsageGroup", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UsageGroup_consumerCount(ctx context.Context, field graphql.CollectedField, obj *placement.UsageGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UsageGroup_consumerCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ConsumerCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UsageGroup_consumerCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UsageGroup", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _UsageGroup_usages(ctx context.Context, field graphql.CollectedField, obj *placement.UsageGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UsageGroup_usages(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Usages, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []placement.ResourceUsage) graphql.Marshaler {
+			return ec.marshalNResourceUsage2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceUsageᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UsageGroup_usages(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UsageGroup",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceUsage(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
@@ -2429,6 +3656,98 @@ func (ec *executionContext) unmarshalInputConsumerAllocationsInput(ctx context.C
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputConsumerFilter(ctx context.Context, obj any) (placement.ConsumerFilter, error) {
+	var it placement.ConsumerFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"projectId", "userId", "type", "provider"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "projectId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectId"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = data
+		case "userId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userId"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UserID = data
+		case "type":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("type"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Type = data
+		case "provider":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("provider"))
+			data, err := ec.unmarshalOUUID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Provider = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputConsumerOrder(ctx context.Context, obj any) (ConsumerOrder, error) {
+	var it ConsumerOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"field", "direction"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNConsumerOrderField2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumerOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCreateResourceClassInput(ctx context.Context, obj any) (CreateResourceClassInput, error) {
 	var it CreateResourceClassInput
 	if obj == nil {
@@ -2512,6 +3831,170 @@ func (ec *executionContext) unmarshalInputCreateResourceProviderInput(ctx contex
 
 func (ec *executionContext) unmarshalInputCreateTraitInput(ctx context.Context, obj any) (CreateTraitInput, error) {
 	var it CreateTraitInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteAllocationsInput(ctx context.Context, obj any) (DeleteAllocationsInput, error) {
+	var it DeleteAllocationsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"consumer"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "consumer":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("consumer"))
+			data, err := ec.unmarshalNUUID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Consumer = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteInventoryInput(ctx context.Context, obj any) (placement.InventoryClass, error) {
+	var it placement.InventoryClass
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"provider", "resourceClass", "generation"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "provider":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("provider"))
+			data, err := ec.unmarshalNUUID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Provider = data
+		case "resourceClass":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceClass"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceClass = data
+		case "generation":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("generation"))
+			data, err := ec.unmarshalOInt2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Generation = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteResourceClassInput(ctx context.Context, obj any) (DeleteResourceClassInput, error) {
+	var it DeleteResourceClassInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteResourceProviderInput(ctx context.Context, obj any) (DeleteResourceProviderInput, error) {
+	var it DeleteResourceProviderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"provider"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "provider":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("provider"))
+			data, err := ec.unmarshalNUUID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Provider = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteTraitInput(ctx context.Context, obj any) (DeleteTraitInput, error) {
+	var it DeleteTraitInput
 	if obj == nil {
 		return it, nil
 	}
@@ -2781,6 +4264,47 @@ func (ec *executionContext) unmarshalInputRequestGroupInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputReshapeInput(ctx context.Context, obj any) (placement.Reshape, error) {
+	var it placement.Reshape
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["consumers"]; !present {
+		asMap["consumers"] = []any{}
+	}
+
+	fieldsInOrder := [...]string{"inventories", "consumers"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "inventories":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("inventories"))
+			data, err := ec.unmarshalNSetInventoriesInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderInventoriesᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Inventories = data
+		case "consumers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("consumers"))
+			data, err := ec.unmarshalNConsumerAllocationsInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConsumerClaimᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Consumers = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputResourceAmountInput(ctx context.Context, obj any) (placement.Amount, error) {
 	var it placement.Amount
 	if obj == nil {
@@ -2813,6 +4337,43 @@ func (ec *executionContext) unmarshalInputResourceAmountInput(ctx context.Contex
 				return it, err
 			}
 			it.Amount = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputResourceClassFilter(ctx context.Context, obj any) (placement.ResourceClassFilter, error) {
+	var it placement.ResourceClassFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"names", "custom"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "names":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("names"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Names = data
+		case "custom":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("custom"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Custom = data
 		}
 	}
 	return it, nil
@@ -3019,6 +4580,50 @@ func (ec *executionContext) unmarshalInputSetInventoriesInput(ctx context.Contex
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputSetInventoryInput(ctx context.Context, obj any) (placement.OneInventory, error) {
+	var it placement.OneInventory
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"provider", "generation", "inventory"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "provider":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("provider"))
+			data, err := ec.unmarshalNUUID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Provider = data
+		case "generation":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("generation"))
+			data, err := ec.unmarshalOInt2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Generation = data
+		case "inventory":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("inventory"))
+			data, err := ec.unmarshalNInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Inventory = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputSetProviderAggregatesInput(ctx context.Context, obj any) (placement.ProviderAggregates, error) {
 	var it placement.ProviderAggregates
 	if obj == nil {
@@ -3137,6 +4742,57 @@ func (ec *executionContext) unmarshalInputSubtreeInput(ctx context.Context, obj 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputTraitFilter(ctx context.Context, obj any) (placement.TraitFilter, error) {
+	var it placement.TraitFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"startsWith", "names", "associated", "custom"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "startsWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("startsWith"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StartsWith = data
+		case "names":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("names"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Names = data
+		case "associated":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("associated"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Associated = data
+		case "custom":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("custom"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Custom = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputTraitSetInput(ctx context.Context, obj any) (placement.TraitSet, error) {
 	var it placement.TraitSet
 	if obj == nil {
@@ -3162,6 +4818,57 @@ func (ec *executionContext) unmarshalInputTraitSetInput(ctx context.Context, obj
 				return it, err
 			}
 			it.AnyOf = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateResourceProviderInput(ctx context.Context, obj any) (UpdateResourceProviderInput, error) {
+	var it UpdateResourceProviderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"provider", "newName", "parent", "resource"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "provider":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("provider"))
+			data, err := ec.unmarshalNUUID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Provider = data
+		case "newName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("newName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NewName = graphql.OmittableOf(data)
+		case "parent":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("parent"))
+			data, err := ec.unmarshalOUUID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Parent = graphql.OmittableOf(data)
+		case "resource":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resource"))
+			data, err := ec.unmarshalOUUID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Resource = graphql.OmittableOf(data)
 		}
 	}
 	return it, nil
@@ -3448,6 +5155,135 @@ func (ec *executionContext) _AllocationCandidateEdge(ctx context.Context, sel as
 	return out
 }
 
+var allocationConnectionImplementors = []string{"AllocationConnection"}
+
+func (ec *executionContext) _AllocationConnection(ctx context.Context, sel ast.SelectionSet, obj *AllocationConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, allocationConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AllocationConnection")
+		case "nodes":
+			out.Values[i] = ec._AllocationConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "edges":
+			out.Values[i] = ec._AllocationConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "pageInfo":
+			out.Values[i] = ec._AllocationConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "totalCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._AllocationConnection_totalCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var allocationEdgeImplementors = []string{"AllocationEdge"}
+
+func (ec *executionContext) _AllocationEdge(ctx context.Context, sel ast.SelectionSet, obj *AllocationEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, allocationEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AllocationEdge")
+		case "cursor":
+			out.Values[i] = ec._AllocationEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._AllocationEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var candidateAllocationImplementors = []string{"CandidateAllocation"}
 
 func (ec *executionContext) _CandidateAllocation(ctx context.Context, sel ast.SelectionSet, obj *CandidateAllocation) graphql.Marshaler {
@@ -3650,6 +5486,135 @@ func (ec *executionContext) _Consumer(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var consumerConnectionImplementors = []string{"ConsumerConnection"}
+
+func (ec *executionContext) _ConsumerConnection(ctx context.Context, sel ast.SelectionSet, obj *ConsumerConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, consumerConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ConsumerConnection")
+		case "nodes":
+			out.Values[i] = ec._ConsumerConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "edges":
+			out.Values[i] = ec._ConsumerConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ConsumerConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "totalCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ConsumerConnection_totalCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var consumerEdgeImplementors = []string{"ConsumerEdge"}
+
+func (ec *executionContext) _ConsumerEdge(ctx context.Context, sel ast.SelectionSet, obj *ConsumerEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, consumerEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ConsumerEdge")
+		case "cursor":
+			out.Values[i] = ec._ConsumerEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._ConsumerEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var createResourceClassPayloadImplementors = []string{"CreateResourceClassPayload"}
 
 func (ec *executionContext) _CreateResourceClassPayload(ctx context.Context, sel ast.SelectionSet, obj *CreateResourceClassPayload) graphql.Marshaler {
@@ -3740,6 +5705,196 @@ func (ec *executionContext) _CreateTraitPayload(ctx context.Context, sel ast.Sel
 			out.Values[i] = graphql.MarshalString("CreateTraitPayload")
 		case "trait":
 			out.Values[i] = ec._CreateTraitPayload_trait(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteAllocationsPayloadImplementors = []string{"DeleteAllocationsPayload"}
+
+func (ec *executionContext) _DeleteAllocationsPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteAllocationsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteAllocationsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteAllocationsPayload")
+		case "consumer":
+			out.Values[i] = ec._DeleteAllocationsPayload_consumer(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteInventoryPayloadImplementors = []string{"DeleteInventoryPayload"}
+
+func (ec *executionContext) _DeleteInventoryPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteInventoryPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteInventoryPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteInventoryPayload")
+		case "resourceProvider":
+			out.Values[i] = ec._DeleteInventoryPayload_resourceProvider(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteResourceClassPayloadImplementors = []string{"DeleteResourceClassPayload"}
+
+func (ec *executionContext) _DeleteResourceClassPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteResourceClassPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteResourceClassPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteResourceClassPayload")
+		case "resourceClass":
+			out.Values[i] = ec._DeleteResourceClassPayload_resourceClass(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteResourceProviderPayloadImplementors = []string{"DeleteResourceProviderPayload"}
+
+func (ec *executionContext) _DeleteResourceProviderPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteResourceProviderPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteResourceProviderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteResourceProviderPayload")
+		case "resourceProvider":
+			out.Values[i] = ec._DeleteResourceProviderPayload_resourceProvider(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteTraitPayloadImplementors = []string{"DeleteTraitPayload"}
+
+func (ec *executionContext) _DeleteTraitPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteTraitPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteTraitPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteTraitPayload")
+		case "trait":
+			out.Values[i] = ec._DeleteTraitPayload_trait(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -4034,6 +6189,49 @@ func (ec *executionContext) _ProviderSummary(ctx context.Context, sel ast.Select
 	return out
 }
 
+var reshapePayloadImplementors = []string{"ReshapePayload"}
+
+func (ec *executionContext) _ReshapePayload(ctx context.Context, sel ast.SelectionSet, obj *ReshapePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, reshapePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ReshapePayload")
+		case "resourceProviders":
+			out.Values[i] = ec._ReshapePayload_resourceProviders(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "consumers":
+			out.Values[i] = ec._ReshapePayload_consumers(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var resourceAmountImplementors = []string{"ResourceAmount"}
 
 func (ec *executionContext) _ResourceAmount(ctx context.Context, sel ast.SelectionSet, obj *placement.Amount) graphql.Marshaler {
@@ -4120,6 +6318,135 @@ func (ec *executionContext) _ResourceClass(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+var resourceClassConnectionImplementors = []string{"ResourceClassConnection"}
+
+func (ec *executionContext) _ResourceClassConnection(ctx context.Context, sel ast.SelectionSet, obj *ResourceClassConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceClassConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourceClassConnection")
+		case "nodes":
+			out.Values[i] = ec._ResourceClassConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "edges":
+			out.Values[i] = ec._ResourceClassConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ResourceClassConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "totalCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceClassConnection_totalCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var resourceClassEdgeImplementors = []string{"ResourceClassEdge"}
+
+func (ec *executionContext) _ResourceClassEdge(ctx context.Context, sel ast.SelectionSet, obj *ResourceClassEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceClassEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourceClassEdge")
+		case "cursor":
+			out.Values[i] = ec._ResourceClassEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._ResourceClassEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var resourceProviderImplementors = []string{"ResourceProvider", "Node"}
 
 func (ec *executionContext) _ResourceProvider(ctx context.Context, sel ast.SelectionSet, obj *ResourceProvider) graphql.Marshaler {
@@ -4135,67 +6462,143 @@ func (ec *executionContext) _ResourceProvider(ctx context.Context, sel ast.Selec
 		case "id":
 			out.Values[i] = ec._ResourceProvider_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "uuid":
 			out.Values[i] = ec._ResourceProvider_uuid(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "name":
 			out.Values[i] = ec._ResourceProvider_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "generation":
 			out.Values[i] = ec._ResourceProvider_generation(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "parent":
 			out.Values[i] = ec._ResourceProvider_parent(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "root":
 			out.Values[i] = ec._ResourceProvider_root(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "children":
 			out.Values[i] = ec._ResourceProvider_children(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "inventories":
 			out.Values[i] = ec._ResourceProvider_inventories(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "inventory":
 			out.Values[i] = ec._ResourceProvider_inventory(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "traits":
 			out.Values[i] = ec._ResourceProvider_traits(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "aggregates":
 			out.Values[i] = ec._ResourceProvider_aggregates(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "allocations":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceProvider_allocations(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "resource":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceProvider_resource(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "createdAt":
 			out.Values[i] = ec._ResourceProvider_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "updatedAt":
 			out.Values[i] = ec._ResourceProvider_updatedAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -4347,6 +6750,49 @@ func (ec *executionContext) _ResourceProviderEdge(ctx context.Context, sel ast.S
 	return out
 }
 
+var resourceUsageImplementors = []string{"ResourceUsage"}
+
+func (ec *executionContext) _ResourceUsage(ctx context.Context, sel ast.SelectionSet, obj *placement.ResourceUsage) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceUsageImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourceUsage")
+		case "resourceClass":
+			out.Values[i] = ec._ResourceUsage_resourceClass(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "used":
+			out.Values[i] = ec._ResourceUsage_used(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var setAllocationsPayloadImplementors = []string{"SetAllocationsPayload"}
 
 func (ec *executionContext) _SetAllocationsPayload(ctx context.Context, sel ast.SelectionSet, obj *SetAllocationsPayload) graphql.Marshaler {
@@ -4399,6 +6845,44 @@ func (ec *executionContext) _SetInventoriesPayload(ctx context.Context, sel ast.
 			out.Values[i] = graphql.MarshalString("SetInventoriesPayload")
 		case "resourceProvider":
 			out.Values[i] = ec._SetInventoriesPayload_resourceProvider(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var setInventoryPayloadImplementors = []string{"SetInventoryPayload"}
+
+func (ec *executionContext) _SetInventoryPayload(ctx context.Context, sel ast.SelectionSet, obj *SetInventoryPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setInventoryPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetInventoryPayload")
+		case "resourceProvider":
+			out.Values[i] = ec._SetInventoryPayload_resourceProvider(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -4585,6 +7069,221 @@ func (ec *executionContext) _Trait(ctx context.Context, sel ast.SelectionSet, ob
 	return out
 }
 
+var traitConnectionImplementors = []string{"TraitConnection"}
+
+func (ec *executionContext) _TraitConnection(ctx context.Context, sel ast.SelectionSet, obj *TraitConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, traitConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TraitConnection")
+		case "nodes":
+			out.Values[i] = ec._TraitConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "edges":
+			out.Values[i] = ec._TraitConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "pageInfo":
+			out.Values[i] = ec._TraitConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "totalCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._TraitConnection_totalCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var traitEdgeImplementors = []string{"TraitEdge"}
+
+func (ec *executionContext) _TraitEdge(ctx context.Context, sel ast.SelectionSet, obj *TraitEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, traitEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TraitEdge")
+		case "cursor":
+			out.Values[i] = ec._TraitEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._TraitEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var updateResourceProviderPayloadImplementors = []string{"UpdateResourceProviderPayload"}
+
+func (ec *executionContext) _UpdateResourceProviderPayload(ctx context.Context, sel ast.SelectionSet, obj *UpdateResourceProviderPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateResourceProviderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateResourceProviderPayload")
+		case "resourceProvider":
+			out.Values[i] = ec._UpdateResourceProviderPayload_resourceProvider(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var usageGroupImplementors = []string{"UsageGroup"}
+
+func (ec *executionContext) _UsageGroup(ctx context.Context, sel ast.SelectionSet, obj *placement.UsageGroup) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, usageGroupImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UsageGroup")
+		case "consumerType":
+			out.Values[i] = ec._UsageGroup_consumerType(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "consumerCount":
+			out.Values[i] = ec._UsageGroup_consumerCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "usages":
+			out.Values[i] = ec._UsageGroup_usages(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
@@ -4687,6 +7386,36 @@ func (ec *executionContext) marshalNAllocationCandidateEdge2ᚖgithubᚗcomᚋca
 	return ec._AllocationCandidateEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐAllocationConnection(ctx context.Context, sel ast.SelectionSet, v *AllocationConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._AllocationConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNAllocationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐAllocationEdge(ctx context.Context, sel ast.SelectionSet, v AllocationEdge) graphql.Marshaler {
+	return ec._AllocationEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNAllocationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐAllocationEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []AllocationEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAllocationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐAllocationEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNCandidateAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐCandidateAllocationᚄ(ctx context.Context, sel ast.SelectionSet, v []*CandidateAllocation) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -4768,6 +7497,46 @@ func (ec *executionContext) unmarshalNConsumerAllocationsInput2ᚕgithubᚗcom�
 	return res, nil
 }
 
+func (ec *executionContext) marshalNConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumerConnection(ctx context.Context, sel ast.SelectionSet, v *ConsumerConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ConsumerConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumerEdge(ctx context.Context, sel ast.SelectionSet, v ConsumerEdge) graphql.Marshaler {
+	return ec._ConsumerEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumerEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []ConsumerEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumerEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNConsumerOrderField2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumerOrderField(ctx context.Context, v any) (ConsumerOrderField, error) {
+	var res ConsumerOrderField
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNConsumerOrderField2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumerOrderField(ctx context.Context, sel ast.SelectionSet, v ConsumerOrderField) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNCreateResourceClassInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐCreateResourceClassInput(ctx context.Context, v any) (CreateResourceClassInput, error) {
 	res, err := ec.unmarshalInputCreateResourceClassInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -4811,6 +7580,81 @@ func (ec *executionContext) marshalNCreateTraitPayload2ᚖgithubᚗcomᚋcadastr
 		return graphql.Null
 	}
 	return ec._CreateTraitPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteAllocationsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐDeleteAllocationsInput(ctx context.Context, v any) (DeleteAllocationsInput, error) {
+	res, err := ec.unmarshalInputDeleteAllocationsInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐDeleteAllocationsPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteAllocationsPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteAllocationsPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryClass(ctx context.Context, v any) (placement.InventoryClass, error) {
+	res, err := ec.unmarshalInputDeleteInventoryInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐDeleteInventoryPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteInventoryPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteInventoryPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteResourceClassInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐDeleteResourceClassInput(ctx context.Context, v any) (DeleteResourceClassInput, error) {
+	res, err := ec.unmarshalInputDeleteResourceClassInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐDeleteResourceClassPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteResourceClassPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteResourceClassPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteResourceProviderInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐDeleteResourceProviderInput(ctx context.Context, v any) (DeleteResourceProviderInput, error) {
+	res, err := ec.unmarshalInputDeleteResourceProviderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐDeleteResourceProviderPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteResourceProviderPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteResourceProviderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteTraitInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐDeleteTraitInput(ctx context.Context, v any) (DeleteTraitInput, error) {
+	res, err := ec.unmarshalInputDeleteTraitInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐDeleteTraitPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteTraitPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteTraitPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNExplanationStep2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐExplanationStep(ctx context.Context, sel ast.SelectionSet, v placement.ExplanationStep) graphql.Marshaler {
@@ -5007,6 +7851,21 @@ func (ec *executionContext) unmarshalNRequestGroupInput2ᚖgithubᚗcomᚋcadast
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNReshapeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐReshape(ctx context.Context, v any) (placement.Reshape, error) {
+	res, err := ec.unmarshalInputReshapeInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐReshapePayload(ctx context.Context, sel ast.SelectionSet, v *ReshapePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ReshapePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNResourceAmount2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmount(ctx context.Context, sel ast.SelectionSet, v placement.Amount) graphql.Marshaler {
 	return ec._ResourceAmount(ctx, sel, &v)
 }
@@ -5051,6 +7910,22 @@ func (ec *executionContext) unmarshalNResourceAmountInput2ᚖgithubᚗcomᚋcada
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNResourceClass2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceClassᚄ(ctx context.Context, sel ast.SelectionSet, v []*placement.ResourceClass) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNResourceClass2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceClass(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNResourceClass2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceClass(ctx context.Context, sel ast.SelectionSet, v *placement.ResourceClass) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -5059,6 +7934,36 @@ func (ec *executionContext) marshalNResourceClass2ᚖgithubᚗcomᚋcadastreᚑd
 		return graphql.Null
 	}
 	return ec._ResourceClass(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceClassConnection(ctx context.Context, sel ast.SelectionSet, v *ResourceClassConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ResourceClassConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceClassEdge(ctx context.Context, sel ast.SelectionSet, v ResourceClassEdge) graphql.Marshaler {
+	return ec._ResourceClassEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNResourceClassEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceClassEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []ResourceClassEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceClassEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceProviderᚄ(ctx context.Context, sel ast.SelectionSet, v []*ResourceProvider) graphql.Marshaler {
@@ -5127,6 +8032,26 @@ func (ec *executionContext) marshalNResourceProviderOrderField2githubᚗcomᚋca
 	return v
 }
 
+func (ec *executionContext) marshalNResourceUsage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceUsage(ctx context.Context, sel ast.SelectionSet, v placement.ResourceUsage) graphql.Marshaler {
+	return ec._ResourceUsage(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNResourceUsage2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceUsageᚄ(ctx context.Context, sel ast.SelectionSet, v []placement.ResourceUsage) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNResourceUsage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceUsage(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNSetAllocationsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐClaim(ctx context.Context, v any) (placement.Claim, error) {
 	res, err := ec.unmarshalInputSetAllocationsInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -5147,6 +8072,20 @@ func (ec *executionContext) unmarshalNSetInventoriesInput2githubᚗcomᚋcadastr
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNSetInventoriesInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderInventoriesᚄ(ctx context.Context, v any) ([]placement.ProviderInventories, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]placement.ProviderInventories, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSetInventoriesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderInventories(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
 func (ec *executionContext) marshalNSetInventoriesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐSetInventoriesPayload(ctx context.Context, sel ast.SelectionSet, v *SetInventoriesPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -5155,6 +8094,21 @@ func (ec *executionContext) marshalNSetInventoriesPayload2ᚖgithubᚗcomᚋcada
 		return graphql.Null
 	}
 	return ec._SetInventoriesPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSetInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐOneInventory(ctx context.Context, v any) (placement.OneInventory, error) {
+	res, err := ec.unmarshalInputSetInventoryInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSetInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐSetInventoryPayload(ctx context.Context, sel ast.SelectionSet, v *SetInventoryPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SetInventoryPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNSetProviderAggregatesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAggregates(ctx context.Context, v any) (placement.ProviderAggregates, error) {
@@ -5212,6 +8166,22 @@ func (ec *executionContext) unmarshalNSubtreeInput2ᚖgithubᚗcomᚋcadastreᚑ
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNTrait2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitᚄ(ctx context.Context, sel ast.SelectionSet, v []*placement.Trait) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTrait(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTrait(ctx context.Context, sel ast.SelectionSet, v *placement.Trait) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -5222,6 +8192,36 @@ func (ec *executionContext) marshalNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 	return ec._Trait(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐTraitConnection(ctx context.Context, sel ast.SelectionSet, v *TraitConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._TraitConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNTraitEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐTraitEdge(ctx context.Context, sel ast.SelectionSet, v TraitEdge) graphql.Marshaler {
+	return ec._TraitEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNTraitEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐTraitEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []TraitEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNTraitEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐTraitEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNTraitSetInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSet(ctx context.Context, v any) (placement.TraitSet, error) {
 	res, err := ec.unmarshalInputTraitSetInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -5230,6 +8230,47 @@ func (ec *executionContext) unmarshalNTraitSetInput2githubᚗcomᚋcadastreᚑde
 func (ec *executionContext) unmarshalNTraitSetInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSet(ctx context.Context, v any) (*placement.TraitSet, error) {
 	res, err := ec.unmarshalInputTraitSetInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateResourceProviderInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐUpdateResourceProviderInput(ctx context.Context, v any) (UpdateResourceProviderInput, error) {
+	res, err := ec.unmarshalInputUpdateResourceProviderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUpdateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐUpdateResourceProviderPayload(ctx context.Context, sel ast.SelectionSet, v *UpdateResourceProviderPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UpdateResourceProviderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNUsageGroup2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGroupᚄ(ctx context.Context, sel ast.SelectionSet, v []*placement.UsageGroup) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNUsageGroup2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGroup(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNUsageGroup2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGroup(ctx context.Context, sel ast.SelectionSet, v *placement.UsageGroup) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UsageGroup(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOAggregateFilter2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAggregateFilterᚄ(ctx context.Context, v any) ([]placement.AggregateFilter, error) {
@@ -5271,6 +8312,22 @@ func (ec *executionContext) marshalOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋ
 		return graphql.Null
 	}
 	return ec._Consumer(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOConsumerFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConsumerFilter(ctx context.Context, v any) (*placement.ConsumerFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputConsumerFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOConsumerOrder2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐConsumerOrder(ctx context.Context, v any) (*ConsumerOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputConsumerOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOGroupMappingInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMappingᚄ(ctx context.Context, v any) ([]placement.Mapping, error) {
@@ -5348,6 +8405,14 @@ func (ec *executionContext) unmarshalOResourceAmountInput2ᚕᚖgithubᚗcomᚋc
 	return res, nil
 }
 
+func (ec *executionContext) unmarshalOResourceClassFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceClassFilter(ctx context.Context, v any) (*placement.ResourceClassFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputResourceClassFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceProvider(ctx context.Context, sel ast.SelectionSet, v *ResourceProvider) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -5386,6 +8451,14 @@ func (ec *executionContext) unmarshalOSubtreeInput2ᚕᚖgithubᚗcomᚋcadastre
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) unmarshalOTraitFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitFilter(ctx context.Context, v any) (*placement.TraitFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputTraitFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOTraitSetInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSetᚄ(ctx context.Context, v any) ([]placement.TraitSet, error) {

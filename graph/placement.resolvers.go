@@ -22,6 +22,10 @@ func (r *allocationResolver) Consumer(ctx context.Context, obj *placement.Alloca
 }
 
 func (r *consumerResolver) Allocations(ctx context.Context, obj *Consumer) ([]*placement.Allocation, error) {
+	if obj.Released != nil {
+		register(ctx, obj.Released...)
+		return obj.Released, nil
+	}
 	return loadMany(ctx, "allocations", obj, func(c *Consumer) string { return c.UUID }, r.Store.AllocationsOfConsumers)
 }
 
@@ -33,12 +37,48 @@ func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input pla
 	return &CreateResourceProviderPayload{ResourceProvider: providerIn(world, provider)}, nil
 }
 
+func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input UpdateResourceProviderInput) (*UpdateResourceProviderPayload, error) {
+	change := placement.ProviderChange{Provider: input.Provider, Parent: cleared(input.Parent), Resource: cleared(input.Resource)}
+	if name, given := input.NewName.ValueOK(); given {
+		change.NewName = new(valueOf(name)) // a name cannot be cleared: the empty one is refused
+	}
+	world, provider, err := r.Store.UpdateResourceProvider(ctx, change)
+	if err != nil {
+		return nil, err
+	}
+	return &UpdateResourceProviderPayload{ResourceProvider: providerIn(world, provider)}, nil
+}
+
+func (r *mutationResolver) DeleteResourceProvider(ctx context.Context, input DeleteResourceProviderInput) (*DeleteResourceProviderPayload, error) {
+	world, provider, err := r.Store.DeleteResourceProvider(ctx, input.Provider)
+	if err != nil {
+		return nil, err
+	}
+	return &DeleteResourceProviderPayload{ResourceProvider: providerIn(world, provider)}, nil
+}
+
 func (r *mutationResolver) SetInventories(ctx context.Context, input placement.ProviderInventories) (*SetInventoriesPayload, error) {
 	world, provider, err := r.Store.SetInventories(ctx, input)
 	if err != nil {
 		return nil, err
 	}
 	return &SetInventoriesPayload{ResourceProvider: providerIn(world, provider)}, nil
+}
+
+func (r *mutationResolver) SetInventory(ctx context.Context, input placement.OneInventory) (*SetInventoryPayload, error) {
+	world, provider, err := r.Store.SetInventory(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	return &SetInventoryPayload{ResourceProvider: providerIn(world, provider)}, nil
+}
+
+func (r *mutationResolver) DeleteInventory(ctx context.Context, input placement.InventoryClass) (*DeleteInventoryPayload, error) {
+	world, provider, err := r.Store.DeleteInventory(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	return &DeleteInventoryPayload{ResourceProvider: providerIn(world, provider)}, nil
 }
 
 func (r *mutationResolver) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*SetProviderTraitsPayload, error) {
@@ -65,6 +105,14 @@ func (r *mutationResolver) CreateTrait(ctx context.Context, input CreateTraitInp
 	return &CreateTraitPayload{Trait: trait}, nil
 }
 
+func (r *mutationResolver) DeleteTrait(ctx context.Context, input DeleteTraitInput) (*DeleteTraitPayload, error) {
+	trait, err := r.Store.DeleteTrait(ctx, input.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &DeleteTraitPayload{Trait: trait}, nil
+}
+
 func (r *mutationResolver) CreateResourceClass(ctx context.Context, input CreateResourceClassInput) (*CreateResourceClassPayload, error) {
 	class, err := r.Store.CreateResourceClass(ctx, input.Name)
 	if err != nil {
@@ -73,12 +121,39 @@ func (r *mutationResolver) CreateResourceClass(ctx context.Context, input Create
 	return &CreateResourceClassPayload{ResourceClass: class}, nil
 }
 
+func (r *mutationResolver) DeleteResourceClass(ctx context.Context, input DeleteResourceClassInput) (*DeleteResourceClassPayload, error) {
+	class, err := r.Store.DeleteResourceClass(ctx, input.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &DeleteResourceClassPayload{ResourceClass: class}, nil
+}
+
 func (r *mutationResolver) SetAllocations(ctx context.Context, input placement.Claim) (*SetAllocationsPayload, error) {
 	consumers, err := r.Store.SetAllocations(ctx, input)
 	if err != nil {
 		return nil, err
 	}
 	payload := &SetAllocationsPayload{Consumers: consumersOf(consumers)}
+	register(ctx, payload.Consumers...)
+	return payload, nil
+}
+
+func (r *mutationResolver) DeleteAllocations(ctx context.Context, input DeleteAllocationsInput) (*DeleteAllocationsPayload, error) {
+	consumer, err := r.Store.DeleteAllocations(ctx, input.Consumer)
+	if err != nil {
+		return nil, err
+	}
+	return &DeleteAllocationsPayload{Consumer: &Consumer{consumer}}, nil
+}
+
+func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape) (*ReshapePayload, error) {
+	world, providers, consumers, err := r.Store.Reshape(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	payload := &ReshapePayload{ResourceProviders: providersIn(world, providers), Consumers: consumersOf(consumers)}
+	register(ctx, payload.ResourceProviders...)
 	register(ctx, payload.Consumers...)
 	return payload, nil
 }
@@ -136,11 +211,79 @@ func (r *queryResolver) Consumer(ctx context.Context, uuid string) (*Consumer, e
 	})
 }
 
+func (r *queryResolver) Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *ConsumerOrder, first *int, after *string, last *int, before *string) (*ConsumerConnection, error) {
+	wanted, order := valueOf(filter), catalog.Order{Field: string(ConsumerOrderFieldCreatedAt)}
+	if orderBy != nil {
+		order = catalog.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
+	}
+	connection, err := connect(ctx, pageRequest(first, after, last, before),
+		func(ctx context.Context, request catalog.PageRequest) (catalog.Page[*Consumer], error) {
+			page, err := r.Store.Consumers(ctx, wanted, order, request)
+			return catalog.Page[*Consumer]{Items: consumersOf(page.Items), Cursors: page.Cursors, HasMore: page.HasMore}, err
+		},
+		func(ctx context.Context) (int, error) { return r.Store.CountConsumers(ctx, wanted) })
+	return &ConsumerConnection{connection}, err
+}
+
+func (r *queryResolver) Usages(ctx context.Context, projectID string, userID *string, consumerType *string) ([]*placement.UsageGroup, error) {
+	return r.Store.Usages(ctx, projectID, userID, consumerType)
+}
+
+func (r *queryResolver) Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int, before *string) (*TraitConnection, error) {
+	wanted := valueOf(filter)
+	connection, err := connect(ctx, pageRequest(first, after, last, before),
+		func(ctx context.Context, request catalog.PageRequest) (catalog.Page[*placement.Trait], error) {
+			return r.Store.Traits(ctx, wanted, request)
+		},
+		func(ctx context.Context) (int, error) { return r.Store.CountTraits(ctx, wanted) })
+	return &TraitConnection{connection}, err
+}
+
+func (r *queryResolver) ResourceClasses(ctx context.Context, filter *placement.ResourceClassFilter, first *int, after *string, last *int, before *string) (*ResourceClassConnection, error) {
+	wanted := valueOf(filter)
+	connection, err := connect(ctx, pageRequest(first, after, last, before),
+		func(ctx context.Context, request catalog.PageRequest) (catalog.Page[*placement.ResourceClass], error) {
+			return r.Store.ResourceClasses(ctx, wanted, request)
+		},
+		func(ctx context.Context) (int, error) { return r.Store.CountResourceClasses(ctx, wanted) })
+	return &ResourceClassConnection{connection}, err
+}
+
+func (r *resourceResolver) Provider(ctx context.Context, obj *catalog.Resource) (*ResourceProvider, error) {
+	return loadOne(ctx, "provider", obj, resourceID, func(ctx context.Context, ids []int64) (map[int64]*ResourceProvider, error) {
+		world, providers, err := r.Store.ProvidersOfResources(ctx, ids)
+		found := make(map[int64]*ResourceProvider, len(providers))
+		for id, provider := range providers {
+			found[id] = providerIn(world, provider)
+		}
+		return found, err
+	})
+}
+
+func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *ResourceProvider, first *int, after *string, last *int, before *string) (*AllocationConnection, error) {
+	request := pageRequest(first, after, last, before)
+	connection, err := connectWithin(ctx, argumentsKey("allocations ", request), obj, func(p *ResourceProvider) string { return p.UUID }, request,
+		func(ctx context.Context, uuids []string) (map[string]catalog.Page[*placement.Allocation], error) {
+			return r.Store.AllocationsOfProviders(ctx, uuids, request)
+		},
+		func(ctx context.Context, uuids []string) (map[string]bool, error) {
+			return r.Store.AllocationsBehind(ctx, uuids, request)
+		}, r.Store.CountAllocationsOfProviders)
+	return &AllocationConnection{connection}, err
+}
+
+func (r *resourceProviderResolver) Resource(ctx context.Context, obj *ResourceProvider) (*catalog.Resource, error) {
+	return loadOne(ctx, "resource", obj, func(p *ResourceProvider) string { return p.Provider.Resource }, r.Store.ResourcesByUUID)
+}
+
 func (r *Resolver) Allocation() AllocationResolver { return &allocationResolver{r} }
 
 func (r *Resolver) Consumer() ConsumerResolver { return &consumerResolver{r} }
 
+func (r *Resolver) ResourceProvider() ResourceProviderResolver { return &resourceProviderResolver{r} }
+
 type (
-	allocationResolver struct{ *Resolver }
-	consumerResolver   struct{ *Resolver }
+	allocationResolver       struct{ *Resolver }
+	consumerResolver         struct{ *Resolver }
+	resourceProviderResolver struct{ *Resolver }
 )

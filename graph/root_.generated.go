@@ -30,6 +30,7 @@ type ResolverRoot interface {
 	PropertyDefinition() PropertyDefinitionResolver
 	Query() QueryResolver
 	Resource() ResourceResolver
+	ResourceProvider() ResourceProviderResolver
 	ResourceType() ResourceTypeResolver
 	ResourceTypeAssociation() ResourceTypeAssociationResolver
 	Tag() TagResolver
@@ -63,11 +64,18 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAggregateFilter,
 		ec.unmarshalInputAuditFilter,
 		ec.unmarshalInputConsumerAllocationsInput,
+		ec.unmarshalInputConsumerFilter,
+		ec.unmarshalInputConsumerOrder,
 		ec.unmarshalInputCreateNamespaceInput,
 		ec.unmarshalInputCreateResourceClassInput,
 		ec.unmarshalInputCreateResourceInput,
 		ec.unmarshalInputCreateResourceProviderInput,
 		ec.unmarshalInputCreateTraitInput,
+		ec.unmarshalInputDeleteAllocationsInput,
+		ec.unmarshalInputDeleteInventoryInput,
+		ec.unmarshalInputDeleteResourceClassInput,
+		ec.unmarshalInputDeleteResourceProviderInput,
+		ec.unmarshalInputDeleteTraitInput,
 		ec.unmarshalInputGroupMappingInput,
 		ec.unmarshalInputImportNamespacesInput,
 		ec.unmarshalInputInventoryInput,
@@ -78,7 +86,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputPropertyInput,
 		ec.unmarshalInputProviderAllocationInput,
 		ec.unmarshalInputRequestGroupInput,
+		ec.unmarshalInputReshapeInput,
 		ec.unmarshalInputResourceAmountInput,
+		ec.unmarshalInputResourceClassFilter,
 		ec.unmarshalInputResourceFilter,
 		ec.unmarshalInputResourceOrder,
 		ec.unmarshalInputResourceProviderFilter,
@@ -88,12 +98,15 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputResourceTypeOrder,
 		ec.unmarshalInputSetAllocationsInput,
 		ec.unmarshalInputSetInventoriesInput,
+		ec.unmarshalInputSetInventoryInput,
 		ec.unmarshalInputSetMetadataInput,
 		ec.unmarshalInputSetProviderAggregatesInput,
 		ec.unmarshalInputSetProviderTraitsInput,
 		ec.unmarshalInputSubtreeInput,
 		ec.unmarshalInputTagInput,
+		ec.unmarshalInputTraitFilter,
 		ec.unmarshalInputTraitSetInput,
+		ec.unmarshalInputUpdateResourceProviderInput,
 	)
 	first := true
 
@@ -1031,6 +1044,65 @@ enum ImportOutcome {
     "The uuid."
     uuid: UUID!
   ): Consumer
+  "The consumers that have allocations. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
+  consumers(
+    "Which consumers; all conditions must hold. Absent means all."
+    filter: ConsumerFilter
+    "The order; by time of creation when absent."
+    orderBy: ConsumerOrder
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): ConsumerConnection!
+  """
+  What a project uses, in a group for each type of consumer: those without a type
+  first, then by type. A project that uses nothing has no group. Needs any role
+  (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  usages(
+    "The id of the project, 1 to 255 characters."
+    projectId: String!
+    "Only what this user of the project uses."
+    userId: String
+    "Only what consumers of this type use: 1 to 255 of A-Z, 0-9 and _."
+    consumerType: String
+  ): [UsageGroup!]!
+  "The traits that exist, by name. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
+  traits(
+    "Which traits; all conditions must hold. Absent means all."
+    filter: TraitFilter
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): TraitConnection!
+  "The resource classes that exist, by name. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
+  resourceClasses(
+    "Which classes; all conditions must hold. Absent means all."
+    filter: ResourceClassFilter
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): ResourceClassConnection!
+}
+
+extend type Resource {
+  "The provider of what the resource provides; ` + "`" + `null` + "`" + ` for none, and for a viewer without any role."
+  provider: ResourceProvider
 }
 
 extend type Mutation {
@@ -1045,6 +1117,27 @@ extend type Mutation {
     input: CreateResourceProviderInput!
   ): CreateResourceProviderPayload!
   """
+  Renames a resource provider, moves it with everything below it to another
+  parent or to none, or links it to another resource or none. No generation moves.
+  Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is
+  ` + "`" + `NOT_FOUND` + "`" + `; an unknown parent or resource, and a parent that is the provider
+  itself or lies below it, is ` + "`" + `BAD_USER_INPUT` + "`" + `; a name or resource that another
+  provider has is ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  """
+  updateResourceProvider(
+    "The provider and what shall change."
+    input: UpdateResourceProviderInput!
+  ): UpdateResourceProviderPayload!
+  """
+  Deletes a resource provider with its inventories, traits and aggregates. Needs
+  the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is ` + "`" + `NOT_FOUND` + "`" + `; one
+  that has providers below it or allocations is ` + "`" + `IN_USE` + "`" + `.
+  """
+  deleteResourceProvider(
+    "The provider."
+    input: DeleteResourceProviderInput!
+  ): DeleteResourceProviderPayload!
+  """
   Replaces all inventories of a provider; its generation grows by 1, even when
   nothing changes. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown
   provider is ` + "`" + `NOT_FOUND` + "`" + `, an unknown class ` + "`" + `BAD_USER_INPUT` + "`" + `, a stale generation
@@ -1055,6 +1148,25 @@ extend type Mutation {
     "The provider and its inventories."
     input: SetInventoriesInput!
   ): SetInventoriesPayload!
+  """
+  Sets one inventory of a provider, which may have had it or not; its generation
+  grows by 1. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). Refuses as
+  ` + "`" + `setInventories` + "`" + ` does.
+  """
+  setInventory(
+    "The provider and its inventory."
+    input: SetInventoryInput!
+  ): SetInventoryPayload!
+  """
+  Deletes one inventory of a provider; its generation grows by 1. Needs the admin
+  or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider, or a class that it has no
+  inventory of, is ` + "`" + `NOT_FOUND` + "`" + `; a stale generation ` + "`" + `CONCURRENT_UPDATE` + "`" + `; an
+  inventory with allocations ` + "`" + `IN_USE` + "`" + `.
+  """
+  deleteInventory(
+    "The provider and the class."
+    input: DeleteInventoryInput!
+  ): DeleteInventoryPayload!
   """
   Replaces the traits of a provider; its generation grows by 1 if that changes
   any. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is
@@ -1085,6 +1197,15 @@ extend type Mutation {
     input: CreateTraitInput!
   ): CreateTraitPayload!
   """
+  Deletes a custom trait. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A name
+  that is not custom is ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown one ` + "`" + `NOT_FOUND` + "`" + `, a trait that
+  a provider has ` + "`" + `IN_USE` + "`" + `.
+  """
+  deleteTrait(
+    "The trait."
+    input: DeleteTraitInput!
+  ): DeleteTraitPayload!
+  """
   Creates a custom resource class. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `).
   A name that is not ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _ is
   ` + "`" + `BAD_USER_INPUT` + "`" + `, one that is taken ` + "`" + `ALREADY_EXISTS` + "`" + `.
@@ -1093,6 +1214,15 @@ extend type Mutation {
     "The resource class."
     input: CreateResourceClassInput!
   ): CreateResourceClassPayload!
+  """
+  Deletes a custom resource class. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `).
+  A name that is not custom is ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown one ` + "`" + `NOT_FOUND` + "`" + `, a
+  class that a provider has an inventory of ` + "`" + `IN_USE` + "`" + `.
+  """
+  deleteResourceClass(
+    "The resource class."
+    input: DeleteResourceClassInput!
+  ): DeleteResourceClassPayload!
   """
   Replaces the allocations of consumers, all of them or none. Needs the admin or
   service role (` + "`" + `FORBIDDEN` + "`" + `). The generation of every provider that gives
@@ -1108,6 +1238,29 @@ extend type Mutation {
     "The consumers and what each shall have."
     input: SetAllocationsInput!
   ): SetAllocationsPayload!
+  """
+  Takes all allocations of a consumer away, whatever its generation; no provider's
+  generation moves. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A consumer
+  without allocations is ` + "`" + `NOT_FOUND` + "`" + `.
+  """
+  deleteAllocations(
+    "The consumer."
+    input: DeleteAllocationsInput!
+  ): DeleteAllocationsPayload!
+  """
+  Moves inventories between providers together with the allocations against them,
+  all of it or nothing. Allocations are judged against the old and the new
+  inventories together; then each provider is left with its new ones. A listed
+  provider's generation grows by 1, by 1 more if its new inventories are not
+  empty, and by 1 more if the allocations touch it. Needs the admin or service
+  role (` + "`" + `FORBIDDEN` + "`" + `). Refuses as ` + "`" + `setInventories` + "`" + ` and ` + "`" + `setAllocations` + "`" + ` do, but an
+  unknown provider is ` + "`" + `BAD_USER_INPUT` + "`" + `; a class left out that is still used
+  afterwards is ` + "`" + `IN_USE` + "`" + `.
+  """
+  reshape(
+    "The providers' new inventories and the consumers' new allocations."
+    input: ReshapeInput!
+  ): ReshapePayload!
 }
 
 "Which resource providers; all given conditions must hold, of each provider by itself."
@@ -1202,6 +1355,19 @@ type ResourceProvider implements Node {
   traits: [String!]!
   "The uuids of all aggregates, sorted."
   aggregates: [UUID!]!
+  "What is allocated of it, in the order in which it was."
+  allocations(
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): AllocationConnection!
+  "The resource that the provider is, for example a ` + "`" + `physical:host` + "`" + `; ` + "`" + `null` + "`" + ` for none, and where the viewer may not see it."
+  resource: Resource
   "When the provider was created."
   createdAt: DateTime!
   "When the provider or anything of it last changed, allocations included."
@@ -1431,6 +1597,150 @@ type Allocation {
   consumer: Consumer!
 }
 
+"A page of allocations."
+type AllocationConnection {
+  "The allocations of the page."
+  nodes: [Allocation!]!
+  "The allocations of the page, each with its cursor."
+  edges: [AllocationEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many allocations the whole list has. Counted only when selected."
+  totalCount: Int!
+}
+
+"An allocation in a page."
+type AllocationEdge {
+  "The position in the list; it stays valid when the row is gone."
+  cursor: String!
+  "The allocation."
+  node: Allocation!
+}
+
+"Which consumers; all given conditions must hold."
+input ConsumerFilter {
+  "Of this project, compared exactly."
+  projectId: String
+  "Of this user, compared exactly."
+  userId: String
+  "Of this type, compared exactly."
+  type: String
+  "With an allocation on the provider with this uuid."
+  provider: UUID
+}
+
+"The order of a list of consumers."
+input ConsumerOrder {
+  "The field to order by."
+  field: ConsumerOrderField!
+  "The direction."
+  direction: OrderDirection! = ASC
+}
+
+"What consumers can be ordered by."
+enum ConsumerOrderField {
+  "The time of the first allocation."
+  CREATED_AT
+}
+
+"A page of consumers."
+type ConsumerConnection {
+  "The consumers of the page."
+  nodes: [Consumer!]!
+  "The consumers of the page, each with its cursor."
+  edges: [ConsumerEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many consumers the whole list has. Counted only when selected."
+  totalCount: Int!
+}
+
+"A consumer in a page."
+type ConsumerEdge {
+  "The position in the list; it stays valid when the row is gone."
+  cursor: String!
+  "The consumer."
+  node: Consumer!
+}
+
+"What the consumers of one type use."
+type UsageGroup {
+  "The type; ` + "`" + `null` + "`" + ` for consumers that never had one."
+  consumerType: String
+  "How many consumers there are."
+  consumerCount: Int!
+  "What they use between them, by resource class."
+  usages: [ResourceUsage!]!
+}
+
+"How much of a resource class is used."
+type ResourceUsage {
+  "The name of the resource class."
+  resourceClass: String!
+  "How many units."
+  used: Int64!
+}
+
+"Which traits; all given conditions must hold."
+input TraitFilter {
+  "With a name that begins so."
+  startsWith: String
+  "With one of these names, at most 1000. An empty list matches nothing."
+  names: [String!]
+  "With ` + "`" + `true` + "`" + ` those that some provider has, with ` + "`" + `false` + "`" + ` those that none has."
+  associated: Boolean
+  "With ` + "`" + `true` + "`" + ` those created by hand, with ` + "`" + `false` + "`" + ` the standard ones."
+  custom: Boolean
+}
+
+"A page of traits."
+type TraitConnection {
+  "The traits of the page."
+  nodes: [Trait!]!
+  "The traits of the page, each with its cursor."
+  edges: [TraitEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many traits the whole list has. Counted only when selected."
+  totalCount: Int!
+}
+
+"A trait in a page."
+type TraitEdge {
+  "The position in the list; it stays valid when the row is gone."
+  cursor: String!
+  "The trait."
+  node: Trait!
+}
+
+"Which resource classes; all given conditions must hold."
+input ResourceClassFilter {
+  "With one of these names, at most 1000. An empty list matches nothing."
+  names: [String!]
+  "With ` + "`" + `true` + "`" + ` those created by hand, with ` + "`" + `false` + "`" + ` the standard ones."
+  custom: Boolean
+}
+
+"A page of resource classes."
+type ResourceClassConnection {
+  "The resource classes of the page."
+  nodes: [ResourceClass!]!
+  "The resource classes of the page, each with its cursor."
+  edges: [ResourceClassEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many resource classes the whole list has. Counted only when selected."
+  totalCount: Int!
+}
+
+"A resource class in a page."
+type ResourceClassEdge {
+  "The position in the list; it stays valid when the row is gone."
+  cursor: String!
+  "The resource class."
+  node: ResourceClass!
+}
+
 "A trait: something that a provider is or can do."
 type Trait {
   "The name: A-Z, 0-9 and _, at most 255."
@@ -1597,6 +1907,120 @@ input GroupMappingInput {
 
 "The consumers whose allocations were set."
 type SetAllocationsPayload {
+  "The consumers that have allocations now, in the order of the input; a cleared one is gone."
+  consumers: [Consumer!]!
+}
+
+"What shall change about a resource provider. Absent fields stay as they are."
+input UpdateResourceProviderInput {
+  "The uuid of the provider."
+  provider: UUID!
+  "The new name, 1 to 200 characters, unique."
+  newName: String
+  "The uuid of the new parent; ` + "`" + `null` + "`" + ` makes the provider a root."
+  parent: UUID
+  "The uuid of the resource that this provider is; ` + "`" + `null` + "`" + ` for none."
+  resource: UUID
+}
+
+"A changed resource provider."
+type UpdateResourceProviderPayload {
+  "The provider as it is now."
+  resourceProvider: ResourceProvider!
+}
+
+"A resource provider to delete."
+input DeleteResourceProviderInput {
+  "The uuid of the provider."
+  provider: UUID!
+}
+
+"A deleted resource provider."
+type DeleteResourceProviderPayload {
+  "The provider as it was."
+  resourceProvider: ResourceProvider!
+}
+
+"One inventory of a provider."
+input SetInventoryInput {
+  "The uuid of the provider."
+  provider: UUID!
+  "The generation that the provider must have; any when absent."
+  generation: Int
+  "The inventory."
+  inventory: InventoryInput!
+}
+
+"The provider whose inventory was set."
+type SetInventoryPayload {
+  "The provider as it is now."
+  resourceProvider: ResourceProvider!
+}
+
+"An inventory to delete."
+input DeleteInventoryInput {
+  "The uuid of the provider."
+  provider: UUID!
+  "The name of the resource class."
+  resourceClass: String!
+  "The generation that the provider must have; any when absent."
+  generation: Int
+}
+
+"The provider whose inventory was deleted."
+type DeleteInventoryPayload {
+  "The provider as it is now."
+  resourceProvider: ResourceProvider!
+}
+
+"A trait to delete."
+input DeleteTraitInput {
+  "The name."
+  name: String!
+}
+
+"A deleted trait."
+type DeleteTraitPayload {
+  "The trait as it was."
+  trait: Trait!
+}
+
+"A resource class to delete."
+input DeleteResourceClassInput {
+  "The name."
+  name: String!
+}
+
+"A deleted resource class."
+type DeleteResourceClassPayload {
+  "The resource class as it was."
+  resourceClass: ResourceClass!
+}
+
+"A consumer to clear."
+input DeleteAllocationsInput {
+  "The uuid of the consumer."
+  consumer: UUID!
+}
+
+"A consumer whose allocations were deleted."
+type DeleteAllocationsPayload {
+  "The consumer as it was, with what it had."
+  consumer: Consumer!
+}
+
+"Inventories and the allocations against them."
+input ReshapeInput {
+  "The providers and all inventories that each shall have, at least one provider, at most 1000, each once."
+  inventories: [SetInventoriesInput!]!
+  "The consumers and all that each shall have, at most 1000, each once; may be empty."
+  consumers: [ConsumerAllocationsInput!]! = []
+}
+
+"What was reshaped."
+type ReshapePayload {
+  "The providers as they are now, in the order of the input."
+  resourceProviders: [ResourceProvider!]!
   "The consumers that have allocations now, in the order of the input; a cleared one is gone."
   consumers: [Consumer!]!
 }
@@ -1908,6 +2332,30 @@ func (ec *executionContext) childFields_AllocationCandidateEdge(ctx context.Cont
 	return nil, fmt.Errorf("no field named %q was found under type AllocationCandidateEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_AllocationConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_AllocationConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_AllocationConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_AllocationConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_AllocationConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_AllocationEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_AllocationEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_AllocationEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_AuditEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -2030,6 +2478,30 @@ func (ec *executionContext) childFields_Consumer(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type Consumer", field.Name)
 }
 
+func (ec *executionContext) childFields_ConsumerConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_ConsumerConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_ConsumerConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ConsumerConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ConsumerConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ConsumerConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ConsumerEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ConsumerEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ConsumerEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ConsumerEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateNamespacePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "namespace":
@@ -2068,6 +2540,46 @@ func (ec *executionContext) childFields_CreateTraitPayload(ctx context.Context, 
 		return ec.fieldContext_CreateTraitPayload_trait(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CreateTraitPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteAllocationsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "consumer":
+		return ec.fieldContext_DeleteAllocationsPayload_consumer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteAllocationsPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteInventoryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceProvider":
+		return ec.fieldContext_DeleteInventoryPayload_resourceProvider(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteInventoryPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteResourceClassPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceClass":
+		return ec.fieldContext_DeleteResourceClassPayload_resourceClass(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteResourceClassPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteResourceProviderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceProvider":
+		return ec.fieldContext_DeleteResourceProviderPayload_resourceProvider(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteResourceProviderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteTraitPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "trait":
+		return ec.fieldContext_DeleteTraitPayload_trait(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteTraitPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ExplanationStep(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2340,6 +2852,16 @@ func (ec *executionContext) childFields_ProviderSummary(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type ProviderSummary", field.Name)
 }
 
+func (ec *executionContext) childFields_ReshapePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceProviders":
+		return ec.fieldContext_ReshapePayload_resourceProviders(ctx, field)
+	case "consumers":
+		return ec.fieldContext_ReshapePayload_consumers(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReshapePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Resource(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -2374,6 +2896,8 @@ func (ec *executionContext) childFields_Resource(ctx context.Context, field grap
 		return ec.fieldContext_Resource_tags(ctx, field)
 	case "capabilities":
 		return ec.fieldContext_Resource_capabilities(ctx, field)
+	case "provider":
+		return ec.fieldContext_Resource_provider(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Resource", field.Name)
 }
@@ -2408,6 +2932,30 @@ func (ec *executionContext) childFields_ResourceClass(ctx context.Context, field
 		return ec.fieldContext_ResourceClass_custom(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceClass", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceClassConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_ResourceClassConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_ResourceClassConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ResourceClassConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ResourceClassConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceClassConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceClassEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ResourceClassEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ResourceClassEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceClassEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_ResourceConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2458,6 +3006,10 @@ func (ec *executionContext) childFields_ResourceProvider(ctx context.Context, fi
 		return ec.fieldContext_ResourceProvider_traits(ctx, field)
 	case "aggregates":
 		return ec.fieldContext_ResourceProvider_aggregates(ctx, field)
+	case "allocations":
+		return ec.fieldContext_ResourceProvider_allocations(ctx, field)
+	case "resource":
+		return ec.fieldContext_ResourceProvider_resource(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_ResourceProvider_createdAt(ctx, field)
 	case "updatedAt":
@@ -2558,6 +3110,16 @@ func (ec *executionContext) childFields_ResourceTypeEdge(ctx context.Context, fi
 	return nil, fmt.Errorf("no field named %q was found under type ResourceTypeEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_ResourceUsage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceClass":
+		return ec.fieldContext_ResourceUsage_resourceClass(ctx, field)
+	case "used":
+		return ec.fieldContext_ResourceUsage_used(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceUsage", field.Name)
+}
+
 func (ec *executionContext) childFields_SetAllocationsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "consumers":
@@ -2572,6 +3134,14 @@ func (ec *executionContext) childFields_SetInventoriesPayload(ctx context.Contex
 		return ec.fieldContext_SetInventoriesPayload_resourceProvider(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SetInventoriesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetInventoryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceProvider":
+		return ec.fieldContext_SetInventoryPayload_resourceProvider(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetInventoryPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SetMetadataPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2634,6 +3204,50 @@ func (ec *executionContext) childFields_Trait(ctx context.Context, field graphql
 		return ec.fieldContext_Trait_custom(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Trait", field.Name)
+}
+
+func (ec *executionContext) childFields_TraitConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_TraitConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_TraitConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_TraitConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_TraitConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TraitConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_TraitEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_TraitEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_TraitEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TraitEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateResourceProviderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceProvider":
+		return ec.fieldContext_UpdateResourceProviderPayload_resourceProvider(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateResourceProviderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UsageGroup(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "consumerType":
+		return ec.fieldContext_UsageGroup_consumerType(ctx, field)
+	case "consumerCount":
+		return ec.fieldContext_UsageGroup_consumerCount(ctx, field)
+	case "usages":
+		return ec.fieldContext_UsageGroup_usages(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UsageGroup", field.Name)
 }
 
 func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

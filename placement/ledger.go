@@ -29,11 +29,12 @@ type Share struct {
 	ResourceClass string
 }
 
-// Stall is a provider in a Ledger: its inventories by class, with their use, and by how much its generation
-// grew.
+// Stall is a provider in a Ledger: its generation as read, by how much that grew since, and its inventories by
+// class, with their use.
 type Stall struct {
-	Inventories map[string]Inventory
+	Generation  int64
 	Steps       int64
+	Inventories map[string]Inventory
 }
 
 // NewLedger makes a ledger of the consumers that exist, with all of their allocations, and the providers that
@@ -73,6 +74,8 @@ const (
 	StaleGeneration
 	// DoesNotFit says that an inventory cannot give what is claimed.
 	DoesNotFit
+	// StillUsed says that an inventory cannot go because it is used.
+	StillUsed
 )
 
 // Claim applies a valid claim as a whole and gives no objection, or leaves the ledger as it was. Knows says
@@ -245,6 +248,10 @@ func (l *Ledger) use(share Share, amount int64) {
 	inventory := inventories[share.ResourceClass]
 	inventory.Used += amount
 	inventories[share.ResourceClass] = inventory
+}
+
+func sortedClasses(inventories map[string]Inventory) []string {
+	return slices.Sorted(maps.Keys(inventories))
 }
 
 // Sorted are the shares of an account in order.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -36,7 +37,45 @@ type change struct {
 // record writes an audit event into the transaction of the change that it tells
 // of, and a line without values into the log once that is committed.
 func (s *Store) record(ctx context.Context, tx *ent.Tx, c change) error {
-	viewer := catalog.ViewerFrom(ctx)
+	return s.recordAll(ctx, tx, []attributed{{ctx: ctx, change: c}})
+}
+
+// attributed is a change with the context of the request that made it.
+type attributed struct {
+	ctx context.Context
+	change
+}
+
+// recordAll is record for several changes that share a transaction, whoever made
+// each.
+func (s *Store) recordAll(ctx context.Context, tx *ent.Tx, changes []attributed) error {
+	for chunk := range slices.Chunk(changes, rowsAtOnce) {
+		creates := make([]*ent.AuditEventCreate, len(chunk))
+		for i, c := range chunk {
+			var err error
+			if creates[i], err = s.auditEvent(tx, c); err != nil {
+				return fmt.Errorf("record %s: %w", c.action, err)
+			}
+		}
+		if err := tx.AuditEvent.CreateBulk(creates...).Exec(ctx); err != nil {
+			return fmt.Errorf("record %s: %w", chunk[0].action, err)
+		}
+	}
+	tx.OnCommit(func(commit ent.Committer) ent.Committer {
+		return ent.CommitFunc(func(committing context.Context, tx *ent.Tx) error {
+			err := commit.Commit(committing, tx)
+			if err == nil {
+				s.logChanges(changes)
+			}
+			return err
+		})
+	})
+	return s.pruneAudit(ctx, tx)
+}
+
+// auditEvent is a change as an event to be written.
+func (s *Store) auditEvent(tx *ent.Tx, c attributed) (*ent.AuditEventCreate, error) {
+	viewer := catalog.ViewerFrom(c.ctx)
 	create := tx.AuditEvent.Create().SetCreatedAt(s.now()).
 		SetUserID(viewer.UserID).SetProjectID(viewer.ProjectID).SetAction(c.action).SetKind(c.kind).SetKey(c.key)
 	for _, side := range []struct {
@@ -48,24 +87,19 @@ func (s *Store) record(ctx context.Context, tx *ent.Tx, c change) error {
 		}
 		text, err := json.Marshal(side.noun)
 		if err != nil {
-			return fmt.Errorf("record %s: %w", c.action, err)
+			return nil, err
 		}
 		side.set(string(text))
 	}
-	if err := create.Exec(ctx); err != nil {
-		return fmt.Errorf("record %s: %w", c.action, err)
+	return create, nil
+}
+
+func (s *Store) logChanges(changes []attributed) {
+	for _, c := range changes {
+		viewer := catalog.ViewerFrom(c.ctx)
+		s.log.InfoContext(c.ctx, "changed", "action", c.action, "kind", c.kind, "key", c.key,
+			"user", viewer.UserID, "project", viewer.ProjectID, "requestId", s.requestID(c.ctx))
 	}
-	tx.OnCommit(func(commit ent.Committer) ent.Committer {
-		return ent.CommitFunc(func(committing context.Context, tx *ent.Tx) error {
-			err := commit.Commit(committing, tx)
-			if err == nil {
-				s.log.InfoContext(ctx, "changed", "action", c.action, "kind", c.kind, "key", c.key,
-					"user", viewer.UserID, "project", viewer.ProjectID, "requestId", s.requestID(ctx))
-			}
-			return err
-		})
-	})
-	return s.pruneAudit(ctx, tx)
 }
 
 // pruneAudit deletes events that are kept no longer, once in a while.

@@ -2,12 +2,10 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
@@ -15,7 +13,8 @@ import (
 )
 
 // SetAllocations replaces the allocations of consumers, all of them or none, and
-// gives the consumers that have any afterwards, in the order of the claim.
+// gives the consumers that have any afterwards, in the order of the claim. Claims
+// that wait for one provider share a transaction, each judged by itself.
 func (s *Store) SetAllocations(ctx context.Context, claim placement.Claim) ([]*placement.Consumer, error) {
 	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set allocations"); err != nil {
 		return nil, err
@@ -23,335 +22,268 @@ func (s *Store) SetAllocations(ctx context.Context, claim placement.Claim) ([]*p
 	if err := problemsOf(claim.Validate("input")).Err(); err != nil {
 		return nil, err
 	}
-	var consumers []*placement.Consumer
+	w := &waitingClaim{ctx: ctx, claim: claim}
+	if err := s.claims.settle(ctx, s.claimKey(&claim), w, s.settleClaims); err != nil {
+		return nil, fmt.Errorf("setAllocations: %w", err)
+	}
+	return w.consumers, nil
+}
+
+// claimKey says with which other claims a claim shares a transaction: those that
+// are to get something from the same first provider; on SQLite, where writers
+// wait for each other anyway, all.
+func (s *Store) claimKey(claim *placement.Claim) string {
+	if providers := given(claim.Consumers); s.postgres() && len(providers) > 0 {
+		return providers[0]
+	}
+	if s.postgres() {
+		return claim.Consumers[0].UUID
+	}
+	return ""
+}
+
+// errAllRefused rolls back a transaction in which there is nothing to write.
+var errAllRefused = errors.New("every claim was refused")
+
+// settleClaims judges claims one after the other and writes those that hold, in
+// one transaction. Refusals are in the claims; the error is one of the database
+// and concerns them all.
+func (s *Store) settleClaims(ctx context.Context, claims []*waitingClaim) error {
 	_, err := s.changePlacement(ctx, func(tx *ent.Tx, t *touched) error {
-		books, err := s.openBooks(ctx, tx, claimed(claim.Consumers), given(claim.Consumers))
+		var consumers []placement.ConsumerClaim
+		for _, w := range claims {
+			consumers = append(consumers, w.claim.Consumers...)
+		}
+		b, err := s.openBooks(ctx, tx, claimed(consumers), given(consumers))
 		if err != nil {
 			return err
 		}
-		if objections := books.ledger.Claim(&claim, "input", s.knowsClass(ctx, tx)); len(objections) > 0 {
-			return refusalOf(objections)
+		var events []attributed
+		accepted := false
+		for _, w := range claims {
+			w.err, w.consumers = nil, nil
+			before := b.accounts(w.claim.Consumers)
+			if objections := b.ledger.Claim(&w.claim, "input", s.knowsClass(ctx, tx)); len(objections) > 0 {
+				w.err = refusalOf(objections)
+				continue
+			}
+			accepted = true
+			w.consumers = b.consumersOf(w.claim.Consumers)
+			events = append(events, b.events(w.ctx, "setAllocations", before)...)
 		}
-		if err := s.closeBooks(ctx, tx, books, t); err != nil {
+		if !accepted {
+			return errAllRefused
+		}
+		if err := s.closeBooks(ctx, tx, b, t); err != nil {
 			return err
 		}
-		consumers = books.consumersOf(claim)
+		return s.recordAll(ctx, tx, events)
+	})
+	if errors.Is(err, errAllRefused) {
 		return nil
+	}
+	return err
+}
+
+// DeleteAllocations takes all allocations of a consumer away, and gives the
+// consumer as it was.
+func (s *Store) DeleteAllocations(ctx context.Context, uuid string) (*placement.Consumer, error) {
+	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "delete allocations"); err != nil {
+		return nil, err
+	}
+	var consumer *placement.Consumer
+	_, err := s.changePlacement(ctx, func(tx *ent.Tx, t *touched) error {
+		b, err := s.openBooks(ctx, tx, []string{uuid}, nil)
+		if err != nil {
+			return err
+		}
+		before := map[string]placement.Account{uuid: b.ledger.Account(uuid)}
+		if !b.ledger.Release(uuid) {
+			return catalog.Refuse(catalog.ErrNotFound, "consumer %s has no allocations", uuid).On("input.consumer")
+		}
+		consumer = b.released(uuid)
+		if err := s.closeBooks(ctx, tx, b, t); err != nil {
+			return err
+		}
+		return s.recordAll(ctx, tx, b.events(ctx, "deleteAllocations", before))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("set allocations: %w", err)
+		return nil, fmt.Errorf("deleteAllocations: %w", err)
 	}
-	return consumers, nil
+	return consumer, nil
 }
 
-// books are what claims concern, locked: consumers with their allocations, and
-// providers with their inventories.
-type books struct {
-	ledger    *placement.Ledger
-	consumers map[string]*consumerRow // by uuid
-	providers map[string]*lockedProvider
-	now       time.Time
-}
-
-// consumerRow is a consumer as it was when the books were opened; id 0 says that
-// it was not there.
-type consumerRow struct {
-	id int64
-	placement.Consumer
-}
-
-// lockedProvider is a provider as it was when the books were opened.
-type lockedProvider struct {
-	id, version int64
-	generation  int64
-	inventories map[string]lockedInventory
-}
-
-type lockedInventory struct {
-	id, class int64
-	placement.Inventory
-}
-
-// claimed are the uuids of the consumers, given those of the providers in claims.
-func claimed(claims []placement.ConsumerClaim) []string {
-	uuids := make([]string, len(claims))
-	for i := range claims {
-		uuids[i] = claims[i].UUID
+// Reshape moves inventories together with the allocations against them. It gives
+// the world, the providers in the order of the input, and the consumers that have
+// allocations afterwards.
+func (s *Store) Reshape(ctx context.Context, reshape placement.Reshape) (*placement.World, []*placement.Provider, []*placement.Consumer, error) {
+	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "reshape"); err != nil {
+		return nil, nil, nil, err
 	}
-	return uuids
-}
-
-func given(claims []placement.ConsumerClaim) []string {
-	uuids := map[string]bool{}
-	for i := range claims {
-		for _, allocation := range claims[i].Allocations {
-			uuids[allocation.Provider] = true
+	if err := problemsOf(reshape.Validate("input")).Err(); err != nil {
+		return nil, nil, nil, err
+	}
+	var consumers []*placement.Consumer
+	_, err := s.changePlacement(ctx, func(tx *ent.Tx, t *touched) error {
+		providers := given(reshape.Consumers)
+		for _, listed := range reshape.Inventories {
+			providers = append(providers, listed.Provider)
 		}
-	}
-	return slices.Sorted(maps.Keys(uuids))
-}
-
-// openBooks locks the consumers, in the order of their uuids, then the providers
-// that they use or are to use, in the order of their rows, and reads what they
-// have.
-func (s *Store) openBooks(ctx context.Context, tx *ent.Tx, consumers, providers []string) (*books, error) {
-	b := &books{consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.now()}
-	accounts := map[string]*placement.Account{}
-	owners := map[int64]*placement.Account{}
-	err := s.query(ctx, tx, `SELECT id, uuid, project_id, user_id, consumer_type, generation, created_at FROM consumers
-		WHERE `+s.listed("uuid", "$1", "text")+` ORDER BY uuid`+s.locking("UPDATE"), func(rows *sql.Rows) error {
-		c := &consumerRow{}
-		if err := rows.Scan(&c.id, &c.UUID, &c.ProjectID, &c.UserID, &c.Type, &c.Generation, &c.CreatedAt); err != nil {
-			return err
-		}
-		b.consumers[c.UUID] = c
-		accounts[c.UUID] = &placement.Account{ProjectID: c.ProjectID, UserID: c.UserID, Type: c.Type, Generation: c.Generation,
-			Allocations: map[placement.Share]int64{}}
-		owners[c.id] = accounts[c.UUID]
-		return nil
-	}, jsonOf(consumers))
-	if err != nil {
-		return nil, err
-	}
-	if len(owners) > 0 {
-		err = s.query(ctx, tx, `SELECT a.consumer_id, p.uuid, c.name, a.used FROM allocations a
-			JOIN resource_providers p ON p.id = a.provider_id JOIN resource_classes c ON c.id = a.resource_class_id
-			WHERE `+s.listed("a.consumer_id", "$1", "bigint"), func(rows *sql.Rows) error {
-			var owner, used int64
-			var share placement.Share
-			if err := rows.Scan(&owner, &share.Provider, &share.ResourceClass, &used); err != nil {
-				return err
-			}
-			owners[owner].Allocations[share] = used
-			providers = append(providers, share.Provider)
-			return nil
-		}, jsonOf(slices.Sorted(maps.Keys(owners))))
-		if err != nil {
-			return nil, err
-		}
-	}
-	stalls, err := s.lockStalls(ctx, tx, b, providers)
-	if err != nil {
-		return nil, err
-	}
-	b.ledger = placement.NewLedger(accounts, stalls)
-	return b, nil
-}
-
-// lockStalls locks providers and reads their inventories.
-func (s *Store) lockStalls(ctx context.Context, tx *ent.Tx, b *books, uuids []string) (map[string]*placement.Stall, error) {
-	stalls := map[string]*placement.Stall{}
-	slices.Sort(uuids)
-	uuids = slices.Compact(uuids)
-	if len(uuids) == 0 {
-		return stalls, nil
-	}
-	byRow := map[int64]string{}
-	err := s.query(ctx, tx, `SELECT id, uuid, generation, version FROM resource_providers
-		WHERE `+s.listed("uuid", "$1", "text")+` ORDER BY id`+s.locking("NO KEY UPDATE"), func(rows *sql.Rows) error {
-		p := &lockedProvider{inventories: map[string]lockedInventory{}}
-		var uuid string
-		if err := rows.Scan(&p.id, &uuid, &p.generation, &p.version); err != nil {
-			return err
-		}
-		b.providers[uuid], byRow[p.id] = p, uuid
-		stalls[uuid] = &placement.Stall{Inventories: map[string]placement.Inventory{}}
-		return nil
-	}, jsonOf(uuids))
-	if err != nil || len(byRow) == 0 {
-		return stalls, err
-	}
-	err = s.query(ctx, tx, `SELECT i.provider_id, i.id, i.resource_class_id, c.name, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size,
-		i.allocation_ratio, i.capacity, i.used FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
-		WHERE `+s.listed("i.provider_id", "$1", "bigint"), func(rows *sql.Rows) error {
-		var provider int64
-		var i lockedInventory
-		if err := rows.Scan(&provider, &i.id, &i.class, &i.ResourceClass, &i.Total, &i.Reserved, &i.MinUnit, &i.MaxUnit, &i.StepSize,
-			&i.AllocationRatio, &i.Capacity, &i.Used); err != nil {
-			return err
-		}
-		uuid := byRow[provider]
-		b.providers[uuid].inventories[i.ResourceClass] = i
-		stalls[uuid].Inventories[i.ResourceClass] = i.Inventory
-		return nil
-	}, jsonOf(slices.Sorted(maps.Keys(byRow))))
-	return stalls, err
-}
-
-// errMoved says that something that could not be locked came to be meanwhile, so
-// that the transaction must start anew.
-var errMoved = errors.New("another transaction was faster")
-
-// closeBooks writes what the ledger says, and notes what that does to the world.
-func (s *Store) closeBooks(ctx context.Context, tx *ent.Tx, b *books, t *touched) error {
-	if err := s.writeConsumers(ctx, tx, b); err != nil {
-		return err
-	}
-	if err := s.writeUse(ctx, tx, b); err != nil {
-		return err
-	}
-	return s.writeStalls(ctx, tx, b, t)
-}
-
-// writeConsumers writes the consumers and their allocations.
-func (s *Store) writeConsumers(ctx context.Context, tx *ent.Tx, b *books) error {
-	var fresh, kept [][]any
-	var gone, rewritten []int64
-	for _, uuid := range b.ledger.Written() {
-		account, row := b.ledger.Account(uuid), b.consumers[uuid]
-		switch {
-		case account.Generation == 0 && row == nil:
-			continue
-		case account.Generation == 0:
-			gone = append(gone, row.id)
-		case row == nil:
-			fresh = append(fresh, []any{uuid, account.ProjectID, account.UserID, account.Type, account.Generation})
-		default:
-			kept = append(kept, []any{row.id, account.ProjectID, account.UserID, account.Type, account.Generation})
-			rewritten = append(rewritten, row.id)
-		}
-	}
-	if old := slices.Concat(gone, rewritten); len(old) > 0 {
-		if err := s.execute(ctx, tx, `DELETE FROM allocations WHERE `+s.listed("consumer_id", "$1", "bigint"), jsonOf(old)); err != nil {
-			return err
-		}
-	}
-	if len(gone) > 0 {
-		if err := s.execute(ctx, tx, `DELETE FROM consumers WHERE `+s.listed("id", "$1", "bigint"), jsonOf(gone)); err != nil {
-			return err
-		}
-	}
-	if len(kept) > 0 {
-		err := s.execute(ctx, tx, `UPDATE consumers SET project_id = d.project_id, user_id = d.user_id, consumer_type = d.consumer_type,
-			generation = d.generation, updated_at = `+s.at("$2")+` FROM `+
-			s.given("$1", "d", "id bigint", "project_id text", "user_id text", "consumer_type text", "generation bigint")+`
-			WHERE consumers.id = d.id`, jsonOf(kept), b.now)
+		b, err := s.openBooks(ctx, tx, claimed(reshape.Consumers), providers)
 		if err != nil {
 			return err
 		}
-	}
-	if len(fresh) > 0 {
-		if err := s.insertConsumers(ctx, tx, b, fresh); err != nil {
+		before := b.accounts(reshape.Consumers)
+		if objections := b.ledger.Reshape(&reshape, "input", s.knowsClass(ctx, tx)); len(objections) > 0 {
+			return refusalOf(objections)
+		}
+		consumers = b.consumersOf(reshape.Consumers)
+		if err := s.writeReshape(ctx, tx, b, &reshape, t); err != nil {
 			return err
 		}
-	}
-	return s.insertAllocations(ctx, tx, b)
-}
-
-// insertConsumers writes consumers that were not there, in the order of their
-// uuids.
-func (s *Store) insertConsumers(ctx context.Context, tx *ent.Tx, b *books, fresh [][]any) error {
-	inserted := 0
-	err := s.query(ctx, tx, `INSERT INTO consumers (uuid, project_id, user_id, consumer_type, generation, created_at, updated_at)
-		SELECT d.uuid, d.project_id, d.user_id, d.consumer_type, d.generation, `+s.at("$2")+`, `+s.at("$2")+` FROM `+
-		s.given("$1", "d", "uuid text", "project_id text", "user_id text", "consumer_type text", "generation bigint")+`
-		WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING id, uuid`, func(rows *sql.Rows) error {
-		row := &consumerRow{Consumer: placement.Consumer{CreatedAt: b.now}}
-		err := rows.Scan(&row.id, &row.UUID)
-		b.consumers[row.UUID] = row
-		inserted++
-		return err
-	}, jsonOf(fresh), b.now)
-	if err == nil && inserted < len(fresh) {
-		return errMoved
-	}
-	return err
-}
-
-func (s *Store) insertAllocations(ctx context.Context, tx *ent.Tx, b *books) error {
-	var allocations [][4]int64
-	for _, uuid := range b.ledger.Written() {
-		account := b.ledger.Account(uuid)
-		for _, share := range account.Sorted() {
-			provider := b.providers[share.Provider]
-			allocations = append(allocations, [4]int64{b.consumers[uuid].id, provider.id, provider.inventories[share.ResourceClass].class, account.Allocations[share]})
-		}
-	}
-	if len(allocations) == 0 {
-		return nil
-	}
-	return s.execute(ctx, tx, `INSERT INTO allocations (consumer_id, provider_id, resource_class_id, used)
-		SELECT d.consumer_id, d.provider_id, d.resource_class_id, d.used FROM `+
-		s.given("$1", "d", "consumer_id bigint", "provider_id bigint", "resource_class_id bigint", "used bigint"), jsonOf(allocations))
-}
-
-// writeUse changes the use of the inventories. The condition holds whenever the
-// ledger allowed the claims; it stands in the statement so that the database
-// itself refuses more than capacity, whatever came before.
-func (s *Store) writeUse(ctx context.Context, tx *ent.Tx, b *books) error {
-	var changes [][2]int64
-	for _, provider := range slices.Sorted(maps.Keys(b.providers)) {
-		inventories := b.ledger.Stall(provider).Inventories
-		for _, class := range slices.Sorted(maps.Keys(inventories)) {
-			was := b.providers[provider].inventories[class]
-			if change := inventories[class].Used - was.Used; change != 0 {
-				changes = append(changes, [2]int64{was.id, change})
-			}
-		}
-	}
-	if len(changes) == 0 {
-		return nil
-	}
-	changed := 0
-	err := s.query(ctx, tx, `UPDATE inventories SET used = inventories.used + d.change FROM `+s.given("$1", "d", "id bigint", "change bigint")+`
-		WHERE inventories.id = d.id AND inventories.used + d.change >= 0
-		AND (d.change <= 0 OR inventories.used + d.change <= inventories.capacity) RETURNING inventories.id`,
-		func(rows *sql.Rows) error {
-			changed++
-			return rows.Scan(new(int64))
-		}, jsonOf(changes))
-	if err == nil && changed < len(changes) {
-		return errMoved
-	}
-	return err
-}
-
-// writeStalls moves the providers' generations and versions.
-func (s *Store) writeStalls(ctx context.Context, tx *ent.Tx, b *books, t *touched) error {
-	if len(b.providers) == 0 {
-		return nil
-	}
-	var steps [][2]int64
-	for _, uuid := range slices.Sorted(maps.Keys(b.providers)) {
-		steps = append(steps, [2]int64{b.providers[uuid].id, b.ledger.Stall(uuid).Steps})
-	}
-	err := s.execute(ctx, tx, `UPDATE resource_providers SET generation = generation + d.steps, version = version + 1, updated_at = `+s.at("$2")+`
-		FROM `+s.given("$1", "d", "id bigint", "steps bigint")+` WHERE resource_providers.id = d.id`, jsonOf(steps), b.now)
+		return s.recordAll(ctx, tx, append(b.events(ctx, "reshape", before), s.reshapeEvents(ctx, b, &reshape)...))
+	})
 	if err != nil {
-		return err
+		return nil, nil, nil, fmt.Errorf("reshape: %w", err)
 	}
 	world := s.resident.world.Load()
-	for _, uuid := range slices.Sorted(maps.Keys(b.providers)) {
-		locked := b.providers[uuid]
-		held, found := world.Provider(uuid)
-		if !found || held.Version != locked.version || s.resident.row(uuid) != locked.id {
-			t.ids = append(t.ids, locked.id)
-			continue
+	var providers []*placement.Provider
+	for _, listed := range reshape.Inventories {
+		if provider, found := world.Provider(listed.Provider); found {
+			providers = append(providers, provider)
 		}
-		// The world has the state before this write: what changes is known here.
-		next := *held
-		next.Version, next.UpdatedAt = held.Version+1, b.now
-		next.Generation = locked.generation + b.ledger.Stall(uuid).Steps
-		next.Inventories = slices.Clone(held.Inventories)
-		for i := range next.Inventories {
-			next.Inventories[i].Used = b.ledger.Stall(uuid).Inventories[next.Inventories[i].ResourceClass].Used
-		}
-		t.states = append(t.states, providerRow{id: locked.id, Provider: next})
 	}
-	return nil
+	return world, providers, consumers, nil
 }
 
-// consumersOf are the consumers of a claim that exist after it.
-func (b *books) consumersOf(claim placement.Claim) []*placement.Consumer {
-	var consumers []*placement.Consumer
-	for i := range claim.Consumers {
-		uuid := claim.Consumers[i].UUID
-		if account := b.ledger.Account(uuid); account.Generation > 0 {
-			consumers = append(consumers, &placement.Consumer{UUID: uuid, ProjectID: account.ProjectID, UserID: account.UserID,
-				Type: account.Type, Generation: account.Generation, CreatedAt: b.consumers[uuid].CreatedAt.UTC(), UpdatedAt: b.now})
+// writeReshape writes a reshape: the new inventories beside the old ones, then
+// the allocations, then what was left out goes.
+func (s *Store) writeReshape(ctx context.Context, tx *ent.Tx, b *books, reshape *placement.Reshape, t *touched) error {
+	var names []string
+	for _, listed := range reshape.Inventories {
+		for _, inventory := range listed.Inventories {
+			names = append(names, inventory.ResourceClass)
 		}
 	}
+	classes, err := s.rowsNamed(ctx, tx, "resource_classes", distinct(names))
+	if err != nil {
+		return err
+	}
+	b.reshaped = map[string]bool{}
+	var rows []int64
+	for _, listed := range reshape.Inventories {
+		b.reshaped[listed.Provider] = true
+		rows = append(rows, b.providers[listed.Provider].id)
+		if err := s.putInventories(ctx, tx, b.providers[listed.Provider].id, listed.Inventories, classes); err != nil {
+			return err
+		}
+	}
+	if err := s.readStalls(ctx, tx, b, rows, func(string, placement.Inventory) {}); err != nil {
+		return err
+	}
+	var dropped []int64
+	for provider := range b.reshaped {
+		kept := b.ledger.Stall(provider).Inventories
+		for class, was := range b.providers[provider].inventories {
+			if _, stays := kept[class]; !stays {
+				dropped = append(dropped, was.id)
+				kept[class] = placement.Inventory{ResourceClass: class} // its use goes to nought first
+			}
+		}
+	}
+	if err := s.closeBooks(ctx, tx, b, t); err != nil {
+		return err
+	}
+	if len(dropped) == 0 {
+		return nil
+	}
+	slices.Sort(dropped)
+	return s.execute(ctx, tx, `DELETE FROM inventories WHERE used = 0 AND `+s.listed("id", "$1", "bigint"), jsonOf(dropped))
+}
+
+// reshapeEvents are the providers' part of a reshape for the audit log.
+func (s *Store) reshapeEvents(ctx context.Context, b *books, reshape *placement.Reshape) []attributed {
+	var events []attributed
+	for _, listed := range reshape.Inventories {
+		after := placement.Provider{Inventories: listed.Inventories}
+		events = append(events, attributed{ctx: ctx, change: change{
+			action: "reshape", kind: "ResourceProvider", key: listed.Provider,
+			after: fields{"inventories": providerFields(&after)["inventories"]},
+		}})
+	}
+	return events
+}
+
+// accounts are what consumers have, before a claim.
+func (b *books) accounts(consumers []placement.ConsumerClaim) map[string]placement.Account {
+	accounts := make(map[string]placement.Account, len(consumers))
+	for i := range consumers {
+		accounts[consumers[i].UUID] = b.ledger.Account(consumers[i].UUID)
+	}
+	return accounts
+}
+
+// events are the consumers' part of a write for the audit log.
+func (b *books) events(ctx context.Context, action string, before map[string]placement.Account) []attributed {
+	var events []attributed
+	for _, uuid := range slices.Sorted(maps.Keys(before)) {
+		c := change{action: action, kind: "Consumer", key: uuid}
+		if was := before[uuid]; was.Generation > 0 {
+			c.before = accountFields(was)
+		}
+		if now := b.ledger.Account(uuid); now.Generation > 0 {
+			c.after = accountFields(now)
+		}
+		if c.before != nil || c.after != nil {
+			events = append(events, attributed{ctx: ctx, change: c})
+		}
+	}
+	return events
+}
+
+// accountFields is a consumer for the audit log.
+func accountFields(a placement.Account) fields {
+	allocations := make([]fields, 0, len(a.Allocations))
+	for _, share := range a.Sorted() {
+		allocations = append(allocations, fields{"provider": share.Provider, "resourceClass": share.ResourceClass, "used": a.Allocations[share]})
+	}
+	out := fields{"projectId": a.ProjectID, "userId": a.UserID, "generation": a.Generation, "allocations": allocations}
+	if a.Type != nil {
+		out["type"] = *a.Type
+	}
+	return out
+}
+
+// consumersOf are the consumers of claims that exist after them.
+func (b *books) consumersOf(claims []placement.ConsumerClaim) []*placement.Consumer {
+	var consumers []*placement.Consumer
+	for i := range claims {
+		uuid := claims[i].UUID
+		account := b.ledger.Account(uuid)
+		if account.Generation == 0 {
+			continue
+		}
+		consumer := &placement.Consumer{UUID: uuid, ProjectID: account.ProjectID, UserID: account.UserID,
+			Type: account.Type, Generation: account.Generation, CreatedAt: b.now, UpdatedAt: b.now}
+		if row := b.consumers[uuid]; row != nil {
+			consumer.CreatedAt = row.CreatedAt.UTC()
+		}
+		consumers = append(consumers, consumer)
+	}
 	return consumers
+}
+
+// released is a consumer as it was when the books were opened, with what it had.
+func (b *books) released(uuid string) *placement.Consumer {
+	row := b.consumers[uuid]
+	consumer := row.Consumer
+	consumer.CreatedAt, consumer.UpdatedAt = row.CreatedAt.UTC(), row.UpdatedAt.UTC()
+	consumer.Released = []*placement.Allocation{}
+	for _, share := range row.account.Sorted() {
+		consumer.Released = append(consumer.Released, &placement.Allocation{Consumer: uuid, Provider: share.Provider,
+			ResourceClass: share.ResourceClass, Used: row.account.Allocations[share]})
+	}
+	return &consumer
 }
 
 // knowsClass tells whether a class exists. The world may not have heard of it
@@ -378,6 +310,8 @@ func refusalOf(objections []placement.Objection) error {
 		return problems.Err()
 	case placement.StaleGeneration:
 		return catalog.Refuse(catalog.ErrConcurrentUpdate, "%s", first.Rule).On(first.Path)
+	case placement.StillUsed:
+		return catalog.Refuse(catalog.ErrInUse, "%s", first.Rule).On(first.Path)
 	default:
 		return catalog.Refuse(catalog.ErrCapacityExceeded, "%s", first.Rule).On(first.Path)
 	}

@@ -5,14 +5,9 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"fmt"
-	"slices"
-	"strings"
-
-	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
-	"github.com/cadastre-dev/cadastre/ent/inventory"
 	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/placement"
 )
@@ -34,7 +29,7 @@ func (s *Store) CreateResourceProvider(ctx context.Context, input placement.NewP
 	if input.UUID != nil {
 		uuid = *input.UUID
 	}
-	world, created, err := s.changeProvider(ctx, "create a resource provider", uuid, func(tx *ent.Tx, t *touched) error {
+	world, created, err := s.changeProvider(ctx, "createResourceProvider", uuid, func(tx *ent.Tx, t *touched) error {
 		if err := s.refuseTaken(ctx, tx, uuid, input.Name); err != nil {
 			return err
 		}
@@ -70,9 +65,24 @@ func (s *Store) CreateResourceProvider(ctx context.Context, input placement.NewP
 		return nil
 	})
 	if isDuplicate(err) {
-		return nil, nil, catalog.Refuse(catalog.ErrAlreadyExists, "a resource provider with this name, uuid or resource exists already").On("input").Because(err)
+		return nil, nil, s.duplicateProvider(uuid, input).Because(err)
 	}
 	return world, created, err
+}
+
+// duplicateProvider says what of a new provider another one has. The name and the
+// uuid were free a moment before.
+func (s *Store) duplicateProvider(uuid string, input placement.NewProvider) *catalog.Refusal {
+	world := s.resident.world.Load()
+	_, sameUUID := world.Provider(uuid)
+	_, sameName := world.ProviderNamed(input.Name)
+	switch {
+	case sameUUID:
+		return catalog.Refuse(catalog.ErrAlreadyExists, "a resource provider %s exists already", uuid).On("input.uuid")
+	case sameName || input.Resource == nil:
+		return catalog.Refuse(catalog.ErrAlreadyExists, "a resource provider named %q exists already", input.Name).On("input.name")
+	}
+	return catalog.Refuse(catalog.ErrAlreadyExists, "another resource provider is linked to resource %s", *input.Resource).On("input.resource")
 }
 
 // refuseTaken refuses a uuid and a name that a provider has.
@@ -138,207 +148,26 @@ func (s *Store) bump(ctx context.Context, tx *ent.Tx, id int64, steps int64) err
 		steps, s.now(), id)
 }
 
-// SetInventories replaces the inventories of a provider.
-func (s *Store) SetInventories(ctx context.Context, input placement.ProviderInventories) (*placement.World, *placement.Provider, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set inventories"); err != nil {
-		return nil, nil, err
-	}
-	return s.changeProvider(ctx, "set inventories", input.Provider, func(tx *ent.Tx, t *touched) error {
-		problems := problemsOf(placement.ValidateInventories("input.inventories", input.Inventories))
-		classes, err := s.classRows(ctx, tx, "input.inventories", input.Inventories, &problems)
-		if err != nil {
-			return err
-		}
-		if err := problems.Err(); err != nil {
-			return err
-		}
-		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
-		if err != nil {
-			return err
-		}
-		t.ids = []int64{id}
-		if err := s.replaceInventories(ctx, tx, id, input, classes, "input.inventories"); err != nil {
-			return err
-		}
-		return s.bump(ctx, tx, id, 1)
-	})
-}
-
-// replaceInventories makes a locked provider have these inventories and no
-// others, with the use that they have. A class that is left out while it is used
-// is ErrInUse.
-func (s *Store) replaceInventories(ctx context.Context, tx *ent.Tx, provider int64, input placement.ProviderInventories, classes map[string]int64, path string) error {
-	kept := map[int64]bool{}
-	for _, inventory := range input.Inventories {
-		kept[classes[inventory.ResourceClass]] = true
-	}
-	var dropped []int64
-	var used []string
-	err := s.query(ctx, tx, `SELECT i.id, i.resource_class_id, i.used, c.name FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
-		WHERE i.provider_id = $1 ORDER BY c.name`, func(rows *sql.Rows) error {
-		var id, class, use int64
-		var name string
-		if err := rows.Scan(&id, &class, &use, &name); err != nil || kept[class] {
-			return err
-		}
-		dropped = append(dropped, id)
-		if use > 0 {
-			used = append(used, name)
-		}
-		return nil
-	}, provider)
-	if err != nil {
-		return err
-	}
-	if len(used) > 0 {
-		return catalog.Refuse(catalog.ErrInUse, "resource provider %s has allocations of %s", input.Provider, strings.Join(used, ", ")).On(path)
-	}
-	if len(dropped) > 0 {
-		if err := s.execute(ctx, tx, `DELETE FROM inventories WHERE `+s.listed("id", "$1", "bigint"), jsonOf(dropped)); err != nil {
-			return err
-		}
-	}
-	return s.putInventories(ctx, tx, provider, input.Inventories, classes)
-}
-
-// putInventories writes inventories of a locked provider over those that it has;
-// their use stays.
-func (s *Store) putInventories(ctx context.Context, tx *ent.Tx, provider int64, inventories []placement.Inventory, classes map[string]int64) error {
-	if len(inventories) == 0 {
-		return nil
-	}
-	creates := make([]*ent.InventoryCreate, len(inventories))
-	for i, given := range inventories {
-		creates[i] = newInventory(tx, provider, classes[given.ResourceClass], given).SetUsed(0)
-	}
-	return tx.Inventory.CreateBulk(creates...).
-		OnConflict(entsql.ConflictColumns(inventory.FieldProviderID, inventory.FieldResourceClassID)).
-		Update(func(u *ent.InventoryUpsert) {
-			u.UpdateTotal().UpdateReserved().UpdateMinUnit().UpdateMaxUnit().UpdateStepSize().UpdateAllocationRatio().UpdateCapacity()
-		}).Exec(ctx)
-}
-
-func newInventory(tx *ent.Tx, provider, class int64, i placement.Inventory) *ent.InventoryCreate {
-	return tx.Inventory.Create().SetProviderID(provider).SetResourceClassID(class).
-		SetTotal(i.Total).SetReserved(i.Reserved).SetMinUnit(i.MinUnit).SetMaxUnit(i.MaxUnit).SetStepSize(i.StepSize).
-		SetAllocationRatio(i.AllocationRatio).SetCapacity(placement.Capacity(i.Total, i.Reserved, i.AllocationRatio))
-}
-
-// SetProviderTraits replaces the traits of a provider.
-func (s *Store) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*placement.World, *placement.Provider, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set traits of a provider"); err != nil {
-		return nil, nil, err
-	}
-	return s.changeProvider(ctx, "set traits of a provider", input.Provider, func(tx *ent.Tx, t *touched) error {
-		problems := problemsOf(input.Validate("input"))
-		if err := problems.Err(); err != nil {
-			return err
-		}
-		known, err := s.rowsNamed(ctx, tx, "traits", input.Traits)
-		if err != nil {
-			return err
-		}
-		wanted := map[int64]bool{}
-		for i, name := range input.Traits {
-			if known[name] == 0 {
-				problems.Add(fmt.Sprintf("input.traits[%d]", i), "must be an existing trait, %s is none", name)
-			}
-			wanted[known[name]] = true
-		}
-		if err := problems.Err(); err != nil {
-			return err
-		}
-		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
-		if err != nil {
-			return err
-		}
-		t.ids = []int64{id}
-		changed, err := s.replaceTraits(ctx, tx, id, wanted)
-		if err != nil || !changed {
-			return err
-		}
-		return s.bump(ctx, tx, id, 1)
-	})
-}
-
-// replaceTraits makes a locked provider have the traits of these rows, and tells
-// whether that changed anything.
-func (s *Store) replaceTraits(ctx context.Context, tx *ent.Tx, provider int64, wanted map[int64]bool) (bool, error) {
-	held := map[int64]bool{}
-	err := s.query(ctx, tx, `SELECT trait_id FROM provider_traits WHERE provider_id = $1`, func(rows *sql.Rows) error {
-		var trait int64
-		err := rows.Scan(&trait)
-		held[trait] = true
-		return err
-	}, provider)
-	if err != nil {
-		return false, err
-	}
-	var added, dropped []int64
-	for trait := range wanted {
-		if !held[trait] {
-			added = append(added, trait)
-		}
-	}
-	for trait := range held {
-		if !wanted[trait] {
-			dropped = append(dropped, trait)
-		}
-	}
-	slices.Sort(added)
-	if len(dropped) > 0 {
-		if err := s.execute(ctx, tx, `DELETE FROM provider_traits WHERE provider_id = $1 AND `+s.listed("trait_id", "$2", "bigint"), provider, jsonOf(dropped)); err != nil {
-			return false, err
-		}
-	}
-	if len(added) > 0 {
-		creates := make([]*ent.ProviderTraitCreate, len(added))
-		for i, trait := range added {
-			creates[i] = tx.ProviderTrait.Create().SetProviderID(provider).SetTraitID(trait)
-		}
-		if err := tx.ProviderTrait.CreateBulk(creates...).Exec(ctx); err != nil {
-			return false, err
-		}
-	}
-	return len(added)+len(dropped) > 0, nil
-}
-
-// SetProviderAggregates replaces the aggregates of a provider.
-func (s *Store) SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*placement.World, *placement.Provider, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set aggregates of a provider"); err != nil {
-		return nil, nil, err
-	}
-	if err := problemsOf(input.Validate("input")).Err(); err != nil {
-		return nil, nil, err
-	}
-	return s.changeProvider(ctx, "set aggregates of a provider", input.Provider, func(tx *ent.Tx, t *touched) error {
-		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
-		if err != nil {
-			return err
-		}
-		t.ids = []int64{id}
-		if err := s.execute(ctx, tx, `DELETE FROM provider_aggregates WHERE provider_id = $1`, id); err != nil {
-			return err
-		}
-		creates := make([]*ent.ProviderAggregateCreate, len(input.Aggregates))
-		for i, uuid := range input.Aggregates {
-			creates[i] = tx.ProviderAggregate.Create().SetProviderID(id).SetAggregate(uuid)
-		}
-		if len(creates) > 0 {
-			if err := tx.ProviderAggregate.CreateBulk(creates...).Exec(ctx); err != nil {
-				return err
-			}
-		}
-		return s.bump(ctx, tx, id, 1)
-	})
-}
-
 // changeProvider is changePlacement for a mutation about one provider, which it
-// gives as it is afterwards, with the world that it is in.
-func (s *Store) changeProvider(ctx context.Context, what, uuid string, write func(tx *ent.Tx, t *touched) error) (*placement.World, *placement.Provider, error) {
-	t, err := s.changePlacement(ctx, write)
+// gives as it is afterwards, with the world that it is in. Action is the name of
+// the mutation.
+func (s *Store) changeProvider(ctx context.Context, action, uuid string, write func(tx *ent.Tx, t *touched) error) (*placement.World, *placement.Provider, error) {
+	t, err := s.changePlacement(ctx, func(tx *ent.Tx, t *touched) error {
+		if err := write(tx, t); err != nil {
+			return err
+		}
+		before, found := s.resident.world.Load().Provider(uuid)
+		t.audit = append(t.audit, func(after *placement.Provider) change {
+			c := change{action: action, kind: "ResourceProvider", key: uuid, after: providerFields(after)}
+			if found {
+				c.before = providerFields(before)
+			}
+			return c
+		})
+		return nil
+	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", what, err)
+		return nil, nil, fmt.Errorf("%s: %w", action, err)
 	}
 	world := s.resident.world.Load()
 	if now, found := world.Provider(uuid); found {
@@ -347,22 +176,30 @@ func (s *Store) changeProvider(ctx context.Context, what, uuid string, write fun
 	return world, &t.states[0].Provider, nil // deleted by another meanwhile
 }
 
-// classRows are the rows of the classes that inventories are of; unknown ones
-// are problems.
-func (s *Store) classRows(ctx context.Context, tx *ent.Tx, path string, inventories []placement.Inventory, problems *catalog.Problems) (map[string]int64, error) {
-	var names []string
-	for _, given := range inventories {
-		if len(placement.ValidateName("", given.ResourceClass)) == 0 {
-			names = append(names, given.ResourceClass)
-		}
+// providerFields is a provider for the audit log.
+func providerFields(p *placement.Provider) fields {
+	out := fields{"name": p.Name, "generation": p.Generation}
+	if p.Parent != "" {
+		out["parent"] = p.Parent
 	}
-	known, err := s.rowsNamed(ctx, tx, "resource_classes", names)
-	for i, given := range inventories {
-		if known[given.ResourceClass] == 0 && slices.Contains(names, given.ResourceClass) {
-			problems.Add(fmt.Sprintf("%s[%d].resourceClass", path, i), "must be an existing resource class, %s is none", given.ResourceClass)
-		}
+	if p.Resource != "" {
+		out["resource"] = p.Resource
 	}
-	return known, err
+	inventories := make([]fields, len(p.Inventories))
+	for i, v := range p.Inventories {
+		inventories[i] = fields{"resourceClass": v.ResourceClass, "total": v.Total, "reserved": v.Reserved, "minUnit": v.MinUnit,
+			"maxUnit": v.MaxUnit, "stepSize": v.StepSize, "allocationRatio": v.AllocationRatio}
+	}
+	if len(inventories) > 0 {
+		out["inventories"] = inventories
+	}
+	if len(p.Traits) > 0 {
+		out["traits"] = p.Traits
+	}
+	if len(p.Aggregates) > 0 {
+		out["aggregates"] = p.Aggregates
+	}
+	return out
 }
 
 // rowsNamed are the numbers of rows of a table by their names.

@@ -54,6 +54,7 @@ type Store struct {
 	auditRetention time.Duration
 	auditPruned    atomic.Int64 // when events were last deleted, in Unix nanoseconds
 	resident       resident
+	claims         claimQueue
 }
 
 // Open opens the database, brings its tables to the newest version and makes

@@ -172,6 +172,8 @@ type touched struct {
 	states         []providerRow
 	deleted        []deletedRow
 	added, removed placement.Names
+	// audit makes the events of the audit log, given the first of the states.
+	audit []func(*placement.Provider) change
 }
 
 // changePlacement runs a write of placement in one transaction, and brings the
@@ -184,12 +186,14 @@ func (s *Store) changePlacement(ctx context.Context, write func(tx *ent.Tx, t *t
 		if err := write(tx, t); err != nil {
 			return err
 		}
-		if len(t.ids) == 0 {
-			return nil
+		if len(t.ids) > 0 {
+			states, err := s.readProviders(ctx, tx, t.ids)
+			if err != nil {
+				return err
+			}
+			t.states = append(t.states, states...)
 		}
-		states, err := s.readProviders(ctx, tx, t.ids)
-		t.states = append(t.states, states...)
-		return err
+		return s.recordTouched(ctx, tx, t)
 	})
 	switch {
 	case err == nil:
@@ -198,6 +202,20 @@ func (s *Store) changePlacement(ctx context.Context, write func(tx *ent.Tx, t *t
 		s.settle(ctx, t)
 	}
 	return t, err
+}
+
+// recordTouched writes what a transaction did into the audit log.
+func (s *Store) recordTouched(ctx context.Context, tx *ent.Tx, t *touched) error {
+	for _, event := range t.audit {
+		first := new(placement.Provider)
+		if len(t.states) > 0 {
+			first = &t.states[0].Provider
+		}
+		if err := s.record(ctx, tx, event(first)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settle finds out what became of a transaction whose COMMIT has no clear

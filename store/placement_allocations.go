@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// allocationList names the list of a provider's allocations in cursors.
+const allocationList = "allocations"
+
+// allocationBounds are the rows between the cursors of a page.
+func allocationBounds(request catalog.PageRequest) (after, before int64, err error) {
+	var problems catalog.Problems
+	request.Check(&problems)
+	row := func(field string, cursor *string, none int64) int64 {
+		if cursor == nil {
+			return none
+		}
+		position, ok := catalog.ParsePosition(*cursor, allocationList)
+		id, err := strconv.ParseInt(position.ID, 10, 64)
+		if !ok || err != nil {
+			problems.Add(field, "is not a cursor of this list under this order")
+		}
+		return id
+	}
+	after, before = row("after", request.After, 0), row("before", request.Before, math.MaxInt64)
+	return after, before, problems.Err()
+}
+
+// AllocationsOfProviders is a page of the allocations of each provider, in the
+// order in which they were made.
+func (s *Store) AllocationsOfProviders(ctx context.Context, uuids []string, request catalog.PageRequest) (map[string]catalog.Page[*placement.Allocation], error) {
+	after, before, err := allocationBounds(request)
+	if err != nil {
+		return nil, err
+	}
+	direction := "ASC"
+	if request.Backward() {
+		direction = "DESC"
+	}
+	pages := map[string]catalog.Page[*placement.Allocation]{}
+	err = s.query(ctx, s.db, `SELECT x.provider, x.id, x.consumer, x.class, x.used FROM (
+			SELECT p.uuid AS provider, a.id AS id, o.uuid AS consumer, c.name AS class, a.used AS used,
+				ROW_NUMBER() OVER (PARTITION BY a.provider_id ORDER BY a.id `+direction+`) AS place
+			FROM allocations a JOIN resource_providers p ON p.id = a.provider_id JOIN consumers o ON o.id = a.consumer_id
+			JOIN resource_classes c ON c.id = a.resource_class_id
+			WHERE `+s.listed("p.uuid", "$1", "text")+` AND a.id > $2 AND a.id < $3
+		) AS x WHERE x.place <= $4 ORDER BY x.provider, x.place`, func(rows *sql.Rows) error {
+		var id int64
+		a := new(placement.Allocation)
+		err := rows.Scan(&a.Provider, &id, &a.Consumer, &a.ResourceClass, &a.Used)
+		page := pages[a.Provider]
+		if page.HasMore = len(page.Items) == request.Limit(); !page.HasMore {
+			page.Items = append(page.Items, a)
+			page.Cursors = append(page.Cursors, catalog.Position{List: allocationList, ID: strconv.FormatInt(id, 10)}.Cursor())
+		}
+		pages[a.Provider] = page
+		return err
+	}, jsonOf(uuids), after, before, request.Limit()+1)
+	if err != nil {
+		return nil, fmt.Errorf("list allocations of resource providers: %w", err)
+	}
+	if request.Backward() {
+		for _, page := range pages {
+			slices.Reverse(page.Items)
+			slices.Reverse(page.Cursors)
+		}
+	}
+	return pages, nil
+}
+
+// AllocationsBehind tells of each provider whether there are allocations on the
+// side where a page begins.
+func (s *Store) AllocationsBehind(ctx context.Context, uuids []string, request catalog.PageRequest) (map[string]bool, error) {
+	after, before, err := allocationBounds(request)
+	if err != nil {
+		return nil, err
+	}
+	side, bound := "a.id <= $2", after
+	if request.Backward() {
+		side, bound = "a.id >= $2", before
+	}
+	behind := map[string]bool{}
+	err = s.query(ctx, s.db, `SELECT DISTINCT p.uuid FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
+		WHERE `+s.listed("p.uuid", "$1", "text")+` AND `+side, func(rows *sql.Rows) error {
+		var uuid string
+		err := rows.Scan(&uuid)
+		behind[uuid] = true
+		return err
+	}, jsonOf(uuids), bound)
+	if err != nil {
+		return nil, fmt.Errorf("look behind allocations: %w", err)
+	}
+	return behind, nil
+}
+
+// CountAllocationsOfProviders is how many allocations each provider has.
+func (s *Store) CountAllocationsOfProviders(ctx context.Context, uuids []string) (map[string]int, error) {
+	counts := map[string]int{}
+	err := s.query(ctx, s.db, `SELECT p.uuid, COUNT(*) FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
+		WHERE `+s.listed("p.uuid", "$1", "text")+` GROUP BY p.uuid`, func(rows *sql.Rows) error {
+		var uuid string
+		var n int
+		err := rows.Scan(&uuid, &n)
+		counts[uuid] = n
+		return err
+	}, jsonOf(uuids))
+	if err != nil {
+		return nil, fmt.Errorf("count allocations of resource providers: %w", err)
+	}
+	return counts, nil
+}

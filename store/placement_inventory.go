@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/inventory"
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// SetInventories replaces the inventories of a provider.
+func (s *Store) SetInventories(ctx context.Context, input placement.ProviderInventories) (*placement.World, *placement.Provider, error) {
+	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set inventories"); err != nil {
+		return nil, nil, err
+	}
+	return s.changeProvider(ctx, "setInventories", input.Provider, func(tx *ent.Tx, t *touched) error {
+		problems := problemsOf(placement.ValidateInventories("input.inventories", input.Inventories))
+		classes, err := s.classRows(ctx, tx, "input.inventories", input.Inventories, &problems)
+		if err != nil {
+			return err
+		}
+		if err := problems.Err(); err != nil {
+			return err
+		}
+		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
+		if err != nil {
+			return err
+		}
+		t.ids = []int64{id}
+		if err := s.replaceInventories(ctx, tx, id, input, classes, "input.inventories"); err != nil {
+			return err
+		}
+		return s.bump(ctx, tx, id, 1)
+	})
+}
+
+// SetInventory writes one inventory of a provider, which may have had it or not.
+func (s *Store) SetInventory(ctx context.Context, input placement.OneInventory) (*placement.World, *placement.Provider, error) {
+	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set an inventory"); err != nil {
+		return nil, nil, err
+	}
+	return s.changeProvider(ctx, "setInventory", input.Provider, func(tx *ent.Tx, t *touched) error {
+		problems := problemsOf(placement.ValidateInventory("input.inventory", input.Inventory))
+		name := input.Inventory.ResourceClass
+		var classes map[string]int64
+		if len(placement.ValidateName("", name)) == 0 {
+			var err error
+			if classes, err = s.rowsNamed(ctx, tx, "resource_classes", []string{name}); err != nil {
+				return err
+			}
+			if classes[name] == 0 {
+				problems.Add("input.inventory.resourceClass", "must be an existing resource class, %s is none", name)
+			}
+		}
+		if err := problems.Err(); err != nil {
+			return err
+		}
+		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
+		if err != nil {
+			return err
+		}
+		t.ids = []int64{id}
+		if err := s.putInventories(ctx, tx, id, []placement.Inventory{input.Inventory}, classes); err != nil {
+			return err
+		}
+		return s.bump(ctx, tx, id, 1)
+	})
+}
+
+// DeleteInventory deletes one inventory of a provider.
+func (s *Store) DeleteInventory(ctx context.Context, input placement.InventoryClass) (*placement.World, *placement.Provider, error) {
+	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "delete an inventory"); err != nil {
+		return nil, nil, err
+	}
+	if err := problemsOf(placement.ValidateName("input.resourceClass", input.ResourceClass)).Err(); err != nil {
+		return nil, nil, err
+	}
+	return s.changeProvider(ctx, "deleteInventory", input.Provider, func(tx *ent.Tx, t *touched) error {
+		provider, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
+		if err != nil {
+			return err
+		}
+		var id, used int64
+		err = s.query(ctx, tx, `SELECT i.id, i.used FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
+			WHERE i.provider_id = $1 AND c.name = $2`, func(rows *sql.Rows) error { return rows.Scan(&id, &used) }, provider, input.ResourceClass)
+		switch {
+		case err != nil:
+			return err
+		case id == 0:
+			return catalog.Refuse(catalog.ErrNotFound, "resource provider %s has no inventory of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
+		case used > 0:
+			return catalog.Refuse(catalog.ErrInUse, "resource provider %s has allocations of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
+		}
+		t.ids = []int64{provider}
+		if err := s.execute(ctx, tx, `DELETE FROM inventories WHERE id = $1`, id); err != nil {
+			return err
+		}
+		return s.bump(ctx, tx, provider, 1)
+	})
+}
+
+// replaceInventories makes a locked provider have these inventories and no
+// others, with the use that they have. A class that is left out while it is used
+// is ErrInUse.
+func (s *Store) replaceInventories(ctx context.Context, tx *ent.Tx, provider int64, input placement.ProviderInventories, classes map[string]int64, path string) error {
+	kept := map[int64]bool{}
+	for _, inventory := range input.Inventories {
+		kept[classes[inventory.ResourceClass]] = true
+	}
+	var dropped []int64
+	var used []string
+	err := s.query(ctx, tx, `SELECT i.id, i.resource_class_id, i.used, c.name FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
+		WHERE i.provider_id = $1 ORDER BY c.name`, func(rows *sql.Rows) error {
+		var id, class, use int64
+		var name string
+		if err := rows.Scan(&id, &class, &use, &name); err != nil || kept[class] {
+			return err
+		}
+		dropped = append(dropped, id)
+		if use > 0 {
+			used = append(used, name)
+		}
+		return nil
+	}, provider)
+	if err != nil {
+		return err
+	}
+	if len(used) > 0 {
+		return catalog.Refuse(catalog.ErrInUse, "resource provider %s has allocations of %s", input.Provider, strings.Join(used, ", ")).On(path)
+	}
+	if len(dropped) > 0 {
+		if err := s.execute(ctx, tx, `DELETE FROM inventories WHERE `+s.listed("id", "$1", "bigint"), jsonOf(dropped)); err != nil {
+			return err
+		}
+	}
+	return s.putInventories(ctx, tx, provider, input.Inventories, classes)
+}
+
+// putInventories writes inventories of a locked provider over those that it has;
+// their use stays.
+func (s *Store) putInventories(ctx context.Context, tx *ent.Tx, provider int64, inventories []placement.Inventory, classes map[string]int64) error {
+	if len(inventories) == 0 {
+		return nil
+	}
+	creates := make([]*ent.InventoryCreate, len(inventories))
+	for i, given := range inventories {
+		creates[i] = newInventory(tx, provider, classes[given.ResourceClass], given).SetUsed(0)
+	}
+	return tx.Inventory.CreateBulk(creates...).
+		OnConflict(entsql.ConflictColumns(inventory.FieldProviderID, inventory.FieldResourceClassID)).
+		Update(func(u *ent.InventoryUpsert) {
+			u.UpdateTotal().UpdateReserved().UpdateMinUnit().UpdateMaxUnit().UpdateStepSize().UpdateAllocationRatio().UpdateCapacity()
+		}).Exec(ctx)
+}
+
+func newInventory(tx *ent.Tx, provider, class int64, i placement.Inventory) *ent.InventoryCreate {
+	return tx.Inventory.Create().SetProviderID(provider).SetResourceClassID(class).
+		SetTotal(i.Total).SetReserved(i.Reserved).SetMinUnit(i.MinUnit).SetMaxUnit(i.MaxUnit).SetStepSize(i.StepSize).
+		SetAllocationRatio(i.AllocationRatio).SetCapacity(placement.Capacity(i.Total, i.Reserved, i.AllocationRatio))
+}
+
+// classRows are the rows of the classes that inventories are of; unknown ones
+// are problems.
+func (s *Store) classRows(ctx context.Context, tx *ent.Tx, path string, inventories []placement.Inventory, problems *catalog.Problems) (map[string]int64, error) {
+	var names []string
+	for _, given := range inventories {
+		if len(placement.ValidateName("", given.ResourceClass)) == 0 {
+			names = append(names, given.ResourceClass)
+		}
+	}
+	known, err := s.rowsNamed(ctx, tx, "resource_classes", names)
+	for i, given := range inventories {
+		if known[given.ResourceClass] == 0 && slices.Contains(names, given.ResourceClass) {
+			problems.Add(fmt.Sprintf("%s[%d].resourceClass", path, i), "must be an existing resource class, %s is none", given.ResourceClass)
+		}
+	}
+	return known, err
+}

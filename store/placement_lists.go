@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/allocation"
+	"github.com/cadastre-dev/cadastre/ent/consumer"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/ent/providertrait"
+	"github.com/cadastre-dev/cadastre/ent/resourceclass"
+	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
+	"github.com/cadastre-dev/cadastre/ent/trait"
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+var (
+	consumerOrders = map[string]sortKey{"CREATED_AT": {column: consumer.FieldCreatedAt, isTime: true}}
+	traitOrders    = map[string]sortKey{"NAME": {column: trait.FieldName}}
+	classOrders    = map[string]sortKey{"NAME": {column: resourceclass.FieldName}}
+)
+
+// byName is the only order of traits and classes.
+var byName = catalog.Order{Field: "NAME"}
+
+// Consumers is a page of the consumers.
+func (s *Store) Consumers(ctx context.Context, filter placement.ConsumerFilter, order catalog.Order, request catalog.PageRequest) (catalog.Page[*placement.Consumer], error) {
+	var none catalog.Page[*placement.Consumer]
+	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+		return none, err
+	}
+	paging, err := newPaging("consumers", consumerOrders, order, request)
+	if err != nil {
+		return none, err
+	}
+	rows, err := s.ent.Consumer.Query().Where(consumersThat(filter), paging.within).Order(paging.sort).Limit(paging.limit()).All(ctx)
+	if err != nil {
+		return none, fmt.Errorf("list consumers: %w", err)
+	}
+	return page(paging, rows, consumerNoun, func(row *ent.Consumer) (any, int64) { return row.CreatedAt, row.ID }), nil
+}
+
+// CountConsumers is how many consumers Consumers goes through in all.
+func (s *Store) CountConsumers(ctx context.Context, filter placement.ConsumerFilter) (int, error) {
+	n, err := s.ent.Consumer.Query().Where(consumersThat(filter)).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count consumers: %w", err)
+	}
+	return n, nil
+}
+
+// consumersThat keeps the consumers that a filter wants.
+func consumersThat(filter placement.ConsumerFilter) predicate.Consumer {
+	return func(s *entsql.Selector) {
+		for column, value := range map[string]*string{
+			consumer.FieldProjectID: filter.ProjectID, consumer.FieldUserID: filter.UserID, consumer.FieldConsumerType: filter.Type,
+		} {
+			if value != nil {
+				s.Where(entsql.EQ(s.C(column), *value))
+			}
+		}
+		if filter.Provider != nil {
+			build := entsql.Dialect(s.Dialect())
+			allocations, providers := build.Table(allocation.Table), build.Table(resourceprovider.Table)
+			s.Where(entsql.In(s.C(consumer.FieldID), build.Select(allocations.C(allocation.FieldConsumerID)).From(allocations).
+				Join(providers).On(allocations.C(allocation.FieldProviderID), providers.C(resourceprovider.FieldID)).
+				Where(entsql.EQ(providers.C(resourceprovider.FieldUUID), *filter.Provider))))
+		}
+	}
+}
+
+func consumerNoun(row *ent.Consumer) *placement.Consumer {
+	return &placement.Consumer{UUID: row.UUID, ProjectID: row.ProjectID, UserID: row.UserID, Type: row.ConsumerType,
+		Generation: row.Generation, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC()}
+}
+
+// Traits is a page of the traits, by name.
+func (s *Store) Traits(ctx context.Context, filter placement.TraitFilter, request catalog.PageRequest) (catalog.Page[*placement.Trait], error) {
+	var none catalog.Page[*placement.Trait]
+	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+		return none, err
+	}
+	paging, err := newPaging("traits", traitOrders, byName, request)
+	if err != nil {
+		return none, err
+	}
+	rows, err := s.ent.Trait.Query().Where(traitsThat(filter), paging.within).Order(paging.sort).Limit(paging.limit()).All(ctx)
+	if err != nil {
+		return none, fmt.Errorf("list traits: %w", err)
+	}
+	return page(paging, rows, func(row *ent.Trait) *placement.Trait {
+		return &placement.Trait{Name: row.Name, Custom: !row.Standard}
+	}, func(row *ent.Trait) (any, int64) { return row.Name, row.ID }), nil
+}
+
+// CountTraits is how many traits Traits goes through in all.
+func (s *Store) CountTraits(ctx context.Context, filter placement.TraitFilter) (int, error) {
+	n, err := s.ent.Trait.Query().Where(traitsThat(filter)).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count traits: %w", err)
+	}
+	return n, nil
+}
+
+// traitsThat keeps the traits that a filter wants.
+func traitsThat(filter placement.TraitFilter) predicate.Trait {
+	return func(s *entsql.Selector) {
+		if filter.StartsWith != nil {
+			// Both databases compare so by code point.
+			s.Where(entsql.And(entsql.GTE(s.C(trait.FieldName), *filter.StartsWith), entsql.LT(s.C(trait.FieldName), *filter.StartsWith+"\U0010FFFF")))
+		}
+		if filter.Names != nil {
+			s.Where(isAmong(s, s.C(trait.FieldName), filter.Names))
+		}
+		if filter.Custom != nil {
+			s.Where(entsql.EQ(s.C(trait.FieldStandard), !*filter.Custom))
+		}
+		if filter.Associated != nil {
+			build := entsql.Dialect(s.Dialect())
+			held := build.Table(providertrait.Table)
+			associated := entsql.Exists(build.Select(held.C(providertrait.FieldID)).From(held).
+				Where(entsql.ColumnsEQ(held.C(providertrait.FieldTraitID), s.C(trait.FieldID))))
+			if !*filter.Associated {
+				associated = entsql.Not(associated)
+			}
+			s.Where(associated)
+		}
+	}
+}
+
+// ResourceClasses is a page of the resource classes, by name.
+func (s *Store) ResourceClasses(ctx context.Context, filter placement.ResourceClassFilter, request catalog.PageRequest) (catalog.Page[*placement.ResourceClass], error) {
+	var none catalog.Page[*placement.ResourceClass]
+	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+		return none, err
+	}
+	paging, err := newPaging("resourceClasses", classOrders, byName, request)
+	if err != nil {
+		return none, err
+	}
+	rows, err := s.ent.ResourceClass.Query().Where(classesThat(filter), paging.within).Order(paging.sort).Limit(paging.limit()).All(ctx)
+	if err != nil {
+		return none, fmt.Errorf("list resource classes: %w", err)
+	}
+	return page(paging, rows, func(row *ent.ResourceClass) *placement.ResourceClass {
+		return &placement.ResourceClass{Name: row.Name, Custom: !row.Standard}
+	}, func(row *ent.ResourceClass) (any, int64) { return row.Name, row.ID }), nil
+}
+
+// CountResourceClasses is how many classes ResourceClasses goes through in all.
+func (s *Store) CountResourceClasses(ctx context.Context, filter placement.ResourceClassFilter) (int, error) {
+	n, err := s.ent.ResourceClass.Query().Where(classesThat(filter)).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count resource classes: %w", err)
+	}
+	return n, nil
+}
+
+// classesThat keeps the resource classes that a filter wants.
+func classesThat(filter placement.ResourceClassFilter) predicate.ResourceClass {
+	return func(s *entsql.Selector) {
+		if filter.Names != nil {
+			s.Where(isAmong(s, s.C(resourceclass.FieldName), filter.Names))
+		}
+		if filter.Custom != nil {
+			s.Where(entsql.EQ(s.C(resourceclass.FieldStandard), !*filter.Custom))
+		}
+	}
+}
+
+// Usages are what the consumers of a project use, in a group for each type.
+func (s *Store) Usages(ctx context.Context, project string, user, consumerType *string) ([]*placement.UsageGroup, error) {
+	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+		return nil, err
+	}
+	var problems catalog.Problems
+	catalog.CheckText(&problems, "projectId", project, 1, placement.MaxNameLength)
+	if user != nil {
+		catalog.CheckText(&problems, "userId", *user, 1, placement.MaxNameLength)
+	}
+	if consumerType != nil {
+		problems = append(problems, problemsOf(placement.ValidateConsumerType("consumerType", *consumerType))...)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	where, args := ` WHERE o.project_id = $1`, []any{project}
+	if user != nil {
+		args = append(args, *user)
+		where += ` AND o.user_id = $` + strconv.Itoa(len(args))
+	}
+	if consumerType != nil {
+		args = append(args, *consumerType)
+		where += ` AND o.consumer_type = $` + strconv.Itoa(len(args))
+	}
+	var groups []*placement.UsageGroup
+	byType := map[string]*placement.UsageGroup{}
+	err := s.query(ctx, s.db, `SELECT COALESCE(o.consumer_type, ''), COUNT(*) FROM consumers o`+where+`
+		GROUP BY COALESCE(o.consumer_type, '') ORDER BY 1`, func(rows *sql.Rows) error {
+		var of string
+		group := new(placement.UsageGroup)
+		if err := rows.Scan(&of, &group.ConsumerCount); err != nil {
+			return err
+		}
+		if of != "" {
+			group.ConsumerType = &of
+		}
+		groups, byType[of] = append(groups, group), group
+		return nil
+	}, args...)
+	if err == nil {
+		err = s.query(ctx, s.db, `SELECT COALESCE(o.consumer_type, ''), c.name, CAST(SUM(a.used) AS bigint) FROM allocations a
+			JOIN consumers o ON o.id = a.consumer_id JOIN resource_classes c ON c.id = a.resource_class_id`+where+`
+			GROUP BY COALESCE(o.consumer_type, ''), c.name ORDER BY 1, 2`, func(rows *sql.Rows) error {
+			var of string
+			var usage placement.ResourceUsage
+			err := rows.Scan(&of, &usage.ResourceClass, &usage.Used)
+			if group := byType[of]; group != nil {
+				group.Usages = append(group.Usages, usage)
+			}
+			return err
+		}, args...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sum what project %s uses: %w", project, err)
+	}
+	return groups, nil
+}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// SetProviderTraits replaces the traits of a provider.
+func (s *Store) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*placement.World, *placement.Provider, error) {
+	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set traits of a provider"); err != nil {
+		return nil, nil, err
+	}
+	return s.changeProvider(ctx, "setProviderTraits", input.Provider, func(tx *ent.Tx, t *touched) error {
+		problems := problemsOf(input.Validate("input"))
+		if err := problems.Err(); err != nil {
+			return err
+		}
+		known, err := s.rowsNamed(ctx, tx, "traits", input.Traits)
+		if err != nil {
+			return err
+		}
+		wanted := map[int64]bool{}
+		for i, name := range input.Traits {
+			if known[name] == 0 {
+				problems.Add(fmt.Sprintf("input.traits[%d]", i), "must be an existing trait, %s is none", name)
+			}
+			wanted[known[name]] = true
+		}
+		if err := problems.Err(); err != nil {
+			return err
+		}
+		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
+		if err != nil {
+			return err
+		}
+		t.ids = []int64{id}
+		changed, err := s.replaceTraits(ctx, tx, id, wanted)
+		if err != nil || !changed {
+			return err
+		}
+		return s.bump(ctx, tx, id, 1)
+	})
+}
+
+// replaceTraits makes a locked provider have the traits of these rows, and tells
+// whether that changed anything.
+func (s *Store) replaceTraits(ctx context.Context, tx *ent.Tx, provider int64, wanted map[int64]bool) (bool, error) {
+	held := map[int64]bool{}
+	err := s.query(ctx, tx, `SELECT trait_id FROM provider_traits WHERE provider_id = $1`, func(rows *sql.Rows) error {
+		var trait int64
+		err := rows.Scan(&trait)
+		held[trait] = true
+		return err
+	}, provider)
+	if err != nil {
+		return false, err
+	}
+	var added, dropped []int64
+	for trait := range wanted {
+		if !held[trait] {
+			added = append(added, trait)
+		}
+	}
+	for trait := range held {
+		if !wanted[trait] {
+			dropped = append(dropped, trait)
+		}
+	}
+	slices.Sort(added)
+	if len(dropped) > 0 {
+		if err := s.execute(ctx, tx, `DELETE FROM provider_traits WHERE provider_id = $1 AND `+s.listed("trait_id", "$2", "bigint"), provider, jsonOf(dropped)); err != nil {
+			return false, err
+		}
+	}
+	if len(added) > 0 {
+		creates := make([]*ent.ProviderTraitCreate, len(added))
+		for i, trait := range added {
+			creates[i] = tx.ProviderTrait.Create().SetProviderID(provider).SetTraitID(trait)
+		}
+		if err := tx.ProviderTrait.CreateBulk(creates...).Exec(ctx); err != nil {
+			return false, err
+		}
+	}
+	return len(added)+len(dropped) > 0, nil
+}
+
+// SetProviderAggregates replaces the aggregates of a provider.
+func (s *Store) SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*placement.World, *placement.Provider, error) {
+	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set aggregates of a provider"); err != nil {
+		return nil, nil, err
+	}
+	if err := problemsOf(input.Validate("input")).Err(); err != nil {
+		return nil, nil, err
+	}
+	return s.changeProvider(ctx, "setProviderAggregates", input.Provider, func(tx *ent.Tx, t *touched) error {
+		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
+		if err != nil {
+			return err
+		}
+		t.ids = []int64{id}
+		if err := s.execute(ctx, tx, `DELETE FROM provider_aggregates WHERE provider_id = $1`, id); err != nil {
+			return err
+		}
+		creates := make([]*ent.ProviderAggregateCreate, len(input.Aggregates))
+		for i, uuid := range input.Aggregates {
+			creates[i] = tx.ProviderAggregate.Create().SetProviderID(id).SetAggregate(uuid)
+		}
+		if len(creates) > 0 {
+			if err := tx.ProviderAggregate.CreateBulk(creates...).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		return s.bump(ctx, tx, id, 1)
+	})
+}

@@ -1,0 +1,188 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// UpdateResourceProvider renames a provider, moves it with everything below it,
+// or links it to a resource. No generation moves.
+func (s *Store) UpdateResourceProvider(ctx context.Context, input placement.ProviderChange) (*placement.World, *placement.Provider, error) {
+	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "change a resource provider"); err != nil {
+		return nil, nil, err
+	}
+	if err := problemsOf(input.Validate("input")).Err(); err != nil {
+		return nil, nil, err
+	}
+	world, changed, err := s.changeProvider(ctx, "updateResourceProvider", input.Provider, func(tx *ent.Tx, t *touched) error {
+		id, parent, err := s.lockForMove(ctx, tx, input)
+		if err != nil {
+			return err
+		}
+		update := tx.ResourceProvider.UpdateOneID(id).AddVersion(1).SetUpdatedAt(s.now())
+		if input.NewName != nil {
+			update.SetName(*input.NewName)
+		}
+		switch {
+		case parent != 0:
+			update.SetParentID(parent)
+		case input.Parent != nil:
+			update.ClearParentID()
+		}
+		switch {
+		case input.Resource == nil:
+		case *input.Resource == "":
+			update.ClearResourceID()
+		default:
+			var problems catalog.Problems
+			linked, err := s.linkedResource(ctx, tx, *input.Resource, &problems)
+			if err == nil {
+				err = problems.Err()
+			}
+			if err != nil {
+				return err
+			}
+			update.SetResourceID(linked)
+		}
+		t.ids = []int64{id}
+		return update.Exec(ctx)
+	})
+	if isDuplicate(err) {
+		return nil, nil, duplicateChange(input).Because(err)
+	}
+	return world, changed, err
+}
+
+func duplicateChange(input placement.ProviderChange) *catalog.Refusal {
+	if input.NewName != nil && (input.Resource == nil || *input.Resource == "") {
+		return catalog.Refuse(catalog.ErrAlreadyExists, "a resource provider named %q exists already", *input.NewName).On("input.newName")
+	}
+	if input.NewName == nil && input.Resource != nil {
+		return catalog.Refuse(catalog.ErrAlreadyExists, "another resource provider is linked to resource %s", *input.Resource).On("input.resource")
+	}
+	return catalog.Refuse(catalog.ErrAlreadyExists, "another resource provider has this name or resource").On("input")
+}
+
+// lockForMove locks the provider to be changed and, if it is to move below a
+// parent, the roots of both trees, all in the order of their rows. Whoever moves
+// anything in either tree has to hold one of them, so that when the roots are
+// still the roots under the lock, both trees hold still and a loop shows.
+func (s *Store) lockForMove(ctx context.Context, tx *ent.Tx, input placement.ProviderChange) (id, parent int64, err error) {
+	if input.Parent == nil {
+		id, err := s.lockProvider(ctx, tx, input.Provider, nil)
+		return id, 0, err
+	}
+	line, err := s.lineOf(ctx, tx, input.Provider)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(line) == 0 {
+		return 0, 0, catalog.Refuse(catalog.ErrNotFound, "there is no resource provider %s", input.Provider).On("input.provider")
+	}
+	above, err := s.lineOf(ctx, tx, *input.Parent)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(above) == 0 && *input.Parent != "" {
+		return 0, 0, catalog.Invalid("input.parent", "must be an existing resource provider, %s is none", *input.Parent)
+	}
+	id = line[0]
+	locked := []int64{id, line[len(line)-1]}
+	if len(above) > 0 {
+		locked = append(locked, above[len(above)-1])
+	}
+	if err := s.query(ctx, tx, `SELECT id FROM resource_providers WHERE `+s.listed("id", "$1", "bigint")+` ORDER BY id`+s.locking("NO KEY UPDATE"),
+		func(rows *sql.Rows) error { return rows.Scan(new(int64)) }, jsonOf(distinctRows(locked))); err != nil {
+		return 0, 0, err
+	}
+	// What came before the locks may have moved meanwhile.
+	lineNow, err := s.lineOf(ctx, tx, input.Provider)
+	if err != nil {
+		return 0, 0, err
+	}
+	aboveNow, err := s.lineOf(ctx, tx, *input.Parent)
+	if err != nil {
+		return 0, 0, err
+	}
+	if !slices.Equal(line, lineNow) || !slices.Equal(above, aboveNow) {
+		return 0, 0, errMoved
+	}
+	if slices.Contains(above, id) {
+		return 0, 0, catalog.Invalid("input.parent", "must not lie below the provider itself")
+	}
+	if len(above) == 0 {
+		return id, 0, nil
+	}
+	return id, above[0], nil
+}
+
+// lineOf are the rows from a provider up to its root; none for an unknown one.
+func (s *Store) lineOf(ctx context.Context, tx *ent.Tx, uuid string) ([]int64, error) {
+	var line []int64
+	err := s.query(ctx, tx, `WITH RECURSIVE line (id, parent_id, depth) AS (
+			SELECT id, parent_id, 0 FROM resource_providers WHERE uuid = $1
+			UNION ALL SELECT p.id, p.parent_id, line.depth + 1 FROM resource_providers p JOIN line ON p.id = line.parent_id
+		) SELECT id FROM line ORDER BY depth`, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		line = append(line, id)
+		return err
+	}, uuid)
+	return line, err
+}
+
+func distinctRows(rows []int64) []int64 {
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
+
+// DeleteResourceProvider deletes a provider that has nothing below it and no
+// allocations, and gives it as it was, with the world that it was in.
+func (s *Store) DeleteResourceProvider(ctx context.Context, uuid string) (*placement.World, *placement.Provider, error) {
+	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "delete a resource provider"); err != nil {
+		return nil, nil, err
+	}
+	world := s.resident.world.Load()
+	var deleted *placement.Provider
+	_, err := s.changePlacement(ctx, func(tx *ent.Tx, t *touched) error {
+		var id int64
+		var children, allocations bool
+		err := s.query(ctx, tx, `SELECT p.id, EXISTS (SELECT 1 FROM resource_providers c WHERE c.parent_id = p.id),
+			EXISTS (SELECT 1 FROM allocations a WHERE a.provider_id = p.id)
+			FROM resource_providers p WHERE p.uuid = $1`+s.locking("UPDATE OF p"),
+			func(rows *sql.Rows) error { return rows.Scan(&id, &children, &allocations) }, uuid)
+		switch {
+		case err != nil:
+			return err
+		case id == 0:
+			return catalog.Refuse(catalog.ErrNotFound, "there is no resource provider %s", uuid).On("input.provider")
+		case children:
+			return catalog.Refuse(catalog.ErrInUse, "resource provider %s has providers below it", uuid).On("input.provider")
+		case allocations:
+			return catalog.Refuse(catalog.ErrInUse, "resource provider %s has allocations", uuid).On("input.provider")
+		}
+		states, err := s.readProviders(ctx, tx, []int64{id})
+		if err != nil {
+			return err
+		}
+		deleted = &states[0].Provider
+		t.deleted = []deletedRow{{id: id, uuid: uuid}}
+		t.audit = append(t.audit, func(*placement.Provider) change {
+			return change{action: "deleteResourceProvider", kind: "ResourceProvider", key: uuid, before: providerFields(deleted)}
+		})
+		return s.execute(ctx, tx, `DELETE FROM resource_providers WHERE id = $1`, id)
+	})
+	if isReferred(err) {
+		return nil, nil, catalog.Refuse(catalog.ErrInUse, "resource provider %s has providers below it or allocations", uuid).On("input.provider").Because(err)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("deleteResourceProvider: %w", err)
+	}
+	return world.With(placement.Change{Providers: []placement.Provider{*deleted}}), deleted, nil
+}
