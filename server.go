@@ -152,9 +152,33 @@ func webOptions(options cli.ServeOptions, listener net.Listener) (web.Options, e
 // authenticate gives the viewer behind the headers of a request.
 type authenticate func(ctx context.Context, header http.Header) (catalog.Viewer, error)
 
-// authentication knows the tokens of the file, and in a demo those of the demo,
-// and puts every viewer under the operator's policy.
+// authentication knows the tokens of the file, in a demo those of the demo, and
+// those of the identity services that are named, and puts every viewer under the
+// operator's policy.
 func authentication(options cli.ServeOptions) (authenticate, error) {
+	sources, err := sources(options)
+	if err != nil {
+		return nil, err
+	}
+	if len(sources) == 0 {
+		return nil, errors.New("nobody could use this server: name a file of tokens with --tokens, an issuer with --oidc-issuer or an identity service with --keystone-url, or try a demo cloud with --demo")
+	}
+	var policy *catalog.Policy
+	if options.Policy != "" {
+		if policy, err = auth.ReadPolicy(options.Policy); err != nil {
+			return nil, err
+		}
+	}
+	authenticator := auth.New(sources...)
+	return func(ctx context.Context, header http.Header) (catalog.Viewer, error) {
+		viewer, err := authenticator.Authenticate(ctx, header)
+		return viewer.Under(policy), err
+	}, nil
+}
+
+// sources are those that know tokens, the nearest first.
+func sources(options cli.ServeOptions) ([]auth.Source, error) {
+	var sources []auth.Source
 	var tokens []auth.Token
 	if options.Demo {
 		for token, viewer := range demo.Viewers() {
@@ -168,21 +192,30 @@ func authentication(options cli.ServeOptions) (authenticate, error) {
 		}
 		tokens = append(tokens, read...)
 	}
-	if len(tokens) == 0 {
-		return nil, errors.New("nobody could use this server: name a file of tokens with --tokens, or try a demo cloud with --demo")
+	if len(tokens) > 0 {
+		sources = append(sources, auth.Tokens(tokens))
 	}
-	var policy *catalog.Policy
-	if options.Policy != "" {
-		var err error
-		if policy, err = auth.ReadPolicy(options.Policy); err != nil {
-			return nil, err
+	if o := options.OIDC; o.Issuer != "" {
+		source, err := auth.OIDC(auth.OIDCOptions{
+			Issuer: o.Issuer, Audience: o.Audience, Algorithms: o.Algorithms,
+			UserClaim: o.UserClaim, ProjectClaim: o.ProjectClaim, RolesClaim: o.RolesClaim, Roles: o.Roles,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("--oidc-issuer: %w", err)
 		}
+		sources = append(sources, source)
 	}
-	authenticator := auth.New(auth.Tokens(tokens))
-	return func(ctx context.Context, header http.Header) (catalog.Viewer, error) {
-		viewer, err := authenticator.Authenticate(ctx, header)
-		return viewer.Under(policy), err
-	}, nil
+	if k := options.Keystone; k.URL != "" {
+		source, err := auth.Keystone(auth.KeystoneOptions{
+			URL: k.URL, UserName: k.User, UserDomain: k.UserDomain, Password: k.Password, Project: k.Project, ProjectDomain: k.ProjectDomain,
+			ApplicationCredentialID: k.CredentialID, ApplicationCredentialSecret: k.CredentialSecret, Roles: k.Roles, Belief: k.Belief,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("--keystone-url: %w", err)
+		}
+		sources = append(sources, source)
+	}
+	return sources, nil
 }
 
 // listen opens the address. A demo's tokens are known to everyone, so it listens

@@ -14,7 +14,7 @@ func knownRoles(names []string, mapping map[string]string) []string {
 	var roles []string
 	for _, name := range names {
 		role := strings.ToLower(name)
-		if mapping != nil {
+		if len(mapping) > 0 {
 			role = mapping[name]
 		}
 		if isRole(role) && !slices.Contains(roles, role) {

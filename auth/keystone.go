@@ -41,7 +41,7 @@ type KeystoneOptions struct {
 	// an account's name and password.
 	ApplicationCredentialID, ApplicationCredentialSecret string
 	// Roles maps the names of the cloud's roles to admin, member, reader and
-	// service; nil takes the names as they are. Other names mean nothing.
+	// service; empty takes the names as they are. Other names mean nothing.
 	Roles map[string]string
 	// Belief is how long a token is not asked for again: 60 s at most and when 0,
 	// and never past the token's end. A revoked token works so long.

@@ -37,7 +37,7 @@ type OIDCOptions struct {
 	// RolesClaim is the claim with the names of roles, a list or a text with spaces
 	// between; empty is `roles`.
 	RolesClaim string
-	// Roles maps those names to admin, member, reader and service; nil takes the
+	// Roles maps those names to admin, member, reader and service; none takes the
 	// names as they are. Other names mean nothing.
 	Roles map[string]string
 	// Client fetches the issuer's configuration and keys; nil is one that gives up

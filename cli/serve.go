@@ -23,6 +23,9 @@ type ServeOptions struct {
 	TLSCert          string   `name:"tls-cert" type:"path" help:"Certificate chain, PEM."`
 	TLSKey           string   `name:"tls-key" type:"path" help:"Key of the certificate, PEM."`
 
+	OIDC     OIDC     `embed:"" prefix:"oidc-"`
+	Keystone Keystone `embed:"" prefix:"keystone-"`
+
 	Limits Limits `embed:"" prefix:"limit-"`
 
 	LogFormat string `enum:"text,json" default:"text" help:"Form of the log: ${enum}."`

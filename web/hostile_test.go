@@ -82,7 +82,7 @@ func TestHostileDocumentsAreAnsweredShortlyAndSoon(t *testing.T) {
 		"80,000 unused variables":    {"query(" + numbered(80000, "$a%d:Int") + ") { __typename }", nil, "GRAPHQL_PARSE_FAILED"},
 		"700 unused variables":       {"query(" + numbered(700, "$a%d:Int") + ") { __typename }", nil, "GRAPHQL_VALIDATION_FAILED"},
 		"700 unknown fields":         {"{ viewer {" + numbered(700, "unknown%d ") + "} }", nil, "GRAPHQL_VALIDATION_FAILED"},
-		"pages of pages":             {"{ namespaces(first: 16) { nodes { resourceTypeAssociations { resourceType { namespaces(first: 1073741824) { nodes { resourceTypeAssociations { resourceType { namespaces(first: 1073741824) { nodes { id } } } } } } } } } } }", nil, "-"},
+		"pages of pages":             {"{ resources(first: 16) { nodes { children(first: 16) { nodes { children(first: 1073741824) { nodes { children(first: 1073741824) { nodes { id } } } } } } } } }", nil, "QUERY_TOO_COMPLEX"},
 		"conflicting fields":         {"{ " + numbered(59, "namespace(name: \"%d\") { id } ") + "}", nil, "GRAPHQL_VALIDATION_FAILED"},
 		"1,400 conflicting leaves":   {"{ viewer {" + repeat("a: userId a: projectId ", 490) + "} }", nil, "-"},
 		"1 MB of comments":           {"{ __typename } #" + repeat("x", 1000000), nil, ""},
