@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -51,6 +52,33 @@ func TestReadmeShowsRealAnswers(t *testing.T) {
 		}
 		if err := json.Unmarshal(answer, &got); err != nil || !reflect.DeepEqual(got, wanted) {
 			t.Errorf("README shows another answer to%s\ngot  %s\nwant %s", query, answer, want)
+		}
+	}
+}
+
+// TestReadmeKnowsEveryFlag finds a flag of `cadastre serve` that the tables of
+// README and docs/limits.md do not explain.
+func TestReadmeKnowsEveryFlag(t *testing.T) {
+	t.Parallel()
+	var help strings.Builder
+	if err := run(t.Context(), []string{"serve", "--help"}, &help, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	var documents strings.Builder
+	for _, file := range []string{"README.md", "docs/limits.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents.Write(text)
+	}
+	flags := regexp.MustCompile(`(?m)^\s+(?:-\w, )?(--[a-z-]+)`).FindAllStringSubmatch(help.String(), -1)
+	if len(flags) < 10 {
+		t.Fatalf("the help shows %d flags only:\n%s", len(flags), help.String())
+	}
+	for _, flag := range flags {
+		if flag[1] != "--help" && !strings.Contains(documents.String(), "`"+flag[1]+"`") {
+			t.Errorf("neither README.md nor docs/limits.md explains %s", flag[1])
 		}
 	}
 }
