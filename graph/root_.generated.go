@@ -242,6 +242,7 @@ type AuditEventEdge {
 
 "One accepted mutation."
 type AuditEvent implements Node {
+  "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "When it was done."
   createdAt: DateTime!
@@ -285,6 +286,7 @@ type AuditEvent implements Node {
 
 "What resources of a type can be asked for: a name, registered once for the type."
 type Capability implements Node {
+  "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The type whose resources can have the capability."
   resourceType: ResourceType!
@@ -573,6 +575,7 @@ resource types they apply. Everything in it is referred to by the namespace's
 name and its own.
 """
 type Namespace implements Node {
+  "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The name, unique in the whole cloud, 1 to 80 characters."
   name: String!
@@ -654,6 +657,7 @@ enum PropertyType {
 
 "Defines a property: its key, its type, and which values are valid."
 type PropertyDefinition implements Node {
+  "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The key to use on a resource; seen through an association it carries the association's prefix."
   name: String!
@@ -711,6 +715,7 @@ type PropertyDefinition implements Node {
 
 "Defines a group of properties that belong together."
 type ObjectDefinition implements Node {
+  "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The name, unique in its namespace, 1 to 80 characters. It takes no prefix."
   name: String!
@@ -730,6 +735,7 @@ type ObjectDefinition implements Node {
 
 "A name to tag resources with. Names keep their case and are compared without it: ` + "`" + `BigData` + "`" + ` is ` + "`" + `bigdata` + "`" + `, and not ` + "`" + `Big-Data` + "`" + `."
 type Tag implements Node {
+  "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The name, unique in its namespace without regard to case, 1 to 80 characters."
   name: String!
@@ -745,6 +751,7 @@ type Tag implements Node {
 
 "Makes the definitions of a namespace applicable to a resource type."
 type ResourceTypeAssociation implements Node {
+  "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The resource type."
   resourceType: ResourceType!
@@ -806,6 +813,7 @@ type ResourceTypeEdge {
 
 "A kind of resource, named as in Heat where Heat has it."
 type ResourceType implements Node {
+  "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The name, unique in the whole cloud, 1 to 80 characters, for example ` + "`" + `OS::Glance::Image` + "`" + `."
   name: String!
@@ -1331,6 +1339,7 @@ say what it is like, and aggregates that it is in. A provider with the trait
 aggregates.
 """
 type ResourceProvider implements Node {
+  "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The uuid, for good."
   uuid: UUID!
@@ -1566,6 +1575,7 @@ type Shortage {
 
 "Who uses resources: it exists as long as it has allocations."
 type Consumer implements Node {
+  "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The uuid, for example of an instance."
   uuid: UUID!
@@ -2138,6 +2148,7 @@ type ResourceEdge {
 
 "A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations."
 type Resource implements Node {
+  "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The uuid, lower case with dashes; it never changes."
   uuid: UUID!
@@ -2190,6 +2201,7 @@ type Resource implements Node {
 
 "One key with one value on a resource."
 type MetadataItem implements Node {
+  "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The key, case-sensitive, 1 to 255 characters."
   key: String!
