@@ -21,9 +21,13 @@ func (j JSON) MarshalGQL(w io.Writer) {
 	_, _ = io.WriteString(w, string(j))
 }
 
-// UnmarshalGQL takes a decoded literal or variable. Numbers are expected as
-// json.Number, which keeps their text.
+// UnmarshalGQL takes a decoded variable, or a JSON as it is. Numbers are expected
+// as json.Number, which keeps their text.
 func (j *JSON) UnmarshalGQL(v any) error {
+	if text, isText := v.(JSON); isText {
+		*j = text
+		return nil
+	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

@@ -8,6 +8,7 @@ const (
 	MaxName        = 80  // names of namespaces, properties, objects, tags, types; prefixes and targets
 	MaxDescription = 500 // a namespace's description
 	MaxOwner       = 255 // a project id
+	MaxOrigin      = 255 // the name of a bundle of definitions
 )
 
 // Visibility says who sees a namespace or a resource.

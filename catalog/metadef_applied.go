@@ -56,43 +56,17 @@ type DefinitionConflict struct {
 }
 
 // Apply gives the definitions of a namespace the names they have through an
-// association; without one (nil) they keep theirs. Properties are those of the
-// namespace and of its objects; each carries whether its object requires it.
-// Nothing that is passed in is changed.
+// association. Properties are those of the namespace and of its objects; each
+// carries whether its object requires it. Nothing that is passed in is changed.
 func Apply(namespace *Namespace, association *ResourceTypeAssociation, properties []*PropertyDefinition, objects []*ObjectDefinition) AppliedNamespace {
-	applied := AppliedNamespace{Namespace: namespace, Association: association}
-	prefix, associationID := "", int64(0)
-	if association != nil {
-		associationID = association.ID
-		if association.Prefix != nil {
-			prefix = *association.Prefix
-		}
-	}
-	place := make(map[int64]int, len(objects))
-	for i, object := range objects {
-		named := *object
-		named.AssociationID = associationID
-		named.Required = nil
-		for _, name := range object.Required {
-			named.Required = append(named.Required, Prefixed(prefix, name))
-		}
-		place[object.ID] = i
-		applied.Objects = append(applied.Objects, AppliedObject{ObjectDefinition: &named})
-	}
+	through := []*ResourceTypeAssociation{association}
+	owned := map[int64][]*PropertyDefinition{} // by object; 0 for those of the namespace
 	for _, property := range properties {
-		named := *property
-		named.BaseName, named.AssociationID = property.BaseName, associationID
-		if named.BaseName == "" {
-			named.BaseName = property.Name
-		}
-		named.Name = Prefixed(prefix, named.BaseName)
-		named.Required = false
-		if property.ObjectID == 0 {
-			applied.Properties = append(applied.Properties, &named)
-		} else if i, known := place[property.ObjectID]; known {
-			named.Required = slices.Contains(objects[i].Required, named.BaseName)
-			applied.Objects[i].Properties = append(applied.Objects[i].Properties, &named)
-		}
+		owned[property.ObjectID] = append(owned[property.ObjectID], property)
+	}
+	applied := AppliedNamespace{Namespace: namespace, Association: association, Properties: PropertiesThrough(through, owned[0])}
+	for _, object := range ObjectsThrough(through, objects) {
+		applied.Objects = append(applied.Objects, AppliedObject{object, PropertiesOfObject(object, owned[object.ID])})
 	}
 	return applied
 }
@@ -114,10 +88,7 @@ func (a AppliedNamespace) Definitions() []*PropertyDefinition {
 func NoteConflicts(applied []AppliedNamespace) {
 	type key struct{ target, name string }
 	keyOf := func(a AppliedNamespace, p *PropertyDefinition) key {
-		if a.Association == nil || a.Association.PropertiesTarget == nil {
-			return key{"", p.Name}
-		}
-		return key{*a.Association.PropertiesTarget, p.Name}
+		return key{textOf(a.Association.PropertiesTarget), p.Name}
 	}
 	sharing := map[key][]*PropertyDefinition{}
 	for _, a := range applied {
@@ -142,8 +113,9 @@ func NoteConflicts(applied []AppliedNamespace) {
 }
 
 // Matching keeps what has the searched text in its name, title or description,
-// whatever its case: everything where the namespace itself has it, all
-// properties of an object that has it, and single properties. False means that
+// whatever its case: everything where the namespace itself has it; else single
+// properties, and whole objects where the object or one of its properties has
+// it, because an object never shows as another than it is. False means that
 // nothing has it. The empty text keeps all.
 func (a AppliedNamespace) Matching(search string) (AppliedNamespace, bool) {
 	wanted := Fold(search)
@@ -153,26 +125,17 @@ func (a AppliedNamespace) Matching(search string) (AppliedNamespace, bool) {
 	if has(a.Namespace.Name, a.Namespace.Title, textOf(a.Namespace.Description)) {
 		return a, true
 	}
-	matches := func(properties []*PropertyDefinition) []*PropertyDefinition {
-		var found []*PropertyDefinition
-		for _, p := range properties {
-			if has(p.Name, p.Title, textOf(p.Description)) {
-				found = append(found, p)
-			}
-		}
-		return found
+	hasNot := func(p *PropertyDefinition) bool { return !has(p.Name, p.Title, textOf(p.Description)) }
+	a.Properties = slices.DeleteFunc(slices.Clone(a.Properties), hasNot)
+	a.Objects = slices.DeleteFunc(slices.Clone(a.Objects), func(object AppliedObject) bool {
+		return !has(object.Name, textOf(object.Description)) &&
+			!slices.ContainsFunc(object.Properties, func(p *PropertyDefinition) bool { return !hasNot(p) })
+	})
+	shown := map[string]bool{}
+	for _, p := range a.Definitions() {
+		shown[p.Name] = true
 	}
-	objects := a.Objects
-	a.Properties, a.Objects = matches(a.Properties), nil
-	for _, object := range objects {
-		if !has(object.Name, textOf(object.Description)) {
-			object.Properties = matches(object.Properties)
-			if len(object.Properties) == 0 {
-				continue
-			}
-		}
-		a.Objects = append(a.Objects, object)
-	}
+	a.Conflicts = slices.DeleteFunc(slices.Clone(a.Conflicts), func(c DefinitionConflict) bool { return !shown[c.Name] })
 	return a, len(a.Properties)+len(a.Objects) > 0
 }
 

@@ -188,7 +188,7 @@ func TestMatchingKeepsWhatTheSearchFinds(t *testing.T) {
 		"properties":{"p":{"title":"Größe","type":"string"},"q":{"title":"Q","type":"string"}},
 		"objects":[{"name":"Speed","properties":{"r":{"title":"R","type":"string"}}},{"name":"o","properties":{"speed":{"title":"S","type":"string"},"t":{"title":"T","type":"string"}}}]}`)
 	applied := applyDocuments([]*Document{document}, "T")[0]
-	for search, want := range map[string]string{"": "p q r speed t", "STORAGE": "p q r speed t", "GRÖSSE": "", "größE": "p", "speed": "r speed", "nothing": ""} {
+	for search, want := range map[string]string{"": "p q r speed t", "STORAGE": "p q r speed t", "GRÖSSE": "", "größE": "p", "speed": "r speed t", "nothing": ""} {
 		found, any := applied.Matching(search)
 		var names []string
 		for _, d := range found.Definitions() {

@@ -21,6 +21,9 @@ func (d *Document) Text() string {
 // MarshalJSON gives the document as one line of JSON.
 func (d *Document) MarshalJSON() ([]byte, error) { return []byte(d.compact()), nil }
 
+// MarshalJSON gives the object as one line of JSON.
+func (o DocumentObject) MarshalJSON() ([]byte, error) { return []byte(o.compact()), nil }
+
 // compact is the file's text without white space.
 func (d *Document) compact() JSON {
 	members := []jsonMember{memberOf("namespace", quote(d.Name))}

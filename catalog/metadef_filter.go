@@ -1,14 +1,73 @@
 package catalog
 
+import (
+	"fmt"
+	"math"
+	"unicode/utf8"
+)
+
+// MaxSearch is how many characters a text search takes.
+const MaxSearch = 200
+
 // NamespaceFilter chooses namespaces; every condition given must hold. A nil
 // list is no condition, an empty one matches nothing.
 type NamespaceFilter struct {
-	ResourceTypes []string
-	Visibility    *Visibility
+	ResourceTypes    []string
+	Visibility       *Visibility
+	Owner            *string
+	Search           *string // folded, in names, titles and descriptions
+	PropertiesTarget *string // "" is an association without one
+	DefinesKey       *string // with or without an association's prefix
+	Tag              *string // whatever its case
+}
+
+// Check refuses texts that no name can be.
+func (f NamespaceFilter) Check() error {
+	var problems Problems
+	checkEachText(&problems, "filter.resourceTypes", f.ResourceTypes)
+	for _, condition := range []struct {
+		field string
+		text  *string
+		most  int
+	}{
+		{"filter.owner", f.Owner, math.MaxInt}, {"filter.search", f.Search, MaxSearch},
+		{"filter.propertiesTarget", f.PropertiesTarget, math.MaxInt}, {"filter.definesKey", f.DefinesKey, MaxMetadataKey},
+		{"filter.tag", f.Tag, math.MaxInt},
+	} {
+		if condition.text != nil {
+			CheckText(&problems, condition.field, *condition.text, 0, condition.most)
+		}
+	}
+	return problems.Err()
 }
 
 // ResourceTypeFilter chooses resource types; every condition given must hold. A
 // nil list is no condition, an empty one matches nothing.
 type ResourceTypeFilter struct {
 	Names []string
+}
+
+// Check refuses texts that no name can be.
+func (f ResourceTypeFilter) Check() error {
+	var problems Problems
+	checkEachText(&problems, "filter.names", f.Names)
+	return problems.Err()
+}
+
+func checkEachText(problems *Problems, field string, texts []string) {
+	for i, text := range texts {
+		CheckText(problems, fmt.Sprintf("%s[%d]", field, i), text, 0, math.MaxInt)
+	}
+}
+
+// KeyEnds are the ends of a key that are not empty, the key itself first: the
+// names that some prefix makes the key of.
+func KeyEnds(key string) []string {
+	ends := []string{}
+	for key != "" {
+		ends = append(ends, key)
+		_, size := utf8.DecodeRuneInString(key)
+		key = key[size:]
+	}
+	return ends
 }

@@ -17,9 +17,6 @@ const (
 	Overwrite ImportMode = "OVERWRITE"
 )
 
-// ImportUpdated: the namespace was there and was changed.
-const ImportUpdated ImportOutcome = "UPDATED"
-
 // ImportPlan is what an import would do with one document.
 type ImportPlan struct {
 	Outcome     ImportOutcome

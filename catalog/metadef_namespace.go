@@ -245,12 +245,17 @@ func checkAssociation(a DocumentAssociation, path string, found *findings) {
 		checkPrefix(*a.Prefix, joined(path, "prefix"), found)
 	}
 	if a.PropertiesTarget != nil {
-		at := found.field(path, "propertiesTarget", "properties_target")
-		before := len(found.problems)
-		CheckText(&found.problems, at, *a.PropertiesTarget, 1, MaxName)
-		if len(found.problems) == before && strings.ContainsFunc(*a.PropertiesTarget, unicode.IsControl) {
-			found.problem(at, "must not contain control characters")
-		}
+		CheckTarget(&found.problems, found.field(path, "propertiesTarget", "properties_target"), *a.PropertiesTarget)
+	}
+}
+
+// CheckTarget notes what is wrong with an association's properties target: 1 to
+// 80 characters, no control characters.
+func CheckTarget(problems *Problems, path, target string) {
+	before := len(*problems)
+	CheckText(problems, path, target, 1, MaxName)
+	if len(*problems) == before && strings.ContainsFunc(target, unicode.IsControl) {
+		problems.Add(path, "must not contain control characters")
 	}
 }
 

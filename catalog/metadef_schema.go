@@ -44,8 +44,9 @@ func parseProperty(value jsonValue, name, path string, found *findings) Property
 	if found.mode == Lenient {
 		value = repairProperty(value, name, path, found)
 	}
-	if len(value.raw) > MaxDefinition {
-		found.problem(path, "must have at most %d bytes, has %d", MaxDefinition, len(value.raw))
+	// Through the API the size is for the quota to refuse, which has its own code.
+	if len(value.raw) > MaxDefinition && found.mode == Lenient {
+		found.problem(path, "QUOTA_EXCEEDED: must have at most %d bytes, has %d", MaxDefinition, len(value.raw))
 		return PropertySchema{}
 	}
 	for _, m := range value.members {

@@ -34,6 +34,27 @@ func MakesTagCycle(parents map[int64]int64, tag, parent int64) bool {
 	return parent != 0
 }
 
+// DescendantsOf are the tags of a list that are below a tag, at any depth, in
+// their order.
+func DescendantsOf(tag *Tag, tags []*Tag) []*Tag {
+	below := map[int64]bool{tag.ID: true}
+	for grown := true; grown; {
+		grown = false
+		for _, other := range tags {
+			if other.ParentID != 0 && below[other.ParentID] && !below[other.ID] {
+				below[other.ID], grown = true, true
+			}
+		}
+	}
+	found := []*Tag{}
+	for _, other := range tags {
+		if other.ID != tag.ID && below[other.ID] {
+			found = append(found, other)
+		}
+	}
+	return found
+}
+
 func checkTags(tags []DocumentTag, paths []string, existing []string, found *findings) []DocumentTag {
 	spelled := map[string]string{} // by folded name
 	for _, name := range existing {

@@ -98,6 +98,16 @@ func connect[Row any](
 	return c, nil
 }
 
+// connectList makes a connection of a list that is there as a whole, in the order
+// of its places: a key and, to break ties, an id.
+func connectList[Row any](ctx context.Context, name string, rows []*Row, request catalog.PageRequest, place func(*Row) (key, id string)) (*Connection[Row], error) {
+	return connect(ctx, request,
+		func(_ context.Context, page catalog.PageRequest) (catalog.Page[*Row], error) {
+			return catalog.PageOf(name, rows, page, place)
+		},
+		func(context.Context) (int, error) { return len(rows), nil })
+}
+
 // lookBack is the page of one row on the side where a page began, and whether
 // there can be such a row at all.
 func lookBack(request catalog.PageRequest, cursors []string) (catalog.PageRequest, bool) {

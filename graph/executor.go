@@ -100,9 +100,13 @@ func (e *Executor) Prepare(ctx context.Context, document *ast.QueryDocument, nam
 		}
 		return nil, gqlerror.List{Problem(ctx, CodeValidationFailed, message)}
 	}
-	coerced, refused := coerceVariables(e.Schema(), document, definition, variables)
+	literals := keepLiterals(document)
+	coerced, refused := coerceVariables(e.Schema(), document, definition, variables, literals)
 	if len(refused) > 0 {
 		return nil, PresentErrors(ctx, e.log, refused)
+	}
+	for name, value := range literals {
+		coerced[name] = value
 	}
 	return &Operation{Document: document, Definition: definition, Variables: coerced}, nil
 }

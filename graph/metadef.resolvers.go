@@ -11,6 +11,14 @@ import (
 	"github.com/cadastre-dev/cadastre/catalog"
 )
 
+func (r *appliedNamespaceResolver) Objects(ctx context.Context, obj *catalog.AppliedNamespace) ([]*catalog.ObjectDefinition, error) {
+	objects := make([]*catalog.ObjectDefinition, len(obj.Objects))
+	for i, object := range obj.Objects {
+		objects[i] = object.ObjectDefinition
+	}
+	return objects, nil
+}
+
 func (r *mutationResolver) CreateNamespace(ctx context.Context, input catalog.NamespaceInput) (*CreateNamespacePayload, error) {
 	namespace, err := r.Store.CreateNamespace(ctx, input)
 	if err != nil {
@@ -19,12 +27,197 @@ func (r *mutationResolver) CreateNamespace(ctx context.Context, input catalog.Na
 	return &CreateNamespacePayload{Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) ImportNamespaces(ctx context.Context, input ImportNamespacesInput) (*ImportNamespacesPayload, error) {
-	reports, err := r.Store.ImportNamespaces(ctx, input.Documents)
+func (r *mutationResolver) UpdateNamespace(ctx context.Context, input UpdateNamespaceInput) (*UpdateNamespacePayload, error) {
+	namespace, err := r.Store.UpdateNamespace(ctx, input.Name, input.patch(), input.Revision.Value())
+	if err != nil {
+		return nil, err
+	}
+	return &UpdateNamespacePayload{Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) DeleteNamespace(ctx context.Context, input DeleteNamespaceInput) (*DeleteNamespacePayload, error) {
+	namespace, err := r.Store.DeleteNamespace(ctx, input.Name, input.Revision.Value())
+	if err != nil {
+		return nil, err
+	}
+	return &DeleteNamespacePayload{Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) DeleteNamespaceContents(ctx context.Context, input DeleteNamespaceContentsInput) (*DeleteNamespaceContentsPayload, error) {
+	namespace, err := r.Store.DeleteNamespaceContents(ctx, input.Namespace, input.Kinds, input.Revision.Value())
+	if err != nil {
+		return nil, err
+	}
+	return &DeleteNamespaceContentsPayload{Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) CreateProperty(ctx context.Context, input catalog.NewProperty) (*CreatePropertyPayload, error) {
+	property, namespace, err := r.Store.CreateProperty(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	return &CreatePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) UpdateProperty(ctx context.Context, input UpdatePropertyInput) (*UpdatePropertyPayload, error) {
+	property, namespace, err := r.Store.UpdateProperty(ctx, input.change())
+	if err != nil {
+		return nil, err
+	}
+	return &UpdatePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) DeleteProperty(ctx context.Context, input DeletePropertyInput) (*DeletePropertyPayload, error) {
+	property, namespace, err := r.Store.DeleteProperty(ctx, input.Namespace, input.Object.Value(), input.Name, input.Revision.Value())
+	if err != nil {
+		return nil, err
+	}
+	return &DeletePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) CreateObject(ctx context.Context, input catalog.NewObject) (*CreateObjectPayload, error) {
+	object, namespace, err := r.Store.CreateObject(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	return &CreateObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) UpdateObject(ctx context.Context, input UpdateObjectInput) (*UpdateObjectPayload, error) {
+	object, namespace, err := r.Store.UpdateObject(ctx, input.change())
+	if err != nil {
+		return nil, err
+	}
+	return &UpdateObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) DeleteObject(ctx context.Context, input DeleteObjectInput) (*DeleteObjectPayload, error) {
+	object, namespace, err := r.Store.DeleteObject(ctx, input.Namespace, input.Name, input.Revision.Value())
+	if err != nil {
+		return nil, err
+	}
+	return &DeleteObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) SetTags(ctx context.Context, input SetTagsInput) (*SetTagsPayload, error) {
+	namespace, err := r.Store.SetTags(ctx, catalog.TagsChange{
+		Namespace: input.Namespace, Tags: listOf(input.Tags), Append: input.Mode == SetTagsModeAppend, Revision: input.Revision.Value(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	tags, err := loadMany(ctx, "tags", namespace, namespaceID, r.Store.TagsOf)
+	return &SetTagsPayload{Tags: tags, Namespace: namespace}, err
+}
+
+func (r *mutationResolver) UpdateTag(ctx context.Context, input UpdateTagInput) (*UpdateTagPayload, error) {
+	tag, namespace, err := r.Store.UpdateTag(ctx, catalog.TagChange{
+		Namespace: input.Namespace, Name: input.Name, NewName: changed(input.NewName), Parent: changed(input.Parent), Revision: input.Revision.Value(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &UpdateTagPayload{Tag: tag, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) DeleteTag(ctx context.Context, input DeleteTagInput) (*DeleteTagPayload, error) {
+	tag, namespace, err := r.Store.DeleteTag(ctx, input.Namespace, input.Name, input.Revision.Value())
+	if err != nil {
+		return nil, err
+	}
+	return &DeleteTagPayload{Tag: tag, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) CreateResourceType(ctx context.Context, input CreateResourceTypeInput) (*CreateResourceTypePayload, error) {
+	resourceType, err := r.Store.CreateResourceType(ctx, input.Name, input.Strict, input.Protected)
+	if err != nil {
+		return nil, err
+	}
+	return &CreateResourceTypePayload{ResourceType: resourceType}, nil
+}
+
+func (r *mutationResolver) UpdateResourceType(ctx context.Context, input UpdateResourceTypeInput) (*UpdateResourceTypePayload, error) {
+	resourceType, err := r.Store.UpdateResourceType(ctx, catalog.ResourceTypeChange{
+		Name: input.Name, NewName: changed(input.NewName), Strict: changed(input.Strict), Protected: changed(input.Protected),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &UpdateResourceTypePayload{ResourceType: resourceType}, nil
+}
+
+func (r *mutationResolver) DeleteResourceType(ctx context.Context, input DeleteResourceTypeInput) (*DeleteResourceTypePayload, error) {
+	resourceType, err := r.Store.DeleteResourceType(ctx, input.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &DeleteResourceTypePayload{ResourceType: resourceType}, nil
+}
+
+func (r *mutationResolver) AssociateResourceType(ctx context.Context, input catalog.NewAssociation) (*AssociateResourceTypePayload, error) {
+	association, namespace, err := r.Store.AssociateResourceType(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	return &AssociateResourceTypePayload{ResourceTypeAssociation: association, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, input UpdateResourceTypeAssociationInput) (*UpdateResourceTypeAssociationPayload, error) {
+	row, err := associationRow(input.ID)
+	if err != nil {
+		return nil, err
+	}
+	association, namespace, err := r.Store.UpdateAssociation(ctx, catalog.AssociationChange{
+		ID: row, Prefix: changed(input.NewPrefix), PropertiesTarget: changed(input.NewPropertiesTarget), Revision: input.Revision.Value(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &UpdateResourceTypeAssociationPayload{ResourceTypeAssociation: association, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input DisassociateResourceTypeInput) (*DisassociateResourceTypePayload, error) {
+	row, err := associationRow(input.ID)
+	if err != nil {
+		return nil, err
+	}
+	association, namespace, err := r.Store.DisassociateResourceType(ctx, row, input.Revision.Value())
+	if err != nil {
+		return nil, err
+	}
+	return &DisassociateResourceTypePayload{ResourceTypeAssociation: association, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) ShareNamespace(ctx context.Context, input ShareNamespaceInput) (*ShareNamespacePayload, error) {
+	member, namespace, err := r.Store.ShareNamespace(ctx, input.Namespace, input.ProjectID, input.Role, input.Revision.Value())
+	if err != nil {
+		return nil, err
+	}
+	return &ShareNamespacePayload{NamespaceMember: member, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) UnshareNamespace(ctx context.Context, input UnshareNamespaceInput) (*UnshareNamespacePayload, error) {
+	member, namespace, err := r.Store.UnshareNamespace(ctx, input.Namespace, input.ProjectID, input.Revision.Value())
+	if err != nil {
+		return nil, err
+	}
+	return &UnshareNamespacePayload{NamespaceMember: member, Namespace: namespace}, nil
+}
+
+func (r *mutationResolver) ImportNamespaces(ctx context.Context, input catalog.ImportRequest) (*ImportNamespacesPayload, error) {
+	reports, err := r.Store.ImportNamespaces(ctx, input)
 	if err != nil {
 		return nil, err
 	}
 	return &ImportNamespacesPayload{Reports: reports}, nil
+}
+
+func (r *mutationResolver) UnloadNamespaces(ctx context.Context, input catalog.UnloadRequest) (*UnloadNamespacesPayload, error) {
+	reports, err := r.Store.UnloadNamespaces(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	return &UnloadNamespacesPayload{Reports: reports}, nil
 }
 
 func (r *namespaceResolver) Properties(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string) ([]*catalog.PropertyDefinition, error) {
@@ -55,12 +248,69 @@ func (r *namespaceResolver) Objects(ctx context.Context, obj *catalog.Namespace,
 	return catalog.ObjectsThrough(choice.Of(associations), objects), err
 }
 
+func (r *namespaceResolver) Object(ctx context.Context, obj *catalog.Namespace, name string, resourceType *string) (*catalog.ObjectDefinition, error) {
+	objects, err := r.Objects(ctx, obj, resourceType, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return named(objects, name, func(o *catalog.ObjectDefinition) string { return o.Name }), nil
+}
+
 func (r *namespaceResolver) Tags(ctx context.Context, obj *catalog.Namespace) ([]*catalog.Tag, error) {
 	return loadMany(ctx, "tags", obj, namespaceID, r.Store.TagsOf)
 }
 
+func (r *namespaceResolver) Tag(ctx context.Context, obj *catalog.Namespace, name string) (*catalog.Tag, error) {
+	tags, err := r.Tags(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	return named(tags, catalog.Fold(name), func(t *catalog.Tag) string { return catalog.Fold(t.Name) }), nil
+}
+
+func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*PropertyDefinitionConnection, error) {
+	properties, err := r.Properties(ctx, obj, resourceType, target, prefix)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := connectList(ctx, "properties", properties, pageRequest(first, after, last, before), placeOfProperty)
+	return &PropertyDefinitionConnection{connection}, err
+}
+
+func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*ObjectDefinitionConnection, error) {
+	objects, err := r.Objects(ctx, obj, resourceType, target, prefix)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := connectList(ctx, "objects", objects, pageRequest(first, after, last, before), placeOfObject)
+	return &ObjectDefinitionConnection{connection}, err
+}
+
+func (r *namespaceResolver) TagConnection(ctx context.Context, obj *catalog.Namespace, first *int, after *string, last *int, before *string) (*TagConnection, error) {
+	tags, err := r.Tags(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := connectList(ctx, "tags of a namespace", tags, pageRequest(first, after, last, before), placeOfTag)
+	return &TagConnection{connection}, err
+}
+
 func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *catalog.Namespace) ([]*catalog.ResourceTypeAssociation, error) {
 	return loadMany(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
+}
+
+func (r *namespaceResolver) Members(ctx context.Context, obj *catalog.Namespace) ([]*catalog.NamespaceMember, error) {
+	return loadMany(ctx, "members", obj, namespaceID, r.Store.MembersOf)
+}
+
+func (r *namespaceResolver) ViewerCanUpdate(ctx context.Context, obj *catalog.Namespace) (bool, error) {
+	members, err := r.Members(ctx, obj)
+	return r.Store.Standing(ctx, obj, members).MayDefine(), err
+}
+
+func (r *namespaceResolver) ViewerCanDelete(ctx context.Context, obj *catalog.Namespace) (bool, error) {
+	members, err := r.Members(ctx, obj)
+	return r.Store.Standing(ctx, obj, members).MayManage() && !obj.Protected, err
 }
 
 func (r *objectDefinitionResolver) Properties(ctx context.Context, obj *catalog.ObjectDefinition) ([]*catalog.PropertyDefinition, error) {
@@ -114,6 +364,36 @@ func (r *queryResolver) ResourceType(ctx context.Context, name string) (*catalog
 	return lookUp(ctx, name, r.Store.ResourceTypeNamed)
 }
 
+func (r *queryResolver) Tags(ctx context.Context, search *string, first *int, after *string, last *int, before *string) (*TagConnection, error) {
+	connection, err := connect(ctx, pageRequest(first, after, last, before),
+		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.Tag], error) {
+			return r.Store.Tags(ctx, valueOf(search), page)
+		},
+		func(ctx context.Context) (int, error) { return r.Store.CountTags(ctx, valueOf(search)) })
+	return &TagConnection{connection}, err
+}
+
+func (r *queryResolver) Definitions(ctx context.Context, resourceType string, target *string, search *string) ([]*catalog.AppliedNamespace, error) {
+	applied, err := r.Store.Definitions(ctx, resourceType, target, valueOf(search))
+	registerApplied(ctx, applied)
+	return applied, err
+}
+
+func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType string, target *string, values []*catalog.KeyValue) (*catalog.MetadataReport, error) {
+	report, err := r.Store.ValidateMetadata(ctx, resourceType, target, listOf(values))
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range report.Items {
+		register(ctx, item.Definitions...)
+	}
+	return report, nil
+}
+
+func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string, resourceTypes []string) ([]string, error) {
+	return r.Store.ExportNamespaces(ctx, names, resourceTypes)
+}
+
 func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context, obj *catalog.ResourceTypeAssociation) (*catalog.ResourceType, error) {
 	return loadOne(ctx, "resourceType", obj, func(a *catalog.ResourceTypeAssociation) int64 { return a.ResourceTypeID }, r.Store.ResourceTypesByID)
 }
@@ -130,9 +410,20 @@ func (r *tagResolver) Children(ctx context.Context, obj *catalog.Tag) ([]*catalo
 	return loadMany(ctx, "children", obj, tagID, r.Store.TagsBelow)
 }
 
+func (r *tagResolver) Descendants(ctx context.Context, obj *catalog.Tag) ([]*catalog.Tag, error) {
+	tags, err := loadMany(ctx, "tags", obj, func(t *catalog.Tag) int64 { return t.NamespaceID }, r.Store.TagsOf)
+	return catalog.DescendantsOf(obj, tags), err
+}
+
 func (r *tagResolver) Namespace(ctx context.Context, obj *catalog.Tag) (*catalog.Namespace, error) {
 	return loadOne(ctx, "namespace", obj, func(t *catalog.Tag) int64 { return t.NamespaceID }, r.Store.NamespacesByID)
 }
+
+func (r *tagResolver) ResourceCount(ctx context.Context, obj *catalog.Tag) (int, error) {
+	return load(ctx, "resourceCount", obj, tagID, r.Store.CountTagged, func(map[int64]int) {})
+}
+
+func (r *Resolver) AppliedNamespace() AppliedNamespaceResolver { return &appliedNamespaceResolver{r} }
 
 func (r *Resolver) Namespace() NamespaceResolver { return &namespaceResolver{r} }
 
@@ -151,6 +442,7 @@ func (r *Resolver) ResourceTypeAssociation() ResourceTypeAssociationResolver {
 func (r *Resolver) Tag() TagResolver { return &tagResolver{r} }
 
 type (
+	appliedNamespaceResolver        struct{ *Resolver }
 	namespaceResolver               struct{ *Resolver }
 	objectDefinitionResolver        struct{ *Resolver }
 	propertyDefinitionResolver      struct{ *Resolver }

@@ -17,8 +17,9 @@ import (
 // coerceVariables gives the variables of an operation as values of their types,
 // or everything that is wrong with them, each with its path. Numbers come as
 // json.Number, so that none was rounded on its way. A value is never bent to a
-// type: a number is no String and a text is no Int.
-func coerceVariables(schema *ast.Schema, document *ast.QueryDocument, operation *ast.OperationDefinition, given map[string]any) (map[string]any, gqlerror.List) {
+// type: a number is no String and a text is no Int. Literals are what stands in
+// default values for JSON that is written out.
+func coerceVariables(schema *ast.Schema, document *ast.QueryDocument, operation *ast.OperationDefinition, given, literals map[string]any) (map[string]any, gqlerror.List) {
 	c := &coercion{schema: schema}
 	coerced := make(map[string]any, len(operation.VariableDefinitions))
 	for _, variable := range operation.VariableDefinitions {
@@ -30,7 +31,7 @@ func coerceVariables(schema *ast.Schema, document *ast.QueryDocument, operation 
 				c.refuse(variable.Variable, "null is not allowed in @skip and @include")
 			}
 		case variable.DefaultValue != nil:
-			value, err := variable.DefaultValue.Value(nil)
+			value, err := variable.DefaultValue.Value(literals)
 			if err != nil {
 				c.refuse(variable.Variable, "the default value cannot be read")
 			}

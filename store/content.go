@@ -66,7 +66,11 @@ func (s *Store) insertContent(ctx context.Context, tx *ent.Tx, content Content) 
 		if err := problems.Err(); err != nil {
 			return err
 		}
-		if _, err := s.insertDocument(ctx, tx, document); err != nil {
+		row, err := s.insertDocument(ctx, tx, document)
+		if err != nil {
+			return err
+		}
+		if err := setOrigin(ctx, tx, row, catalog.OwnOrigin, document); err != nil {
 			return err
 		}
 	}

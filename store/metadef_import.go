@@ -10,16 +10,25 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 )
 
-// ImportNamespaces imports definition files, for administrators: each is stored
-// as a whole or not at all, in a transaction of its own, and one that fails
-// never stops the others. An existing namespace stays as it is.
-func (s *Store) ImportNamespaces(ctx context.Context, documents []string) ([]*catalog.ImportReport, error) {
-	if err := catalog.MayDefine(catalog.ViewerFrom(ctx), "import namespaces"); err != nil {
+// ImportNamespaces imports definition files: each is stored as a whole or not at
+// all, in a transaction of its own, and one that fails never stops the others.
+func (s *Store) ImportNamespaces(ctx context.Context, request catalog.ImportRequest) ([]*catalog.ImportReport, error) {
+	if err := catalog.MayCreateNamespaces(catalog.ViewerFrom(ctx), s.definitions.OwnerWrites, "import namespaces"); err != nil {
 		return nil, err
 	}
-	reports := make([]*catalog.ImportReport, len(documents))
-	for i, text := range documents {
-		report, err := s.importNamespace(ctx, text)
+	var problems catalog.Problems
+	if n := len(request.Documents); n > catalog.MaxDocuments {
+		problems.Add("input.documents", "must have at most %d members, has %d", catalog.MaxDocuments, n)
+	}
+	if request.Origin != nil {
+		catalog.CheckText(&problems, "input.origin", *request.Origin, 1, catalog.MaxOrigin)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	reports := make([]*catalog.ImportReport, len(request.Documents))
+	for i, text := range request.Documents {
+		report, err := s.importDocument(ctx, text, request)
 		if err != nil {
 			return nil, fmt.Errorf("import document %d: %w", i, err)
 		}
@@ -28,9 +37,11 @@ func (s *Store) ImportNamespaces(ctx context.Context, documents []string) ([]*ca
 	return reports, nil
 }
 
-func (s *Store) importNamespace(ctx context.Context, text string) (*catalog.ImportReport, error) {
+// importDocument imports one document. Whatever it is refused for is in the
+// report.
+func (s *Store) importDocument(ctx context.Context, text string, request catalog.ImportRequest) (*catalog.ImportReport, error) {
 	document, warnings, problems := catalog.ParseDocument(text)
-	report := &catalog.ImportReport{Warnings: problemTexts(warnings), Errors: problemTexts(problems)}
+	report := &catalog.ImportReport{Warnings: problemTexts(warnings), Errors: problemTexts(problems), Differences: []string{}}
 	if document != nil {
 		report.Namespace = document.Name
 	}
@@ -38,23 +49,145 @@ func (s *Store) importNamespace(ctx context.Context, text string) (*catalog.Impo
 		report.Outcome = catalog.ImportFailed
 		return report, nil
 	}
-	_, err := s.createDocument(ctx, "importNamespaces", document)
-	switch {
-	case err == nil:
-		report.Outcome = catalog.ImportCreated
-		return report, nil
-	case !errors.Is(err, catalog.ErrAlreadyExists):
-		return report, err
+	var plan catalog.ImportPlan
+	var err error
+	// A namespace that another writer creates meanwhile is there the next time.
+	for range attempts {
+		err = s.transact(ctx, func(tx *ent.Tx) (err error) {
+			plan, err = s.importInto(ctx, tx, document, request)
+			return err
+		})
+		if !isDuplicate(err) {
+			break
+		}
 	}
-	existing, err := s.documentNamed(ctx, document.Name)
-	if err != nil {
-		return report, err
+	if refusal := new(catalog.Refusal); errors.As(err, &refusal) {
+		plan = catalog.ImportPlan{Outcome: catalog.ImportFailed}
+		plan.Problems.Add(pathOr(refusal.Field, "$"), "%s", refusal.Reported())
+	} else if err != nil {
+		return nil, err
 	}
-	report.Outcome = catalog.ImportSkipped
-	if existing.Holds(document) {
-		report.Outcome = catalog.ImportUnchanged
-	}
+	report.Outcome = plan.Outcome
+	report.Warnings = append(report.Warnings, problemTexts(plan.Warnings)...)
+	report.Errors = append(report.Errors, problemTexts(plan.Problems)...)
+	report.Differences = append(report.Differences, plan.Differences...)
 	return report, nil
+}
+
+func pathOr(path, other string) string {
+	if path == "" {
+		return other
+	}
+	return path
+}
+
+// importInto plans what a document does to the namespace of its name, and does
+// it unless only asked.
+func (s *Store) importInto(ctx context.Context, tx *ent.Tx, document *catalog.Document, request catalog.ImportRequest) (catalog.ImportPlan, error) {
+	row, err := tx.Namespace.Query().Where(namespace.Name(document.Name), s.locked()).Only(ctx)
+	if err != nil && !ent.IsNotFound(err) {
+		return catalog.ImportPlan{}, err
+	}
+	if document.Owner != nil && (row == nil || *document.Owner != row.Owner) {
+		if err := catalog.MayGiveNamespace(catalog.ViewerFrom(ctx), *document.Owner); err != nil {
+			return catalog.ImportPlan{}, err
+		}
+	}
+	if row == nil {
+		return s.importNew(ctx, tx, document, request)
+	}
+	if err := s.checkImportStanding(ctx, tx, row); err != nil {
+		return catalog.ImportPlan{}, err
+	}
+	return s.importOver(ctx, tx, row, document, request)
+}
+
+// checkImportStanding refuses whoever may not write the namespace; one that the
+// viewer may not see is a name that is taken.
+func (s *Store) checkImportStanding(ctx context.Context, tx *ent.Tx, row *ent.Namespace) error {
+	if catalog.ViewerFrom(ctx).IsAdmin() {
+		return nil
+	}
+	visible, err := tx.Namespace.Query().Where(visibleNamespaces(ctx), namespace.ID(row.ID)).Exist(ctx)
+	if err != nil {
+		return err
+	}
+	if !visible {
+		return refuseTaken(row.Name, "$.namespace")
+	}
+	return s.checkStanding(ctx, tx, row, edit{what: "import into this namespace", manages: true})
+}
+
+func (s *Store) importNew(ctx context.Context, tx *ent.Tx, document *catalog.Document, request catalog.ImportRequest) (catalog.ImportPlan, error) {
+	plan := catalog.PlanImport(nil, document, request.Mode, request.IncludeProtected)
+	if err := s.checkQuota(document, "$"); err != nil || request.DryRun {
+		return plan, err
+	}
+	row, err := s.createDocument(ctx, tx, "importNamespaces", plan.Result)
+	if err != nil || request.Origin == nil {
+		return plan, err
+	}
+	return plan, setOrigin(ctx, tx, row, *request.Origin, document)
+}
+
+func (s *Store) importOver(ctx context.Context, tx *ent.Tx, row *ent.Namespace, document *catalog.Document, request catalog.ImportRequest) (catalog.ImportPlan, error) {
+	there, err := documents(ctx, tx.Client(), []*ent.Namespace{row})
+	if err != nil {
+		return catalog.ImportPlan{}, err
+	}
+	existing := there[0]
+	base := baseOf(row, request.Origin)
+	plan := catalog.PlanImport(existing, document, request.Mode, request.IncludeProtected)
+	if base != nil && request.Mode == catalog.Skip {
+		plan = catalog.PlanUpgrade(base, existing, document)
+	}
+	if plan.Result != nil {
+		if err := s.checkQuota(plan.Result, "$"); err != nil {
+			return plan, err
+		}
+	}
+	if request.DryRun || plan.Outcome == catalog.ImportFailed {
+		return plan, nil
+	}
+	if plan.Result != nil {
+		if err := s.rewriteDocument(ctx, tx, row, plan.Result); err != nil {
+			return plan, err
+		}
+		if err := s.touchNamespace(ctx, tx, row); err != nil {
+			return plan, err
+		}
+		done := change{action: "importNamespaces", kind: "Namespace", key: row.Name, before: existing, after: plan.Result}
+		if err := s.record(ctx, tx, done); err != nil {
+			return plan, err
+		}
+	}
+	if base != nil && plan.Outcome != catalog.ImportSkipped || request.Origin != nil && request.Mode == catalog.Overwrite {
+		return plan, setOrigin(ctx, tx, row, *request.Origin, document)
+	}
+	return plan, nil
+}
+
+// baseOf is the document as the origin last delivered it, where it is that
+// origin which brought the namespace.
+func baseOf(row *ent.Namespace, origin *string) *catalog.Document {
+	if origin == nil || row.Origin == nil || *row.Origin != *origin || row.OriginDocument == nil {
+		return nil
+	}
+	base, _, problems := catalog.ParseDocument(*row.OriginDocument)
+	if len(problems) > 0 {
+		return nil
+	}
+	return base
+}
+
+// setOrigin notes what an origin delivered: the base of the next upgrade.
+func setOrigin(ctx context.Context, tx *ent.Tx, row *ent.Namespace, origin string, document *catalog.Document) error {
+	text := document.Text()
+	if row.Origin != nil && *row.Origin == origin && textOrEmpty(row.OriginDocument) == text {
+		return nil
+	}
+	row.Origin, row.OriginDocument = &origin, &text
+	return tx.Namespace.Update().Where(namespace.ID(row.ID)).SetOrigin(origin).SetOriginDocument(text).Exec(ctx)
 }
 
 func problemTexts(problems catalog.Problems) []string {
@@ -63,97 +196,4 @@ func problemTexts(problems catalog.Problems) []string {
 		texts[i] = problem.Field + ": " + problem.Message
 	}
 	return texts
-}
-
-// documentNamed reads a namespace with everything in it as a document.
-func (s *Store) documentNamed(ctx context.Context, name string) (*catalog.Document, error) {
-	row, err := s.ent.Namespace.Query().Where(visibleNamespaces(ctx), namespace.Name(name)).Only(ctx)
-	if ent.IsNotFound(err) {
-		return nil, catalog.Refuse(catalog.ErrNotFound, "there is no namespace %q", name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look up a namespace: %w", err)
-	}
-	documents, err := s.documents(ctx, []*ent.Namespace{row})
-	if err != nil {
-		return nil, err
-	}
-	return documents[0], nil
-}
-
-// documents reads namespaces with everything in them, in a fixed number of
-// statements.
-func (s *Store) documents(ctx context.Context, rows []*ent.Namespace) ([]*catalog.Document, error) {
-	ids := make([]int64, len(rows))
-	for i, row := range rows {
-		ids[i] = row.ID
-	}
-	associations, err := s.AssociationsOf(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	properties, err := s.PropertiesOf(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	objects, err := s.ObjectsOf(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	var objectIDs []int64
-	for _, id := range ids {
-		for _, object := range objects[id] {
-			objectIDs = append(objectIDs, object.ID)
-		}
-	}
-	inObjects, err := s.PropertiesOfObjects(ctx, objectIDs)
-	if err != nil {
-		return nil, err
-	}
-	tags, err := s.TagsOf(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	documents := make([]*catalog.Document, len(rows))
-	for i, row := range rows {
-		visibility := catalog.Visibility(row.Visibility)
-		document := &catalog.Document{
-			Name: row.Name, DisplayName: textOrNil(row.Title), Description: row.Description,
-			Visibility: &visibility, Protected: &row.Protected, Owner: &row.Owner,
-			Properties: documentProperties(properties[row.ID]), Tags: documentTags(tags[row.ID]),
-		}
-		for _, association := range associations[row.ID] {
-			document.Associations = append(document.Associations, catalog.DocumentAssociation{
-				ResourceType: association.ResourceTypeName, Prefix: association.Prefix, PropertiesTarget: association.PropertiesTarget,
-			})
-		}
-		for _, object := range objects[row.ID] {
-			document.Objects = append(document.Objects, catalog.DocumentObject{
-				Name: object.Name, Description: object.Description, Required: object.Required,
-				Properties: documentProperties(inObjects[object.ID]),
-			})
-		}
-		documents[i] = document
-	}
-	return documents, nil
-}
-
-func documentProperties(properties []*catalog.PropertyDefinition) []catalog.DocumentProperty {
-	var out []catalog.DocumentProperty
-	for _, property := range properties {
-		out = append(out, catalog.DocumentProperty{Name: property.Name, PropertySchema: property.PropertySchema})
-	}
-	return out
-}
-
-func documentTags(tags []*catalog.Tag) []catalog.DocumentTag {
-	names := make(map[int64]string, len(tags))
-	for _, tag := range tags {
-		names[tag.ID] = tag.Name
-	}
-	var out []catalog.DocumentTag
-	for _, tag := range tags {
-		out = append(out, catalog.DocumentTag{Name: tag.Name, Parent: names[tag.ParentID]})
-	}
-	return out
 }

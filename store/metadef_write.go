@@ -16,40 +16,55 @@ import (
 // rowsAtOnce bounds the rows of one INSERT, whose columns are parameters each.
 const rowsAtOnce = 1000
 
-// CreateNamespace creates a namespace with everything in it, for administrators.
-// A name that is taken is ErrAlreadyExists.
+// CreateNamespace creates a namespace with everything in it. A name that is
+// taken is ErrAlreadyExists, by whomever it is taken.
 func (s *Store) CreateNamespace(ctx context.Context, input catalog.NamespaceInput) (*catalog.Namespace, error) {
-	viewer := catalog.ViewerFrom(ctx)
-	if err := catalog.MayDefine(viewer, "create a namespace"); err != nil {
+	if err := catalog.MayCreateNamespaces(catalog.ViewerFrom(ctx), s.definitions.OwnerWrites, "create a namespace"); err != nil {
+		return nil, err
+	}
+	if input.Owner != nil {
+		if err := catalog.MayGiveNamespace(catalog.ViewerFrom(ctx), *input.Owner); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.checkInputQuota(input); err != nil {
 		return nil, err
 	}
 	document, problems := input.Document("input")
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	row, err := s.createDocument(ctx, "createNamespace", document)
+	if err := s.checkQuota(document, "input"); err != nil {
+		return nil, err
+	}
+	var created *ent.Namespace
+	err := s.transact(ctx, func(tx *ent.Tx) (err error) {
+		created, err = s.createDocument(ctx, tx, "createNamespace", document)
+		return err
+	})
+	if isDuplicate(err) {
+		return nil, refuseTaken(document.Name, "input.name").Because(err)
+	}
+	if err != nil {
+		return nil, wrapped(err, "create a namespace")
+	}
+	return namespaceNoun(created), nil
+}
+
+// createDocument writes a document as a new namespace, for a mutation.
+func (s *Store) createDocument(ctx context.Context, tx *ent.Tx, action string, document *catalog.Document) (*ent.Namespace, error) {
+	if document.Owner == nil {
+		owned, project := *document, catalog.ViewerFrom(ctx).ProjectID
+		owned.Owner, document = &project, &owned
+	}
+	if err := s.checkNamespaceQuota(ctx, tx, *document.Owner); err != nil {
+		return nil, err
+	}
+	row, err := s.insertDocument(ctx, tx, document)
 	if err != nil {
 		return nil, err
 	}
-	return namespaceNoun(row), nil
-}
-
-// createDocument writes a document as a new namespace, in one transaction, for a
-// mutation.
-func (s *Store) createDocument(ctx context.Context, action string, document *catalog.Document) (row *ent.Namespace, err error) {
-	err = s.transact(ctx, func(tx *ent.Tx) error {
-		if row, err = s.insertDocument(ctx, tx, document); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, change{action: action, kind: "Namespace", key: document.Name, after: document})
-	})
-	if isDuplicate(err) {
-		return nil, catalog.Refuse(catalog.ErrAlreadyExists, "a namespace %q exists already", document.Name).On("input.name").Because(err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("create a namespace: %w", err)
-	}
-	return row, nil
+	return row, s.record(ctx, tx, change{action: action, kind: "Namespace", key: document.Name, after: document})
 }
 
 // insertDocument writes a document as a new namespace.
@@ -62,28 +77,13 @@ func (s *Store) insertDocument(ctx context.Context, tx *ent.Tx, document *catalo
 	if err := s.insertAssociations(ctx, tx, row.ID, document.Associations, now); err != nil {
 		return nil, err
 	}
-	if err := insertTags(ctx, tx, row.ID, document.Tags, now); err != nil {
+	if err := insertTags(ctx, tx, row.ID, document.Tags, map[string]int64{}, now); err != nil {
 		return nil, err
 	}
-	objects, err := insertObjects(ctx, tx, row.ID, document.Objects, now)
-	if err != nil {
+	if err := insertObjects(ctx, tx, row.ID, document.Objects, now); err != nil {
 		return nil, err
 	}
-	var properties []*ent.PropertyDefinitionCreate
-	for i, property := range document.Properties {
-		properties = append(properties, newProperty(tx, row.ID, i, property, now))
-	}
-	for o, object := range document.Objects {
-		for i, property := range object.Properties {
-			properties = append(properties, newProperty(tx, row.ID, i, property, now).SetObjectID(objects[o].ID))
-		}
-	}
-	for chunk := range slices.Chunk(properties, rowsAtOnce) {
-		if err := tx.PropertyDefinition.CreateBulk(chunk...).Exec(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return row, nil
+	return row, insertProperties(ctx, tx, row.ID, nil, document.Properties, now)
 }
 
 func (s *Store) insertNamespace(ctx context.Context, tx *ent.Tx, document *catalog.Document, now time.Time) (*ent.Namespace, error) {
@@ -159,9 +159,9 @@ func (s *Store) ensureResourceTypes(ctx context.Context, tx *ent.Tx, names []str
 	return find()
 }
 
-// insertTags writes tags level by level, parents first.
-func insertTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []catalog.DocumentTag, now time.Time) error {
-	rows := make(map[string]int64, len(tags))
+// insertTags writes tags level by level, parents first. Rows has the ids of the
+// tags that are there, by their folded names, and gets those of the new ones.
+func insertTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []catalog.DocumentTag, rows map[string]int64, now time.Time) error {
 	for len(tags) > 0 {
 		var level []catalog.DocumentTag
 		var creates []*ent.TagCreate
@@ -192,17 +192,51 @@ func insertTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []catal
 	return nil
 }
 
-func insertObjects(ctx context.Context, tx *ent.Tx, namespaceID int64, objects []catalog.DocumentObject, now time.Time) ([]*ent.ObjectDefinition, error) {
+// insertObjects writes objects with their properties.
+func insertObjects(ctx context.Context, tx *ent.Tx, namespaceID int64, objects []catalog.DocumentObject, now time.Time) error {
 	if len(objects) == 0 {
-		return nil, nil
+		return nil
 	}
 	creates := make([]*ent.ObjectDefinitionCreate, len(objects))
 	for i, object := range objects {
-		creates[i] = tx.ObjectDefinition.Create().SetNamespaceID(namespaceID).SetName(object.Name).
-			SetNillableDescription(object.Description).SetRequired(textListColumn(object.Required)).SetPosition(i).
-			SetSearchKey(searchKey(object.Name, textOrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
+		creates[i] = newObject(tx, namespaceID, i, object, now)
 	}
-	return tx.ObjectDefinition.CreateBulk(creates...).Save(ctx)
+	rows, err := tx.ObjectDefinition.CreateBulk(creates...).Save(ctx)
+	if err != nil {
+		return err
+	}
+	var properties []*ent.PropertyDefinitionCreate
+	for o, object := range objects {
+		for i, property := range object.Properties {
+			properties = append(properties, newProperty(tx, namespaceID, i, property, now).SetObjectID(rows[o].ID))
+		}
+	}
+	return createProperties(ctx, tx, properties)
+}
+
+func newObject(tx *ent.Tx, namespaceID int64, position int, object catalog.DocumentObject, now time.Time) *ent.ObjectDefinitionCreate {
+	return tx.ObjectDefinition.Create().SetNamespaceID(namespaceID).SetName(object.Name).
+		SetNillableDescription(object.Description).SetRequired(textListColumn(object.Required)).SetPosition(position).
+		SetSearchKey(searchKey(object.Name, textOrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
+}
+
+// insertProperties writes the properties of a namespace itself (a nil object) or
+// of an object.
+func insertProperties(ctx context.Context, tx *ent.Tx, namespaceID int64, object *int64, properties []catalog.DocumentProperty, now time.Time) error {
+	var creates []*ent.PropertyDefinitionCreate
+	for i, property := range properties {
+		creates = append(creates, newProperty(tx, namespaceID, i, property, now).SetNillableObjectID(object))
+	}
+	return createProperties(ctx, tx, creates)
+}
+
+func createProperties(ctx context.Context, tx *ent.Tx, creates []*ent.PropertyDefinitionCreate) error {
+	for chunk := range slices.Chunk(creates, rowsAtOnce) {
+		if err := tx.PropertyDefinition.CreateBulk(chunk...).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newProperty(tx *ent.Tx, namespaceID int64, position int, property catalog.DocumentProperty, now time.Time) *ent.PropertyDefinitionCreate {

@@ -20,6 +20,9 @@ var resourceTypeOrders = map[string]sortKey{
 
 // ResourceTypes is a page of the resource types that the viewer may know.
 func (s *Store) ResourceTypes(ctx context.Context, filter catalog.ResourceTypeFilter, order catalog.Order, request catalog.PageRequest) (catalog.Page[*catalog.ResourceType], error) {
+	if err := filter.Check(); err != nil {
+		return catalog.Page[*catalog.ResourceType]{}, err
+	}
 	paging, err := newPaging("resourceTypes", resourceTypeOrders, order, request)
 	if err != nil {
 		return catalog.Page[*catalog.ResourceType]{}, err
@@ -60,6 +63,9 @@ func resourceTypesThat(filter catalog.ResourceTypeFilter) predicate.ResourceType
 
 // ResourceTypeNamed is the resource type with a name, or ErrNotFound.
 func (s *Store) ResourceTypeNamed(ctx context.Context, name string) (*catalog.ResourceType, error) {
+	if err := soundTexts("name", name); err != nil {
+		return nil, err
+	}
 	row, err := s.ent.ResourceType.Query().Where(visibleResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
 		return nil, catalog.Refuse(catalog.ErrNotFound, "there is no resource type %q", name)

@@ -31,6 +31,8 @@ type Options struct {
 	RequestID func(context.Context) string
 	// AuditRetention is how long audit events are kept; 0 is 90 days.
 	AuditRetention time.Duration
+	// Definitions say who writes definitions and how much.
+	Definitions DefinitionOptions
 	// Log receives what an operator should know; nil is slog.Default().
 	Log *slog.Logger
 	// CapabilityDiscovery says who discovers public capabilities; empty is
@@ -51,6 +53,7 @@ type Store struct {
 	options Options
 
 	requestID      func(context.Context) string
+	definitions    DefinitionOptions
 	auditRetention time.Duration
 	auditPruned    atomic.Int64 // when events were last deleted, in Unix nanoseconds
 	resident       resident
@@ -75,6 +78,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if s.requestID = options.RequestID; s.requestID == nil {
 		s.requestID = func(context.Context) string { return "" }
 	}
+	s.definitions = options.Definitions.withDefaults()
 	if s.auditRetention = options.AuditRetention; s.auditRetention == 0 {
 		s.auditRetention = defaultAuditRetention
 	}

@@ -1,0 +1,74 @@
+package catalog
+
+// NamespaceStanding is what a viewer is to a namespace that the viewer sees.
+type NamespaceStanding struct {
+	Viewer Viewer
+	Owner  string     // the project that owns the namespace
+	Role   MemberRole // of the viewer's project among its members; empty for none
+	// OwnerWrites: members of the owning project write it, which the operator
+	// allows.
+	OwnerWrites bool
+}
+
+// MayManage tells whether the viewer may do everything with the namespace: share
+// it, protect it, delete it.
+func (s NamespaceStanding) MayManage() bool {
+	return s.Viewer.IsAdmin() || s.OwnerWrites && s.Viewer.Has(RoleMember) && s.Viewer.ProjectID != "" && s.Viewer.ProjectID == s.Owner
+}
+
+// MayDefine tells whether the viewer may define in the namespace: properties,
+// objects and tags, and what the namespace is called and described as.
+func (s NamespaceStanding) MayDefine() bool {
+	return s.MayManage() || s.Role == Editor && s.Viewer.Has(RoleMember)
+}
+
+// CheckManage refuses whoever may not manage the namespace. What says what was
+// attempted.
+func (s NamespaceStanding) CheckManage(what string) error {
+	if s.MayManage() {
+		return nil
+	}
+	return refuseDefining(s.OwnerWrites, what)
+}
+
+// CheckDefine refuses whoever may not define in the namespace. What says what
+// was attempted.
+func (s NamespaceStanding) CheckDefine(what string) error {
+	if s.MayDefine() {
+		return nil
+	}
+	return refuseDefining(s.OwnerWrites, what)
+}
+
+func refuseDefining(ownerWrites bool, what string) error {
+	if ownerWrites {
+		return Refuse(ErrForbidden, "only an administrator or a member of the owning project may %s", what)
+	}
+	return Refuse(ErrForbidden, "only an administrator may %s", what)
+}
+
+// MayCreateNamespaces refuses whoever creates no namespace at all: all but
+// administrators and, where owners write, members of a project.
+func MayCreateNamespaces(v Viewer, ownerWrites bool, what string) error {
+	if v.IsAdmin() || ownerWrites && v.Has(RoleMember) && v.ProjectID != "" {
+		return nil
+	}
+	return refuseDefining(ownerWrites, what)
+}
+
+// MayGiveNamespace refuses to make a project the owner of a namespace: members
+// give to no other project than their own.
+func MayGiveNamespace(v Viewer, project string) error {
+	if v.IsAdmin() || v.ProjectID == project {
+		return nil
+	}
+	return Refuse(ErrForbidden, "only an administrator may make another project the owner of a namespace")
+}
+
+// StrongerRole is the one of two roles that allows more.
+func StrongerRole(a, b MemberRole) MemberRole {
+	if a == Editor || b == Editor {
+		return Editor
+	}
+	return max(a, b)
+}

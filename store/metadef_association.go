@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+)
+
+// AssociateResourceType makes the definitions of a namespace applicable to a
+// resource type, which is created where there is none of the name.
+func (s *Store) AssociateResourceType(ctx context.Context, input catalog.NewAssociation) (made *catalog.ResourceTypeAssociation, in *catalog.Namespace, err error) {
+	e := edit{action: "associateResourceType", what: "associate a resource type", namespace: input.Namespace, revision: input.Revision, manages: true}
+	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		wanted, problems := input.Association("input")
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		there, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkAssociationFree(there, 0, wanted, row.Name, "input.resourceType"); err != nil {
+			return nil, err
+		}
+		if err := s.checkCount("resource type associations", len(there)+1); err != nil {
+			return nil, err
+		}
+		return func() (change, error) {
+			if err := s.insertAssociations(ctx, tx, row.ID, []catalog.DocumentAssociation{wanted}, s.now()); err != nil {
+				return change{}, err
+			}
+			now, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID),
+				resourcetypeassociation.Prefix(textOrEmpty(wanted.Prefix)), resourcetypeassociation.PropertiesTarget(textOrEmpty(wanted.PropertiesTarget))).All(ctx)
+			if err != nil {
+				return change{}, err
+			}
+			for _, association := range now {
+				if noun := associationNoun(association); noun.ResourceTypeName == wanted.ResourceType {
+					made = noun
+				}
+			}
+			return change{action: e.action, kind: "ResourceTypeAssociation", key: row.Name + "/" + wanted.ResourceType, after: associationFields(made)}, nil
+		}, nil
+	})
+	return made, in, err
+}
+
+// checkAssociationFree refuses an association that another one of the namespace
+// equals in type, prefix and target.
+func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wanted catalog.DocumentAssociation, in, field string) error {
+	if slices.ContainsFunc(there, func(row *ent.ResourceTypeAssociation) bool {
+		noun := associationNoun(row)
+		return row.ID != except && noun.ResourceTypeName == wanted.ResourceType &&
+			row.Prefix == textOrEmpty(wanted.Prefix) && row.PropertiesTarget == textOrEmpty(wanted.PropertiesTarget)
+	}) {
+		return catalog.Refuse(catalog.ErrAlreadyExists, "the namespace %q is associated with %q already, with the same prefix and properties target",
+			in, wanted.ResourceType).On(field)
+	}
+	return nil
+}
+
+// UpdateAssociation changes the prefix or the properties target of an
+// association in its place.
+func (s *Store) UpdateAssociation(ctx context.Context, input catalog.AssociationChange) (changed *catalog.ResourceTypeAssociation, in *catalog.Namespace, err error) {
+	e := edit{action: "updateResourceTypeAssociation", what: "change an association", revision: input.Revision, manages: true}
+	if e.namespace, err = s.namespaceOfAssociation(ctx, input.ID); err != nil {
+		return nil, nil, err
+	}
+	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		there, current, err := findAssociation(ctx, tx, row, input.ID)
+		if err != nil {
+			return nil, err
+		}
+		before := associationNoun(current)
+		wanted := catalog.ResourceTypeAssociationInput{ResourceType: before.ResourceTypeName, Prefix: before.Prefix, PropertiesTarget: before.PropertiesTarget}
+		var problems catalog.Problems
+		if input.Prefix.Set {
+			if wanted.Prefix = input.Prefix.Value; wanted.Prefix != nil {
+				catalog.CheckPrefix(&problems, "input.newPrefix", *wanted.Prefix)
+			}
+		}
+		if input.PropertiesTarget.Set {
+			if wanted.PropertiesTarget = input.PropertiesTarget.Value; wanted.PropertiesTarget != nil {
+				catalog.CheckTarget(&problems, "input.newPropertiesTarget", *wanted.PropertiesTarget)
+			}
+		}
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if err := checkAssociationFree(there, current.ID, catalog.DocumentAssociation(wanted), row.Name, "input.newPrefix"); err != nil {
+			return nil, err
+		}
+		return func() (change, error) {
+			after := *before
+			after.Prefix, after.PropertiesTarget, after.UpdatedAt = wanted.Prefix, wanted.PropertiesTarget, s.now()
+			err := tx.ResourceTypeAssociation.Update().Where(resourcetypeassociation.ID(current.ID)).SetPrefix(textOrEmpty(wanted.Prefix)).
+				SetPropertiesTarget(textOrEmpty(wanted.PropertiesTarget)).SetUpdatedAt(after.UpdatedAt).Exec(ctx)
+			changed = &after
+			return change{action: e.action, kind: "ResourceTypeAssociation", key: row.Name + "/" + after.ResourceTypeName,
+				before: associationFields(before), after: associationFields(&after)}, err
+		}, nil
+	})
+	return changed, in, err
+}
+
+// DisassociateResourceType deletes an association; the resource type stays.
+func (s *Store) DisassociateResourceType(ctx context.Context, id int64, revision *int) (deleted *catalog.ResourceTypeAssociation, in *catalog.Namespace, err error) {
+	e := edit{action: "disassociateResourceType", what: "delete an association", revision: revision, manages: true, deletes: true}
+	if e.namespace, err = s.namespaceOfAssociation(ctx, id); err != nil {
+		return nil, nil, err
+	}
+	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		_, current, err := findAssociation(ctx, tx, row, id)
+		if err != nil {
+			return nil, err
+		}
+		return func() (change, error) {
+			deleted = associationNoun(current)
+			_, err := tx.ResourceTypeAssociation.Delete().Where(resourcetypeassociation.ID(id)).Exec(ctx)
+			return change{action: e.action, kind: "ResourceTypeAssociation", key: row.Name + "/" + deleted.ResourceTypeName, before: associationFields(deleted)}, err
+		}, nil
+	})
+	return deleted, in, err
+}
+
+func refuseUnknownAssociation() error {
+	return catalog.Refuse(catalog.ErrNotFound, "there is no such association").On("input.id")
+}
+
+// namespaceOfAssociation is the name of the namespace of an association that the
+// viewer may see, or ErrNotFound.
+func (s *Store) namespaceOfAssociation(ctx context.Context, id int64) (string, error) {
+	row, err := s.ent.ResourceTypeAssociation.Query().
+		Where(resourcetypeassociation.ID(id), visibleNamespaceOf(ctx, resourcetypeassociation.FieldNamespaceID)).WithNamespace().Only(ctx)
+	if ent.IsNotFound(err) {
+		return "", refuseUnknownAssociation()
+	}
+	if err != nil {
+		return "", wrapped(err, "look up an association")
+	}
+	return row.Edges.Namespace.Name, nil
+}
+
+// findAssociation is an association of a namespace, among all of them.
+func findAssociation(ctx context.Context, tx *ent.Tx, row *ent.Namespace, id int64) ([]*ent.ResourceTypeAssociation, *ent.ResourceTypeAssociation, error) {
+	there, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := slices.IndexFunc(there, func(row *ent.ResourceTypeAssociation) bool { return row.ID == id })
+	if at < 0 {
+		return nil, nil, refuseUnknownAssociation()
+	}
+	return there, there[at], nil
+}
+
+func associationFields(a *catalog.ResourceTypeAssociation) fields {
+	return fields{"resourceType": a.ResourceTypeName, "prefix": a.Prefix, "propertiesTarget": a.PropertiesTarget}
+}

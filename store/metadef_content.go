@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/ent/tag"
+)
+
+// content is what namespaces hold, by the ids of the namespaces, each list in
+// its order.
+type content struct {
+	associations map[int64][]*catalog.ResourceTypeAssociation
+	properties   map[int64][]*catalog.PropertyDefinition // those of objects too
+	objects      map[int64][]*catalog.ObjectDefinition
+	tags         map[int64][]*catalog.Tag
+}
+
+// contentOf reads what namespaces hold, in four statements, from the database or
+// within a transaction. The namespaces are ones that the viewer may see.
+func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (content, error) {
+	var c content
+	associations, err := associations(ctx, client).Where(among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
+	if c.associations, err = byParent(associations, err, "associations", associationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID }); err != nil {
+		return c, err
+	}
+	tags, err := client.Tag.Query().Where(among(tag.FieldNamespaceID, namespaces)).Order(tag.ByNameKey(), tag.ByID()).All(ctx)
+	if c.tags, err = byParent(tags, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID }); err != nil {
+		return c, err
+	}
+	err = c.readDefinitions(ctx, client, namespaces)
+	return c, err
+}
+
+// readDefinitions reads properties and objects, in two statements.
+func (c *content) readDefinitions(ctx context.Context, client *ent.Client, namespaces []int64) error {
+	objects, err := client.ObjectDefinition.Query().Where(among(objectdefinition.FieldNamespaceID, namespaces)).
+		Order(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()).All(ctx)
+	if c.objects, err = byParent(objects, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID }); err != nil {
+		return err
+	}
+	properties, err := client.PropertyDefinition.Query().Where(among(propertydefinition.FieldNamespaceID, namespaces)).
+		Order(propertydefinition.ByNamespaceID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+	c.properties, err = byParent(properties, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
+	return err
+}
+
+// documents reads namespaces with everything in them, in four statements.
+func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) ([]*catalog.Document, error) {
+	ids := make([]int64, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	held, err := contentOf(ctx, client, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read what namespaces hold: %w", err)
+	}
+	out := make([]*catalog.Document, len(rows))
+	for i, row := range rows {
+		out[i] = held.document(row)
+	}
+	return out, nil
+}
+
+// document is a namespace with everything in it.
+func (c content) document(row *ent.Namespace) *catalog.Document {
+	document := namespaceDocument(row)
+	for _, association := range c.associations[row.ID] {
+		document.Associations = append(document.Associations, catalog.DocumentAssociation{
+			ResourceType: association.ResourceTypeName, Prefix: association.Prefix, PropertiesTarget: association.PropertiesTarget,
+		})
+	}
+	properties := map[int64][]catalog.DocumentProperty{}
+	for _, property := range c.properties[row.ID] {
+		properties[property.ObjectID] = append(properties[property.ObjectID],
+			catalog.DocumentProperty{Name: property.Name, PropertySchema: property.PropertySchema})
+	}
+	document.Properties = properties[0]
+	for _, object := range c.objects[row.ID] {
+		document.Objects = append(document.Objects, catalog.DocumentObject{
+			Name: object.Name, Description: object.Description, Required: nilIfEmpty(object.Required), Properties: properties[object.ID],
+		})
+	}
+	names := map[int64]string{}
+	for _, tag := range c.tags[row.ID] {
+		names[tag.ID] = tag.Name
+	}
+	for _, tag := range c.tags[row.ID] {
+		document.Tags = append(document.Tags, catalog.DocumentTag{Name: tag.Name, Parent: names[tag.ParentID]})
+	}
+	return document
+}
+
+// namespaceDocument is a namespace without anything in it.
+func namespaceDocument(row *ent.Namespace) *catalog.Document {
+	visibility, protected, owner := catalog.Visibility(row.Visibility), row.Protected, row.Owner
+	return &catalog.Document{
+		Name: row.Name, DisplayName: textOrNil(row.Title), Description: row.Description,
+		Visibility: &visibility, Protected: &protected, Owner: &owner,
+	}
+}
+
+func nilIfEmpty(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+)
+
+// Definitions are the namespaces that apply to a resource type, as each of their
+// associations makes them applicable, by display name: with a target only
+// through associations that have it ("" is none). Search keeps what has the text
+// in a name, title or description. Four statements, whatever there is.
+func (s *Store) Definitions(ctx context.Context, resourceType string, target *string, search string) ([]*catalog.AppliedNamespace, error) {
+	var problems catalog.Problems
+	catalog.CheckText(&problems, "search", search, 0, catalog.MaxSearch)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	applied, err := s.appliedTo(ctx, resourceType, target)
+	if err != nil {
+		return nil, err
+	}
+	catalog.NoteConflicts(applied)
+	found := []*catalog.AppliedNamespace{}
+	for _, of := range applied {
+		if kept, any := of.Matching(search); any || search == "" {
+			found = append(found, &kept)
+		}
+	}
+	return found, nil
+}
+
+// appliedTo reads the namespaces that apply to a resource type.
+func (s *Store) appliedTo(ctx context.Context, resourceType string, target *string) ([]catalog.AppliedNamespace, error) {
+	if err := soundTexts("resourceType", resourceType, "target", textOrEmpty(target)); err != nil {
+		return nil, err
+	}
+	links, err := associations(ctx, s.ent).Where(func(selector *entsql.Selector) {
+		types := entsql.Dialect(selector.Dialect()).Table(resourcetype.Table)
+		selector.Where(entsql.In(selector.C(resourcetypeassociation.FieldResourceTypeID),
+			entsql.Dialect(selector.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).Where(entsql.EQ(types.C(resourcetype.FieldName), resourceType))))
+		if target != nil {
+			selector.Where(entsql.EQ(selector.C(resourcetypeassociation.FieldPropertiesTarget), *target))
+		}
+	}).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list what applies to a resource type: %w", err)
+	}
+	ids := []int64{}
+	for _, link := range links {
+		ids = append(ids, link.NamespaceID)
+	}
+	rows, err := s.ent.Namespace.Query().Where(visibleNamespaces(ctx), among(namespace.FieldID, ids)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list namespaces that apply to a resource type: %w", err)
+	}
+	var held content
+	if err := held.readDefinitions(ctx, s.ent, ids); err != nil {
+		return nil, err
+	}
+	namespaces := map[int64]*catalog.Namespace{}
+	for _, row := range rows {
+		namespaces[row.ID] = namespaceNoun(row)
+	}
+	var applied []catalog.AppliedNamespace
+	for _, link := range links {
+		if in := namespaces[link.NamespaceID]; in != nil {
+			applied = append(applied, catalog.Apply(in, associationNoun(link), held.properties[in.ID], held.objects[in.ID]))
+		}
+	}
+	slices.SortStableFunc(applied, func(a, b catalog.AppliedNamespace) int {
+		return cmp.Or(cmp.Compare(a.Namespace.DisplayName(), b.Namespace.DisplayName()), cmp.Compare(a.Namespace.Name, b.Namespace.Name))
+	})
+	return applied, nil
+}
+
+// ValidateMetadata judges keys and values by the definitions that apply to a
+// resource type.
+func (s *Store) ValidateMetadata(ctx context.Context, resourceType string, target *string, values []catalog.KeyValue) (*catalog.MetadataReport, error) {
+	if len(values) > catalog.MaxReportValues {
+		return nil, catalog.Invalid("values", "must have at most %d members, has %d", catalog.MaxReportValues, len(values))
+	}
+	applied, err := s.appliedTo(ctx, resourceType, target)
+	if err != nil {
+		return nil, err
+	}
+	var definitions []*catalog.PropertyDefinition
+	for _, of := range applied {
+		definitions = append(definitions, of.Definitions()...)
+	}
+	report := catalog.ValidateMetadata(definitions, values)
+	return &report, nil
+}

@@ -1,0 +1,184 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/namespacemember"
+)
+
+// DefinitionOptions say who writes definitions and how much. A limit of 0 is the
+// default.
+type DefinitionOptions struct {
+	// OwnerWrites: members of the project that owns a namespace write it.
+	OwnerWrites bool
+	// NamespacesPerProject is how many namespaces one project owns; 1000.
+	NamespacesPerProject int
+	// PropertiesPerNamespace is how many properties a namespace has, those of its
+	// objects included, and how many objects, tags and associations; 1000, which
+	// is also the most.
+	PropertiesPerNamespace int
+	// DefinitionSize is how many bytes the definition of a property has; 64 KiB,
+	// which is also the most.
+	DefinitionSize int
+}
+
+func (o DefinitionOptions) withDefaults() DefinitionOptions {
+	for _, limit := range []struct {
+		value *int
+		usual int
+		most  int
+	}{
+		{&o.NamespacesPerProject, 1000, math.MaxInt},
+		{&o.PropertiesPerNamespace, catalog.MaxDefinitions, catalog.MaxDefinitions},
+		{&o.DefinitionSize, catalog.MaxDefinition, catalog.MaxDefinition},
+	} {
+		if *limit.value <= 0 {
+			*limit.value = limit.usual
+		}
+		*limit.value = min(*limit.value, limit.most)
+	}
+	return o
+}
+
+// edit is a change of one namespace or of what it holds.
+type edit struct {
+	action    string // the mutation
+	what      string // in words, for refusals: "change the namespace"
+	namespace string
+	revision  *int // what the caller has seen; nil for whatever it is
+	manages   bool // takes more than being an editor
+	deletes   bool // is refused where the namespace is protected
+}
+
+// editNamespace changes a namespace or what it holds, in one transaction that
+// other changes of the namespace wait for. It refuses in the order that all
+// definitions keep: a namespace that is not visible, a role that does not
+// suffice, what prepare finds wrong with the input, protection, a revision that
+// is not the current one. Then apply makes the change, and the namespace's
+// revision and time follow. An apply that changes nothing gives a change without
+// action.
+func (s *Store) editNamespace(ctx context.Context, e edit,
+	prepare func(tx *ent.Tx, row *ent.Namespace) (apply func() (change, error), err error),
+) (*catalog.Namespace, error) {
+	if err := soundTexts("input.namespace", e.namespace); err != nil {
+		return nil, err
+	}
+	var changed *ent.Namespace
+	err := s.transact(ctx, func(tx *ent.Tx) error {
+		row, err := s.lockNamespace(ctx, tx, e.namespace)
+		if err != nil {
+			return err
+		}
+		if err := s.checkStanding(ctx, tx, row, e); err != nil {
+			return err
+		}
+		apply, err := prepare(tx, row)
+		if err != nil {
+			return err
+		}
+		if e.deletes && row.Protected {
+			return refuseProtected(row.Name)
+		}
+		if e.revision != nil && *e.revision != row.Revision {
+			return catalog.Refuse(catalog.ErrConcurrentUpdate, "the namespace %q has changed: its revision is %d", row.Name, row.Revision).On("input.revision")
+		}
+		done, err := apply()
+		if err != nil {
+			return err
+		}
+		if changed = row; done.action == "" {
+			return nil
+		}
+		if err := s.touchNamespace(ctx, tx, row); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, done)
+	})
+	if err != nil {
+		return nil, wrapped(err, e.what)
+	}
+	return namespaceNoun(changed), nil
+}
+
+// wrapped says what was attempted where the database failed; refusals speak for
+// themselves.
+func wrapped(err error, what string) error { return fmt.Errorf("%s: %w", what, err) }
+
+func refuseProtected(name string) error {
+	return catalog.Refuse(catalog.ErrProtected, "the namespace %q is protected: nothing in it can be deleted", name)
+}
+
+func refuseUnknownNamespace(name string) error {
+	return catalog.Refuse(catalog.ErrNotFound, "there is no namespace %q", name)
+}
+
+// lockNamespace reads a namespace that the viewer may see, and keeps others from
+// changing it, or anything in it, until the transaction ends.
+func (s *Store) lockNamespace(ctx context.Context, tx *ent.Tx, name string) (*ent.Namespace, error) {
+	row, err := tx.Namespace.Query().Where(visibleNamespaces(ctx), namespace.Name(name), s.locked()).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, refuseUnknownNamespace(name)
+	}
+	return row, err
+}
+
+// locked locks the rows that a query finds. On SQLite a transaction has the
+// database for itself.
+func (s *Store) locked() func(*entsql.Selector) {
+	return func(selector *entsql.Selector) {
+		if s.postgres() {
+			selector.ForUpdate()
+		}
+	}
+}
+
+// touchNamespace counts a change of what a namespace holds.
+func (s *Store) touchNamespace(ctx context.Context, tx *ent.Tx, row *ent.Namespace) error {
+	row.Revision, row.UpdatedAt = row.Revision+1, s.now()
+	return tx.Namespace.Update().Where(namespace.ID(row.ID)).
+		SetRevision(row.Revision).SetUpdatedAt(row.UpdatedAt).Exec(ctx)
+}
+
+// checkStanding refuses whoever may not make the edit.
+func (s *Store) checkStanding(ctx context.Context, tx *ent.Tx, row *ent.Namespace, e edit) error {
+	standing, err := s.standing(ctx, tx, row)
+	if err != nil {
+		return err
+	}
+	if e.manages {
+		return standing.CheckManage(e.what)
+	}
+	return standing.CheckDefine(e.what)
+}
+
+// standing is what the viewer is to a namespace.
+func (s *Store) standing(ctx context.Context, tx *ent.Tx, row *ent.Namespace) (catalog.NamespaceStanding, error) {
+	standing := catalog.NamespaceStanding{Viewer: catalog.ViewerFrom(ctx), Owner: row.Owner, OwnerWrites: s.definitions.OwnerWrites}
+	if standing.MayManage() {
+		return standing, nil
+	}
+	roles, err := tx.NamespaceMember.Query().
+		Where(namespacemember.NamespaceID(row.ID), namespacemember.ProjectIDIn(standing.Viewer.ProjectID, catalog.EveryProject)).
+		Select(namespacemember.FieldRole).Strings(ctx)
+	for _, role := range roles {
+		standing.Role = catalog.StrongerRole(standing.Role, catalog.MemberRole(role))
+	}
+	return standing, err
+}
+
+// soundTexts refuses texts that no database stores: pairs of a field and its
+// text.
+func soundTexts(pairs ...string) error {
+	var problems catalog.Problems
+	for i := 0; i < len(pairs); i += 2 {
+		catalog.CheckText(&problems, pairs[i], pairs[i+1], 0, math.MaxInt)
+	}
+	return problems.Err()
+}

@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+)
+
+// ExportNamespaces gives the definition files of namespaces that the viewer may
+// see, by name: those for which every condition given holds. A name that there
+// is none of is ErrNotFound; more than MaxDocuments are refused.
+func (s *Store) ExportNamespaces(ctx context.Context, names, resourceTypes []string) ([]string, error) {
+	if err := (catalog.UnloadRequest{Names: names, ResourceTypes: resourceTypes, All: names == nil && resourceTypes == nil}).Check(""); err != nil {
+		return nil, err
+	}
+	rows, err := s.ent.Namespace.Query().Where(visibleNamespaces(ctx), chosenNamespaces(names, resourceTypes, nil)).
+		Order(namespace.ByName()).Limit(catalog.MaxDocuments + 1).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list namespaces to export: %w", err)
+	}
+	if len(rows) > catalog.MaxDocuments {
+		return nil, catalog.Invalid("names", "must choose at most %d namespaces", catalog.MaxDocuments)
+	}
+	if resourceTypes == nil {
+		for _, name := range names {
+			if !slices.ContainsFunc(rows, func(row *ent.Namespace) bool { return row.Name == name }) {
+				return nil, refuseUnknownNamespace(name)
+			}
+		}
+	}
+	held, err := documents(ctx, s.ent, rows)
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]string, len(held))
+	for i, document := range held {
+		texts[i] = document.Text()
+	}
+	return texts, nil
+}
+
+// chosenNamespaces keeps the namespaces for which every condition given holds.
+func chosenNamespaces(names, resourceTypes []string, origin *string) predicate.Namespace {
+	typed := namespacesThat(catalog.NamespaceFilter{ResourceTypes: resourceTypes})
+	return func(s *entsql.Selector) {
+		typed(s)
+		if names != nil {
+			s.Where(isAmong(s, s.C(namespace.FieldName), names))
+		}
+		if origin != nil {
+			s.Where(entsql.EQ(s.C(namespace.FieldOrigin), *origin))
+		}
+	}
+}
+
+// unloadedAtOnce bounds how many namespaces are read whole at a time.
+const unloadedAtOnce = 50
+
+// UnloadNamespaces deletes namespaces with all that is in them, in one
+// transaction. What it refuses of those chosen - protected ones, unless included
+// - is in the reports and does not stop the others.
+func (s *Store) UnloadNamespaces(ctx context.Context, request catalog.UnloadRequest) ([]*catalog.UnloadReport, error) {
+	if err := catalog.MayCreateNamespaces(catalog.ViewerFrom(ctx), s.definitions.OwnerWrites, "unload namespaces"); err != nil {
+		return nil, err
+	}
+	if err := request.Check("input"); err != nil {
+		return nil, err
+	}
+	var reports []*catalog.UnloadReport
+	err := s.transact(ctx, func(tx *ent.Tx) error {
+		reports = []*catalog.UnloadReport{}
+		rows, err := tx.Namespace.Query().Where(visibleNamespaces(ctx), chosenNamespaces(request.Names, request.ResourceTypes, request.Origin), s.locked()).
+			Order(namespace.ByName()).All(ctx)
+		if err != nil {
+			return err
+		}
+		var doomed []*ent.Namespace
+		for _, row := range rows {
+			refusal, err := s.refuseUnload(ctx, tx, row, request.IncludeProtected)
+			if err != nil {
+				return err
+			}
+			if refusal != nil {
+				reports = append(reports, failedUnload(row.Name, refusal))
+				continue
+			}
+			doomed = append(doomed, row)
+			reports = append(reports, &catalog.UnloadReport{Namespace: row.Name, Outcome: catalog.Unloaded, Errors: []string{}})
+		}
+		for _, name := range without(request.Names, namesOf(rows)) {
+			refusal := catalog.Refuse(catalog.ErrNotFound, "there is no namespace %q among those chosen", name)
+			reports = append(reports, failedUnload(name, refusal))
+		}
+		for chunk := range slices.Chunk(doomed, unloadedAtOnce) {
+			if err := s.removeNamespaces(ctx, tx, "unloadNamespaces", chunk); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, wrapped(err, "unload namespaces")
+	}
+	return reports, nil
+}
+
+// refuseUnload tells why a namespace is not to be unloaded; nil where it is.
+func (s *Store) refuseUnload(ctx context.Context, tx *ent.Tx, row *ent.Namespace, includeProtected bool) (*catalog.Refusal, error) {
+	standing, err := s.standing(ctx, tx, row)
+	switch {
+	case err != nil:
+		return nil, err
+	case !standing.MayManage():
+		return catalog.Refuse(catalog.ErrForbidden, "the namespace %q belongs to another project", row.Name), nil
+	case row.Protected && !includeProtected:
+		return catalog.Refuse(catalog.ErrProtected, "the namespace %q is protected; unloading it takes includeProtected", row.Name), nil
+	}
+	return nil, nil
+}
+
+func failedUnload(name string, refusal *catalog.Refusal) *catalog.UnloadReport {
+	return &catalog.UnloadReport{Namespace: name, Outcome: catalog.UnloadFailed, Errors: []string{refusal.Reported()}}
+}
+
+func namesOf(rows []*ent.Namespace) []string {
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = row.Name
+	}
+	return names
+}

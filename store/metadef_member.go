@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/namespacemember"
+)
+
+// MembersOf are the memberships of the namespaces, by project. With whom a
+// namespace is shared is seen whole by administrators and the owning project;
+// others see what concerns their own.
+func (s *Store) MembersOf(ctx context.Context, namespaces []int64) (map[int64][]*catalog.NamespaceMember, error) {
+	rows, err := s.ent.NamespaceMember.Query().
+		Where(among(namespacemember.FieldNamespaceID, namespaces), visibleMembers(ctx)).
+		Order(namespacemember.ByProjectID(), namespacemember.ByID()).All(ctx)
+	return byParent(rows, err, "members", memberNoun, func(row *ent.NamespaceMember) int64 { return row.NamespaceID })
+}
+
+func visibleMembers(ctx context.Context) func(*entsql.Selector) {
+	viewer := catalog.ViewerFrom(ctx)
+	return func(s *entsql.Selector) {
+		if viewer.IsAdmin() {
+			return
+		}
+		build := entsql.Dialect(s.Dialect())
+		owned := build.Table(namespace.Table)
+		s.Where(entsql.Or(
+			entsql.In(s.C(namespacemember.FieldProjectID), viewer.ProjectID, catalog.EveryProject),
+			entsql.In(s.C(namespacemember.FieldNamespaceID), build.Select(owned.C(namespace.FieldID)).From(owned).
+				Where(entsql.And(entsql.EQ(owned.C(namespace.FieldOwner), viewer.ProjectID), entsql.NEQ(owned.C(namespace.FieldOwner), "")))),
+		))
+	}
+}
+
+// Standing is what the viewer is to a namespace with these members.
+func (s *Store) Standing(ctx context.Context, of *catalog.Namespace, members []*catalog.NamespaceMember) catalog.NamespaceStanding {
+	standing := catalog.NamespaceStanding{Viewer: catalog.ViewerFrom(ctx), Owner: of.Owner, OwnerWrites: s.definitions.OwnerWrites}
+	for _, member := range members {
+		if member.ProjectID == standing.Viewer.ProjectID || member.ProjectID == catalog.EveryProject {
+			standing.Role = catalog.StrongerRole(standing.Role, member.Role)
+		}
+	}
+	return standing
+}
+
+// ShareNamespace shares a namespace with a project, or with all ("*"), or
+// changes the role of one that it is shared with.
+func (s *Store) ShareNamespace(ctx context.Context, name, project string, role catalog.MemberRole, revision *int) (member *catalog.NamespaceMember, in *catalog.Namespace, err error) {
+	e := edit{action: "shareNamespace", what: "share the namespace", namespace: name, revision: revision, manages: true}
+	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		var problems catalog.Problems
+		catalog.CheckText(&problems, "input.projectId", project, 1, catalog.MaxOwner)
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		return func() (change, error) {
+			done := change{action: e.action, kind: "Namespace", key: row.Name, after: fields{"projectId": project, "role": role}}
+			current, err := findMember(ctx, tx, row.ID, project)
+			switch {
+			case err != nil:
+				return change{}, err
+			case current == nil:
+				now := s.now()
+				current, err = tx.NamespaceMember.Create().SetNamespaceID(row.ID).SetProjectID(project).SetRole(string(role)).
+					SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
+			default:
+				done.before = fields{"projectId": project, "role": current.Role}
+				current.Role = string(role)
+				err = tx.NamespaceMember.Update().Where(namespacemember.ID(current.ID)).SetRole(current.Role).SetUpdatedAt(s.now()).Exec(ctx)
+			}
+			if err != nil {
+				return change{}, err
+			}
+			member = memberNoun(current)
+			return done, nil
+		}, nil
+	})
+	return member, in, err
+}
+
+// UnshareNamespace ends the sharing of a namespace with a project.
+func (s *Store) UnshareNamespace(ctx context.Context, name, project string, revision *int) (member *catalog.NamespaceMember, in *catalog.Namespace, err error) {
+	e := edit{action: "unshareNamespace", what: "end the sharing of the namespace", namespace: name, revision: revision, manages: true}
+	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		if err := soundTexts("input.projectId", project); err != nil {
+			return nil, err
+		}
+		current, err := findMember(ctx, tx, row.ID, project)
+		if err != nil {
+			return nil, err
+		}
+		if current == nil {
+			return nil, catalog.Refuse(catalog.ErrNotFound, "the namespace %q is not shared with the project %q", row.Name, project).On("input.projectId")
+		}
+		return func() (change, error) {
+			member = memberNoun(current)
+			_, err := tx.NamespaceMember.Delete().Where(namespacemember.ID(current.ID)).Exec(ctx)
+			return change{action: e.action, kind: "Namespace", key: row.Name, before: fields{"projectId": project, "role": current.Role}}, err
+		}, nil
+	})
+	return member, in, err
+}
+
+// findMember is the membership of a project, or nil.
+func findMember(ctx context.Context, tx *ent.Tx, namespaceID int64, project string) (*ent.NamespaceMember, error) {
+	row, err := tx.NamespaceMember.Query().Where(namespacemember.NamespaceID(namespaceID), namespacemember.ProjectID(project)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil
+	}
+	return row, err
+}
+
+func memberNoun(row *ent.NamespaceMember) *catalog.NamespaceMember {
+	return &catalog.NamespaceMember{
+		NamespaceID: row.NamespaceID, ProjectID: row.ProjectID, Role: catalog.MemberRole(row.Role), CreatedAt: row.CreatedAt.UTC(),
+	}
+}

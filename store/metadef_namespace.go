@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+	"github.com/cadastre-dev/cadastre/ent/tag"
+)
+
+// UpdateNamespace changes the fields of a namespace itself. Editors change what
+// it is called and described as; the rest takes whoever manages it. A new name
+// that is taken is ErrAlreadyExists.
+func (s *Store) UpdateNamespace(ctx context.Context, name string, patch catalog.NamespacePatch, revision *int) (*catalog.Namespace, error) {
+	manages := patch.NewName.Set || patch.Visibility.Set || patch.Protected.Set || patch.Owner.Set
+	e := edit{action: "updateNamespace", what: "change the namespace", namespace: name, revision: revision, manages: manages}
+	if err := soundTexts("input.name", name); err != nil {
+		return nil, err
+	}
+	changed, err := s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		before, kept := namespaceDocument(row), *namespaceNoun(row)
+		wanted, problems := patch.Apply(kept, "input")
+		if patch.Owner.Set && wanted.Owner != row.Owner {
+			if err := catalog.MayGiveNamespace(catalog.ViewerFrom(ctx), wanted.Owner); err != nil {
+				return nil, err
+			}
+		}
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		return func() (change, error) {
+			if wanted.Owner != row.Owner {
+				if err := s.checkNamespaceQuota(ctx, tx, wanted.Owner); err != nil {
+					return change{}, err
+				}
+			}
+			showAs(row, &wanted)
+			err := writeNamespace(ctx, tx, row)
+			return change{action: e.action, kind: "Namespace", key: row.Name, before: before, after: namespaceDocument(row)}, err
+		}, nil
+	})
+	if isDuplicate(err) {
+		return nil, refuseTaken(*patch.NewName.Value, "input.newName").Because(err)
+	}
+	return changed, err
+}
+
+func refuseTaken(name, field string) *catalog.Refusal {
+	return catalog.Refuse(catalog.ErrAlreadyExists, "a namespace %q exists already", name).On(field)
+}
+
+// showAs gives a row the fields of a namespace that can be changed.
+func showAs(row *ent.Namespace, as *catalog.Namespace) {
+	row.Name, row.Title, row.DisplayName, row.Description = as.Name, as.Title, as.DisplayName(), as.Description
+	row.Visibility, row.Protected, row.Owner = string(as.Visibility), as.Protected, as.Owner
+	row.SearchKey = searchKey(as.Name, as.Title, textOrEmpty(as.Description))
+}
+
+// writeNamespace stores the fields of a row that can be changed.
+func writeNamespace(ctx context.Context, tx *ent.Tx, row *ent.Namespace) error {
+	update := tx.Namespace.Update().Where(namespace.ID(row.ID)).SetName(row.Name).SetTitle(row.Title).SetDisplayName(row.DisplayName).
+		SetVisibility(row.Visibility).SetProtected(row.Protected).SetOwner(row.Owner).SetSearchKey(row.SearchKey)
+	if row.Description == nil {
+		update.ClearDescription()
+	} else {
+		update.SetDescription(*row.Description)
+	}
+	return update.Exec(ctx)
+}
+
+// DeleteNamespace deletes a namespace and all that is in it, and gives it as it
+// was. Resource types stay.
+func (s *Store) DeleteNamespace(ctx context.Context, name string, revision *int) (*catalog.Namespace, error) {
+	e := edit{action: "deleteNamespace", what: "delete the namespace", namespace: name, revision: revision, manages: true}
+	if err := soundTexts("input.name", name); err != nil {
+		return nil, err
+	}
+	return s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		if row.Protected {
+			return nil, catalog.Refuse(catalog.ErrProtected, "the namespace %q is protected", row.Name)
+		}
+		return func() (change, error) { return change{}, s.removeNamespaces(ctx, tx, e.action, []*ent.Namespace{row}) }, nil
+	})
+}
+
+// removeNamespaces deletes namespaces with all that is in them, and records
+// each.
+func (s *Store) removeNamespaces(ctx context.Context, tx *ent.Tx, action string, rows []*ent.Namespace) error {
+	held, err := documents(ctx, tx.Client(), rows)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+		if err := s.record(ctx, tx, change{action: action, kind: "Namespace", key: row.Name, before: held[i]}); err != nil {
+			return err
+		}
+	}
+	_, err = tx.Namespace.Delete().Where(among(namespace.FieldID, ids)).Exec(ctx)
+	return err
+}
+
+// DeleteNamespaceContents deletes all properties, objects or tags of a
+// namespace. Properties are those of the namespace itself; objects take theirs
+// with them.
+func (s *Store) DeleteNamespaceContents(ctx context.Context, name string, kinds []catalog.ContentKind, revision *int) (*catalog.Namespace, error) {
+	e := edit{action: "deleteNamespaceContents", what: "delete what the namespace holds", namespace: name, revision: revision, deletes: true}
+	return s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		return func() (change, error) {
+			deleted, total := fields{}, 0
+			for _, kind := range kinds {
+				n, err := deleteContents(ctx, tx, row.ID, kind)
+				if err != nil {
+					return change{}, err
+				}
+				if n > 0 {
+					deleted[string(kind)] = n
+					total += n
+				}
+			}
+			if total == 0 {
+				return change{}, nil
+			}
+			return change{action: e.action, kind: "Namespace", key: row.Name, before: deleted}, nil
+		}, nil
+	})
+}
+
+func deleteContents(ctx context.Context, tx *ent.Tx, namespaceID int64, kind catalog.ContentKind) (int, error) {
+	switch kind {
+	case catalog.ContentProperties:
+		return tx.PropertyDefinition.Delete().
+			Where(propertydefinition.NamespaceID(namespaceID), propertydefinition.ObjectIDIsNil()).Exec(ctx)
+	case catalog.ContentObjects:
+		return tx.ObjectDefinition.Delete().Where(objectdefinition.NamespaceID(namespaceID)).Exec(ctx)
+	}
+	return tx.Tag.Delete().Where(tag.NamespaceID(namespaceID)).Exec(ctx)
+}
+
+// checkNamespaceQuota refuses one more namespace to a project that owns as many
+// as it may. Creations for one project wait for each other from its first
+// namespace on.
+func (s *Store) checkNamespaceQuota(ctx context.Context, tx *ent.Tx, owner string) error {
+	_, err := tx.Namespace.Query().Where(namespace.Owner(owner), s.locked()).Order(namespace.ByID()).Limit(1).IDs(ctx)
+	if err != nil {
+		return err
+	}
+	owned, err := tx.Namespace.Query().Where(namespace.Owner(owner)).Count(ctx)
+	if err != nil {
+		return err
+	}
+	if most := s.definitions.NamespacesPerProject; owned >= most {
+		return catalog.Refuse(catalog.ErrQuotaExceeded, "the project %q owns %d namespaces, of at most %d", owner, owned, most)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+)
+
+// CreateObject defines an object, with its properties, at the end of a
+// namespace.
+func (s *Store) CreateObject(ctx context.Context, input catalog.NewObject) (object *catalog.ObjectDefinition, in *catalog.Namespace, err error) {
+	e := edit{action: "createObject", what: "create an object", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		defined, problems := input.Object("input")
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if err := checkObjectFree(ctx, tx, row, defined.Name, "input.name"); err != nil {
+			return nil, err
+		}
+		there, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID)).Count(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.checkCount("objects", there+1); err != nil {
+			return nil, err
+		}
+		if err := s.checkObjectQuota(ctx, tx, row.ID, defined, 0); err != nil {
+			return nil, err
+		}
+		return func() (change, error) {
+			last, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID)).
+				Order(ent.Desc(objectdefinition.FieldPosition)).Limit(1).Select(objectdefinition.FieldPosition).Ints(ctx)
+			if err != nil {
+				return change{}, err
+			}
+			position := 0
+			if len(last) > 0 {
+				position = last[0] + 1
+			}
+			created, err := newObject(tx, row.ID, position, defined, s.now()).Save(ctx)
+			if err != nil {
+				return change{}, err
+			}
+			object = objectNoun(created)
+			err = insertProperties(ctx, tx, row.ID, &created.ID, defined.Properties, s.now())
+			return change{action: e.action, kind: "ObjectDefinition", key: row.Name + "/" + defined.Name, after: defined}, err
+		}, nil
+	})
+	return object, in, err
+}
+
+// checkObjectQuota refuses the properties of an object that is to take the place
+// of so many.
+func (s *Store) checkObjectQuota(ctx context.Context, tx *ent.Tx, namespaceID int64, object catalog.DocumentObject, instead int) error {
+	for _, property := range object.Properties {
+		if err := s.checkSize("input.properties", property.Keywords); err != nil {
+			return err
+		}
+	}
+	there, err := tx.PropertyDefinition.Query().Where(propertydefinition.NamespaceID(namespaceID)).Count(ctx)
+	if err != nil {
+		return err
+	}
+	return s.checkCount("properties", there-instead+len(object.Properties))
+}
+
+func checkObjectFree(ctx context.Context, tx *ent.Tx, row *ent.Namespace, name, field string) error {
+	taken, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Exist(ctx)
+	if err == nil && taken {
+		return catalog.Refuse(catalog.ErrAlreadyExists, "there is an object %q in the namespace %q already", name, row.Name).On(field)
+	}
+	return err
+}
+
+// UpdateObject changes an object. Properties that are given replace all of its
+// own: those of a name that is there keep their identity, others go, which a
+// protected namespace refuses.
+func (s *Store) UpdateObject(ctx context.Context, input catalog.ObjectChange) (object *catalog.ObjectDefinition, in *catalog.Namespace, err error) {
+	e := edit{action: "updateObject", what: "change an object", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		current, err := findObject(ctx, tx, row, input.Name, "input.name")
+		if err != nil {
+			return nil, err
+		}
+		rows, err := place{namespace: row, object: current}.properties(tx).Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		before := objectDocument(current, rows)
+		after, problems := input.Apply(before, "input")
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if after.Name != before.Name {
+			if err := checkObjectFree(ctx, tx, row, after.Name, "input.newName"); err != nil {
+				return nil, err
+			}
+		}
+		if input.Properties.Set {
+			if err := s.checkObjectQuota(ctx, tx, row.ID, after, len(rows)); err != nil {
+				return nil, err
+			}
+		}
+		if row.Protected && losesProperties(before, after) {
+			return nil, refuseProtected(row.Name)
+		}
+		return func() (change, error) {
+			if err := writeProperties(ctx, tx, row.ID, &current.ID, rows, after.Properties, s.now()); err != nil {
+				return change{}, err
+			}
+			err := writeObject(ctx, tx, current, after, current.Position, s.now())
+			object = objectNoun(current)
+			return change{action: e.action, kind: "ObjectDefinition", key: row.Name + "/" + before.Name, before: before, after: after}, err
+		}, nil
+	})
+	return object, in, err
+}
+
+func losesProperties(before, after catalog.DocumentObject) bool {
+	return slices.ContainsFunc(before.Properties, func(old catalog.DocumentProperty) bool {
+		return !slices.ContainsFunc(after.Properties, func(new catalog.DocumentProperty) bool { return new.Name == old.Name })
+	})
+}
+
+// DeleteObject deletes an object with its properties.
+func (s *Store) DeleteObject(ctx context.Context, namespace, name string, revision *int) (object *catalog.ObjectDefinition, in *catalog.Namespace, err error) {
+	e := edit{action: "deleteObject", what: "delete an object", namespace: namespace, revision: revision, deletes: true}
+	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		current, err := findObject(ctx, tx, row, name, "input.name")
+		if err != nil {
+			return nil, err
+		}
+		return func() (change, error) {
+			rows, err := place{namespace: row, object: current}.properties(tx).Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+			if err != nil {
+				return change{}, err
+			}
+			object = objectNoun(current)
+			_, err = tx.ObjectDefinition.Delete().Where(objectdefinition.ID(current.ID)).Exec(ctx)
+			return change{action: e.action, kind: "ObjectDefinition", key: row.Name + "/" + name, before: objectDocument(current, rows)}, err
+		}, nil
+	})
+	return object, in, err
+}
+
+// objectDocument is an object with its properties.
+func objectDocument(row *ent.ObjectDefinition, properties []*ent.PropertyDefinition) catalog.DocumentObject {
+	object := catalog.DocumentObject{Name: row.Name, Description: row.Description, Required: nilIfEmpty(textList(row.Required))}
+	for _, property := range properties {
+		object.Properties = append(object.Properties, catalog.DocumentProperty{
+			Name: property.Name, PropertySchema: catalog.ReadPropertySchema(catalog.JSON(property.Keywords)),
+		})
+	}
+	return object
+}

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+)
+
+// checkCount refuses to give a namespace more of one kind than it may hold.
+func (s *Store) checkCount(what string, count int) error {
+	if most := s.definitions.PropertiesPerNamespace; count > most {
+		return catalog.Refuse(catalog.ErrQuotaExceeded, "the namespace would have %d %s, more than %d", count, what, most)
+	}
+	return nil
+}
+
+// checkSize refuses a definition that is too large.
+func (s *Store) checkSize(field string, definition catalog.JSON) error {
+	if most := s.definitions.DefinitionSize; len(definition) > most {
+		return catalog.Refuse(catalog.ErrQuotaExceeded, "the definition has %d bytes, more than %d", len(definition), most).On(field)
+	}
+	return nil
+}
+
+// checkInputQuota is checkQuota for an input, before anything in it is judged.
+func (s *Store) checkInputQuota(input catalog.NamespaceInput) error {
+	count := len(input.Properties)
+	for _, object := range input.Objects {
+		count += len(object.Properties)
+	}
+	return s.checkCounts(count, len(input.Objects), len(input.Tags), len(input.ResourceTypeAssociations))
+}
+
+func (s *Store) checkCounts(properties, objects, tags, associations int) error {
+	for _, kind := range []struct {
+		what  string
+		count int
+	}{{"properties", properties}, {"objects", objects}, {"tags", tags}, {"resource type associations", associations}} {
+		if err := s.checkCount(kind.what, kind.count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkQuota refuses a document that holds too much. Path is that of the
+// document, in the words of the API (`input`) or of a file (`$`).
+func (s *Store) checkQuota(document *catalog.Document, path string) error {
+	count := len(document.Properties)
+	for i, property := range document.Properties {
+		at := fmt.Sprintf("%s.properties[%d]", path, i)
+		if path == "$" {
+			at = path + ".properties." + property.Name
+		}
+		if err := s.checkSize(at, property.Keywords); err != nil {
+			return err
+		}
+	}
+	for o, object := range document.Objects {
+		count += len(object.Properties)
+		for i, property := range object.Properties {
+			at := fmt.Sprintf("%s.objects[%d].properties[%d]", path, o, i)
+			if path == "$" {
+				at = fmt.Sprintf("%s.objects[%d].properties.%s", path, o, property.Name)
+			}
+			if err := s.checkSize(at, property.Keywords); err != nil {
+				return err
+			}
+		}
+	}
+	return s.checkCounts(count, len(document.Objects), len(document.Tags), len(document.Associations))
+}

@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+	"github.com/cadastre-dev/cadastre/ent/tag"
+)
+
+var tagOrders = map[string]sortKey{"NAME": {column: tag.FieldNameKey}}
+
+// Tags is a page of the tags of all namespaces that the viewer may see, by name
+// without regard to case; those whose name has the searched text, where it is
+// not empty.
+func (s *Store) Tags(ctx context.Context, search string, request catalog.PageRequest) (catalog.Page[*catalog.Tag], error) {
+	var problems catalog.Problems
+	if catalog.CheckText(&problems, "search", search, 0, catalog.MaxSearch); len(problems) > 0 {
+		return catalog.Page[*catalog.Tag]{}, problems.Err()
+	}
+	paging, err := newPaging("tags", tagOrders, catalog.Order{Field: "NAME"}, request)
+	if err != nil {
+		return catalog.Page[*catalog.Tag]{}, err
+	}
+	rows, err := s.tagsNamedLike(ctx, search).Where(paging.within).Order(paging.sort).Limit(paging.limit()).All(ctx)
+	if err != nil {
+		return catalog.Page[*catalog.Tag]{}, fmt.Errorf("list tags: %w", err)
+	}
+	return page(paging, rows, tagNoun, func(row *ent.Tag) (any, int64) { return row.NameKey, row.ID }), nil
+}
+
+// CountTags is how many tags Tags goes through in all.
+func (s *Store) CountTags(ctx context.Context, search string) (int, error) {
+	n, err := s.tagsNamedLike(ctx, search).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count tags: %w", err)
+	}
+	return n, nil
+}
+
+func (s *Store) tagsNamedLike(ctx context.Context, search string) *ent.TagQuery {
+	query := s.ent.Tag.Query().Where(visibleNamespaceOf(ctx, tag.FieldNamespaceID))
+	if search != "" {
+		query.Where(tag.NameKeyContains(catalog.Fold(search)))
+	}
+	return query
+}
+
+// CountTagged is how many of the resources that the viewer may see carry each of
+// the tags, by the tags' ids.
+func (s *Store) CountTagged(ctx context.Context, tags []int64) (map[int64]int, error) {
+	var rows []struct {
+		ID    int64 `json:"id"`
+		Count int   `json:"count"`
+	}
+	err := s.ent.Tag.Query().Where(among(tag.FieldID, tags), visibleNamespaceOf(ctx, tag.FieldNamespaceID)).
+		Modify(func(selector *entsql.Selector) {
+			build := entsql.Dialect(selector.Dialect())
+			tagged, resources := build.Table(resourcetag.Table), build.Table(resource.Table)
+			selector.Join(tagged).On(selector.C(tag.FieldNameKey), tagged.C(resourcetag.FieldNameKey)).
+				Join(resources).On(tagged.C(resourcetag.FieldResourceID), resources.C(resource.FieldID)).
+				Where(resourceIsVisible(catalog.ViewerFrom(ctx), resources.C)).
+				Select(selector.C(tag.FieldID), entsql.As(entsql.Count("*"), "count")).
+				GroupBy(selector.C(tag.FieldID))
+		}).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("count tagged resources: %w", err)
+	}
+	counts := make(map[int64]int, len(rows))
+	for _, row := range rows {
+		counts[row.ID] = row.Count
+	}
+	return counts, nil
+}
+
+// SetTags gives a namespace tags: instead of all that it has, or besides them.
+// Those that keep their names keep their identity.
+func (s *Store) SetTags(ctx context.Context, input catalog.TagsChange) (*catalog.Namespace, error) {
+	e := edit{action: "setTags", what: "set the tags", namespace: input.Namespace, revision: input.Revision, deletes: !input.Append}
+	return s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var existing []string
+		if input.Append {
+			for _, there := range rows {
+				existing = append(existing, there.Name)
+			}
+		}
+		if err := s.checkCount("tags", len(existing)+len(input.Tags)); err != nil {
+			return nil, err
+		}
+		tags, problems := catalog.CheckTags(input.Tags, existing, "input.tags")
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		for i, wanted := range tags {
+			if at := slices.IndexFunc(existing, func(name string) bool { return catalog.Fold(name) == catalog.Fold(wanted.Name) }); at >= 0 {
+				return nil, refuseTagTaken(existing[at], row.Name, fmt.Sprintf("input.tags[%d].name", i))
+			}
+		}
+		return func() (change, error) {
+			before := tagTexts(rows)
+			if input.Append {
+				ids := make(map[string]int64, len(rows))
+				for _, there := range rows {
+					ids[there.NameKey] = there.ID
+				}
+				err = insertTags(ctx, tx, row.ID, tags, ids, s.now())
+			} else {
+				err = rewriteTags(ctx, tx, row.ID, tags, s.now())
+			}
+			if err != nil {
+				return change{}, err
+			}
+			after, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
+			return change{action: e.action, kind: "Namespace", key: row.Name, before: before, after: tagTexts(after)}, err
+		}, nil
+	})
+}
+
+func refuseTagTaken(name, in, field string) error {
+	return catalog.Refuse(catalog.ErrAlreadyExists, "there is a tag %q in the namespace %q already; case makes no difference", name, in).On(field)
+}
+
+func tagTexts(rows []*ent.Tag) fields {
+	names := []string{}
+	for _, row := range rows {
+		names = append(names, row.Name)
+	}
+	return fields{"tags": names}
+}
+
+// UpdateTag changes the name or the parent of a tag.
+func (s *Store) UpdateTag(ctx context.Context, input catalog.TagChange) (changed *catalog.Tag, in *catalog.Namespace, err error) {
+	e := edit{action: "updateTag", what: "change a tag", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		there, err := tagsByKey(ctx, tx, row)
+		if err != nil {
+			return nil, err
+		}
+		current := there[catalog.Fold(input.Name)]
+		if current == nil {
+			return nil, refuseUnknownTag(input.Name, row.Name)
+		}
+		var problems catalog.Problems
+		name := catalog.RenamedAs(&problems, "input.newName", current.Name, input.NewName)
+		parent := parentIn(there, current, input.Parent, &problems)
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if other := there[catalog.Fold(name)]; other != nil && other.ID != current.ID {
+			return nil, refuseTagTaken(other.Name, row.Name, "input.newName")
+		}
+		return func() (change, error) {
+			before := tagFields(current, there)
+			err := writeTag(ctx, tx, current, name, parent, s.now())
+			changed = tagNoun(current)
+			return change{action: e.action, kind: "Tag", key: row.Name + "/" + input.Name, before: before, after: tagFields(current, there)}, err
+		}, nil
+	})
+	return changed, in, err
+}
+
+// parentIn is the id of the parent that a tag is to have, 0 for none.
+func parentIn(there map[string]*ent.Tag, current *ent.Tag, to catalog.Change[*string], problems *catalog.Problems) int64 {
+	switch {
+	case !to.Set:
+		return parentOf(current)
+	case to.Value == nil:
+		return 0
+	}
+	parent := there[catalog.Fold(*to.Value)]
+	if parent == nil {
+		problems.Add("input.parent", "is not a tag of the namespace")
+		return 0
+	}
+	parents := map[int64]int64{}
+	for _, row := range there {
+		if row.ParentID != nil {
+			parents[row.ID] = *row.ParentID
+		}
+	}
+	if catalog.MakesTagCycle(parents, current.ID, parent.ID) {
+		problems.Add("input.parent", "makes the tag its own ancestor")
+	}
+	return parent.ID
+}
+
+// tagsByKey are the tags of a namespace by their folded names.
+func tagsByKey(ctx context.Context, tx *ent.Tx, row *ent.Namespace) (map[string]*ent.Tag, error) {
+	rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).All(ctx)
+	return rowsByName(rows, func(row *ent.Tag) string { return row.NameKey }), err
+}
+
+func refuseUnknownTag(name, in string) error {
+	return catalog.Refuse(catalog.ErrNotFound, "there is no tag %q in the namespace %q", name, in).On("input.name")
+}
+
+// DeleteTag deletes a tag. Those below it have no parent then.
+func (s *Store) DeleteTag(ctx context.Context, namespace, name string, revision *int) (deleted *catalog.Tag, in *catalog.Namespace, err error) {
+	e := edit{action: "deleteTag", what: "delete a tag", namespace: namespace, revision: revision, deletes: true}
+	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		there, err := tagsByKey(ctx, tx, row)
+		if err != nil {
+			return nil, err
+		}
+		current := there[catalog.Fold(name)]
+		if current == nil {
+			return nil, refuseUnknownTag(name, row.Name)
+		}
+		return func() (change, error) {
+			deleted = tagNoun(current)
+			_, err := tx.Tag.Delete().Where(tag.ID(current.ID)).Exec(ctx)
+			return change{action: e.action, kind: "Tag", key: row.Name + "/" + current.Name, before: tagFields(current, there)}, err
+		}, nil
+	})
+	return deleted, in, err
+}
+
+func tagFields(row *ent.Tag, there map[string]*ent.Tag) fields {
+	out := fields{"name": row.Name}
+	for _, other := range there {
+		if row.ParentID != nil && other.ID == *row.ParentID {
+			out["parent"] = other.Name
+		}
+	}
+	return out
+}

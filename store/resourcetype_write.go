@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/defaults"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+)
+
+// CreateResourceType creates a resource type, for administrators. A name that is
+// taken is ErrAlreadyExists.
+func (s *Store) CreateResourceType(ctx context.Context, name string, strict, protected bool) (*catalog.ResourceType, error) {
+	if err := catalog.MayDefine(catalog.ViewerFrom(ctx), "create a resource type"); err != nil {
+		return nil, err
+	}
+	var problems catalog.Problems
+	if catalog.CheckName(&problems, "input.name", name); len(problems) > 0 {
+		return nil, problems.Err()
+	}
+	var created *ent.ResourceType
+	err := s.transact(ctx, func(tx *ent.Tx) (err error) {
+		now := s.now()
+		created, err = tx.ResourceType.Create().SetName(name).SetProtected(protected).SetStrict(strict).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, tx, change{action: "createResourceType", kind: "ResourceType", key: name, after: resourceTypeFields(created)})
+	})
+	if isDuplicate(err) {
+		return nil, refuseTypeTaken(name, "input.name").Because(err)
+	}
+	if err != nil {
+		return nil, wrapped(err, "create a resource type")
+	}
+	return resourceTypeNoun(created), nil
+}
+
+func refuseTypeTaken(name, field string) *catalog.Refusal {
+	return catalog.Refuse(catalog.ErrAlreadyExists, "a resource type %q exists already", name).On(field)
+}
+
+func resourceTypeFields(row *ent.ResourceType) fields {
+	return fields{"name": row.Name, "strict": row.Strict, "protected": row.Protected}
+}
+
+// UpdateResourceType changes a resource type, for administrators. The built-in
+// ones keep their name and their protection: ErrProtected.
+func (s *Store) UpdateResourceType(ctx context.Context, input catalog.ResourceTypeChange) (*catalog.ResourceType, error) {
+	var changed *ent.ResourceType
+	err := s.transact(ctx, func(tx *ent.Tx) error {
+		row, err := s.lockResourceType(ctx, tx, input.Name, "change a resource type")
+		if err != nil {
+			return err
+		}
+		before := resourceTypeFields(row)
+		var problems catalog.Problems
+		name := catalog.RenamedAs(&problems, "input.newName", row.Name, input.NewName)
+		if err := problems.Err(); err != nil {
+			return err
+		}
+		protected := valueAfter(row.Protected, input.Protected)
+		if isBuiltInType(row.Name) && (name != row.Name || !protected) {
+			return catalog.Refuse(catalog.ErrProtected, "the resource type %q is built in: it keeps its name and its protection", row.Name)
+		}
+		row.Name, row.Strict, row.Protected, row.UpdatedAt = name, valueAfter(row.Strict, input.Strict), protected, s.now()
+		if err := tx.ResourceType.Update().Where(resourcetype.ID(row.ID)).SetName(row.Name).SetStrict(row.Strict).
+			SetProtected(row.Protected).SetUpdatedAt(row.UpdatedAt).Exec(ctx); err != nil {
+			return err
+		}
+		changed = row
+		return s.record(ctx, tx, change{action: "updateResourceType", kind: "ResourceType", key: input.Name, before: before, after: resourceTypeFields(row)})
+	})
+	if isDuplicate(err) {
+		return nil, refuseTypeTaken(*input.NewName.Value, "input.newName").Because(err)
+	}
+	if err != nil {
+		return nil, wrapped(err, "change a resource type")
+	}
+	return resourceTypeNoun(changed), nil
+}
+
+func valueAfter(value bool, to catalog.Change[*bool]) bool {
+	if !to.Set {
+		return value
+	}
+	return to.Value != nil && *to.Value
+}
+
+func isBuiltInType(name string) bool {
+	return slices.ContainsFunc(defaults.ResourceTypes(), func(builtIn defaults.ResourceType) bool { return builtIn.Name == name })
+}
+
+// DeleteResourceType deletes a resource type that is not protected and that no
+// association, resource or capability refers to (ErrInUse), for administrators.
+func (s *Store) DeleteResourceType(ctx context.Context, name string) (*catalog.ResourceType, error) {
+	var deleted *ent.ResourceType
+	err := s.transact(ctx, func(tx *ent.Tx) error {
+		row, err := s.lockResourceType(ctx, tx, name, "delete a resource type")
+		if err != nil {
+			return err
+		}
+		if row.Protected {
+			return catalog.Refuse(catalog.ErrProtected, "the resource type %q is protected", name)
+		}
+		deleted = row
+		if _, err := tx.ResourceType.Delete().Where(resourcetype.ID(row.ID)).Exec(ctx); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, change{action: "deleteResourceType", kind: "ResourceType", key: name, before: resourceTypeFields(row)})
+	})
+	if isReferred(err) {
+		return nil, catalog.Refuse(catalog.ErrInUse, "the resource type %q is in use by associations, resources or capabilities", name).Because(err)
+	}
+	if err != nil {
+		return nil, wrapped(err, "delete a resource type")
+	}
+	return resourceTypeNoun(deleted), nil
+}
+
+// lockResourceType reads a resource type that the viewer may know and change.
+func (s *Store) lockResourceType(ctx context.Context, tx *ent.Tx, name, what string) (*ent.ResourceType, error) {
+	if err := soundTexts("input.name", name); err != nil {
+		return nil, err
+	}
+	row, err := tx.ResourceType.Query().Where(visibleResourceTypes(ctx), resourcetype.Name(name), s.locked()).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, catalog.Refuse(catalog.ErrNotFound, "there is no resource type %q", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return row, catalog.MayDefine(catalog.ViewerFrom(ctx), what)
+}
