@@ -86,6 +86,14 @@ func (c *ResourceTypeAssociationConnection) Edges() []ResourceTypeAssociationEdg
 	return edges[ResourceTypeAssociationEdge](c.Connection)
 }
 
+// namespaceOrder is the order that was asked for, or by name.
+func namespaceOrder(by *NamespaceOrder) catalog.Order {
+	if by == nil {
+		return catalog.Order{Field: string(NamespaceOrderFieldName)}
+	}
+	return catalog.Order{Field: string(by.Field), Descending: descending(by.Direction)}
+}
+
 // registerApplied registers all that a metadata dialog shows, so that what hangs
 // off it is fetched for all of it at once.
 func registerApplied(ctx context.Context, applied []*catalog.AppliedNamespace) {

@@ -331,10 +331,7 @@ func (r *propertyDefinitionResolver) Object(ctx context.Context, obj *catalog.Pr
 }
 
 func (r *queryResolver) Namespaces(ctx context.Context, filter *catalog.NamespaceFilter, orderBy *NamespaceOrder, first *int, after *string, last *int, before *string) (*NamespaceConnection, error) {
-	wanted, order := valueOf(filter), catalog.Order{Field: string(NamespaceOrderFieldName)}
-	if orderBy != nil {
-		order = catalog.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
-	}
+	wanted, order := valueOf(filter), namespaceOrder(orderBy)
 	connection, err := connect(ctx, pageRequest(first, after, last, before),
 		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.Namespace], error) {
 			return r.Store.Namespaces(ctx, wanted, order, page)
@@ -394,6 +391,33 @@ func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string, re
 	return r.Store.ExportNamespaces(ctx, names, resourceTypes)
 }
 
+func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *catalog.ResourceType, orderBy *NamespaceOrder, first *int, after *string, last *int, before *string) (*NamespaceConnection, error) {
+	order := namespaceOrder(orderBy)
+	request := pageRequest(first, after, last, before)
+	connection, err := connectWithin(ctx, argumentsKey("namespaces", []any{order, request}), obj, resourceTypeID, request,
+		func(ctx context.Context, types []int64) (map[int64]catalog.Page[*catalog.Namespace], error) {
+			return r.Store.NamespacesOfTypes(ctx, types, order, request)
+		},
+		func(ctx context.Context, types []int64) (map[int64]bool, error) {
+			return r.Store.NamespacesOfTypesBehind(ctx, types, order, request)
+		},
+		r.Store.CountNamespacesOfTypes)
+	return &NamespaceConnection{connection}, err
+}
+
+func (r *resourceTypeResolver) Associations(ctx context.Context, obj *catalog.ResourceType, first *int, after *string, last *int, before *string) (*ResourceTypeAssociationConnection, error) {
+	request := pageRequest(first, after, last, before)
+	connection, err := connectWithin(ctx, argumentsKey("associations", request), obj, resourceTypeID, request,
+		func(ctx context.Context, types []int64) (map[int64]catalog.Page[*catalog.ResourceTypeAssociation], error) {
+			return r.Store.AssociationsOfTypes(ctx, types, request)
+		},
+		func(ctx context.Context, types []int64) (map[int64]bool, error) {
+			return r.Store.AssociationsOfTypesBehind(ctx, types, request)
+		},
+		r.Store.CountAssociationsOfTypes)
+	return &ResourceTypeAssociationConnection{connection}, err
+}
+
 func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context, obj *catalog.ResourceTypeAssociation) (*catalog.ResourceType, error) {
 	return loadOne(ctx, "resourceType", obj, func(a *catalog.ResourceTypeAssociation) int64 { return a.ResourceTypeID }, r.Store.ResourceTypesByID)
 }
@@ -420,7 +444,7 @@ func (r *tagResolver) Namespace(ctx context.Context, obj *catalog.Tag) (*catalog
 }
 
 func (r *tagResolver) ResourceCount(ctx context.Context, obj *catalog.Tag) (int, error) {
-	return load(ctx, "resourceCount", obj, tagID, r.Store.CountTagged, func(map[int64]int) {})
+	return load(ctx, "resourceCount", obj, tagID, r.Store.CountTagged, registerNothing[int])
 }
 
 func (r *Resolver) AppliedNamespace() AppliedNamespaceResolver { return &appliedNamespaceResolver{r} }

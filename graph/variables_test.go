@@ -75,7 +75,7 @@ func TestVariablesAreHeldToTheirTypes(t *testing.T) {
 				}
 				variables["v"] = value
 			}
-			coerced, refused := coerceVariables(schema, document, document.Operations[0], variables)
+			coerced, refused := coerceVariables(schema, document, document.Operations[0], variables, nil)
 			got := "refused"
 			for _, err := range refused {
 				got += " " + err.Extensions["field"].(string)

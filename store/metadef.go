@@ -32,7 +32,12 @@ func (s *Store) Namespaces(ctx context.Context, filter catalog.NamespaceFilter, 
 	if err != nil {
 		return catalog.Page[*catalog.Namespace]{}, fmt.Errorf("list namespaces: %w", err)
 	}
-	return page(paging, rows, namespaceNoun, func(row *ent.Namespace) (any, int64) {
+	return page(paging, rows, namespaceNoun, namespacePlace(order)), nil
+}
+
+// namespacePlace is where a namespace stands under an order.
+func namespacePlace(order catalog.Order) func(*ent.Namespace) (key any, id int64) {
+	return func(row *ent.Namespace) (any, int64) {
 		switch order.Field {
 		case "DISPLAY_NAME":
 			return row.DisplayName, row.ID
@@ -42,7 +47,7 @@ func (s *Store) Namespaces(ctx context.Context, filter catalog.NamespaceFilter, 
 			return row.UpdatedAt, row.ID
 		}
 		return row.Name, row.ID
-	}), nil
+	}
 }
 
 // CountNamespaces is how many namespaces Namespaces goes through in all.
