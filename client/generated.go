@@ -8,16 +8,25 @@ import (
 	"github.com/Khan/genqlient/graphql"
 )
 
-// What an import does with a namespace that exists.
+// What an import does with a namespace that exists. What a file is silent about stays in every mode, but for display name and description, which `OVERWRITE` clears.
 type ImportMode string
 
 const (
 	// Leave it as it is.
 	ImportModeSkip ImportMode = "SKIP"
+	// Add what is missing in it, change nothing.
+	ImportModeMerge ImportMode = "MERGE"
+	// Add what is missing in it and replace what the file has, too; what the file lacks stays.
+	ImportModePreferNew ImportMode = "PREFER_NEW"
+	// Make it what the file says. A protected namespace fails unless protected ones are included.
+	ImportModeOverwrite ImportMode = "OVERWRITE"
 )
 
 var AllImportMode = []ImportMode{
 	ImportModeSkip,
+	ImportModeMerge,
+	ImportModePreferNew,
+	ImportModeOverwrite,
 }
 
 // ImportNamespacesImportNamespacesImportNamespacesPayload includes the requested fields of the GraphQL type ImportNamespacesPayload.
@@ -41,9 +50,9 @@ func (v *ImportNamespacesImportNamespacesImportNamespacesPayload) GetReports() [
 type ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport struct {
 	// The name of the namespace; empty where the document does not even say it.
 	Namespace string `json:"namespace"`
-	// What was done.
+	// What was done, or in a dry run would be.
 	Outcome ImportOutcome `json:"outcome"`
-	// What is odd and was accepted nevertheless, each with its path in the document.
+	// What is odd or was repaired and was accepted nevertheless, and after an upgrade what was edited here, each with its path in the document.
 	Warnings []string `json:"warnings"`
 	// Why the document failed, each with its path in the document; empty unless `outcome` is `FAILED`.
 	Errors []string `json:"errors"`
@@ -73,7 +82,8 @@ func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportRep
 type ImportNamespacesResponse struct {
 	// Imports definition files. Each document is read and judged for itself, and is
 	// stored as a whole or not at all; a bad one never stops the others. Needs the
-	// admin role (`FORBIDDEN`).
+	// admin role, or where the server lets owners write the member role
+	// (`FORBIDDEN`); what a viewer may not do with single namespaces is in the reports.
 	ImportNamespaces *ImportNamespacesImportNamespacesImportNamespacesPayload `json:"importNamespaces"`
 }
 
@@ -88,7 +98,9 @@ type ImportOutcome string
 const (
 	// The namespace is new.
 	ImportOutcomeCreated ImportOutcome = "CREATED"
-	// The namespace existed and is the same as the document.
+	// The namespace existed and was changed.
+	ImportOutcomeUpdated ImportOutcome = "UPDATED"
+	// The namespace existed and there was nothing to change.
 	ImportOutcomeUnchanged ImportOutcome = "UNCHANGED"
 	// The namespace existed, differs from the document and was left as it is.
 	ImportOutcomeSkipped ImportOutcome = "SKIPPED"
@@ -98,6 +110,7 @@ const (
 
 var AllImportOutcome = []ImportOutcome{
 	ImportOutcomeCreated,
+	ImportOutcomeUpdated,
 	ImportOutcomeUnchanged,
 	ImportOutcomeSkipped,
 	ImportOutcomeFailed,

@@ -13,6 +13,14 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
+// What `associateResourceType` gives back.
+type AssociateResourceTypePayload struct {
+	// The association as it is now.
+	ResourceTypeAssociation *catalog.ResourceTypeAssociation `json:"resourceTypeAssociation"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
 // The order of a list of consumers.
 type ConsumerOrder struct {
 	// The field to order by.
@@ -23,6 +31,22 @@ type ConsumerOrder struct {
 
 // What `createNamespace` gives back.
 type CreateNamespacePayload struct {
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// What `createObject` gives back.
+type CreateObjectPayload struct {
+	// The object as it is now.
+	ObjectDefinition *catalog.ObjectDefinition `json:"objectDefinition"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// What `createProperty` gives back.
+type CreatePropertyPayload struct {
+	// The property as it is now.
+	PropertyDefinition *catalog.PropertyDefinition `json:"propertyDefinition"`
 	// The namespace as it is now.
 	Namespace *catalog.Namespace `json:"namespace"`
 }
@@ -49,6 +73,22 @@ type CreateResourcePayload struct {
 type CreateResourceProviderPayload struct {
 	// The provider.
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// A resource type to create.
+type CreateResourceTypeInput struct {
+	// The name, unique in the whole cloud: 1 to 80 characters, no slash and no control characters.
+	Name string `json:"name"`
+	// Whether metadata on resources of the type must satisfy its definitions.
+	Strict bool `json:"strict"`
+	// Whether it refuses deletion.
+	Protected bool `json:"protected"`
+}
+
+// What `createResourceType` gives back.
+type CreateResourceTypePayload struct {
+	// The resource type as it is now.
+	ResourceType *catalog.ResourceType `json:"resourceType"`
 }
 
 // A trait to create.
@@ -81,6 +121,74 @@ type DeleteInventoryPayload struct {
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
+// A namespace and what of it to delete.
+type DeleteNamespaceContentsInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// What to delete all of.
+	Kinds []catalog.ContentKind `json:"kinds"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `deleteNamespaceContents` gives back.
+type DeleteNamespaceContentsPayload struct {
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// A namespace to delete.
+type DeleteNamespaceInput struct {
+	// The name of the namespace.
+	Name string `json:"name"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `deleteNamespace` gives back.
+type DeleteNamespacePayload struct {
+	// The namespace as it was; what it held is gone.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// An object to delete.
+type DeleteObjectInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the object.
+	Name string `json:"name"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `deleteObject` gives back.
+type DeleteObjectPayload struct {
+	// The object as it was; its properties are gone.
+	ObjectDefinition *catalog.ObjectDefinition `json:"objectDefinition"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// A property to delete.
+type DeletePropertyInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the object that the property belongs to; absent or `null` for a property of the namespace itself.
+	Object graphql.Omittable[*string] `json:"object,omitempty"`
+	// The name of the property.
+	Name string `json:"name"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `deleteProperty` gives back.
+type DeletePropertyPayload struct {
+	// The property as it was.
+	PropertyDefinition *catalog.PropertyDefinition `json:"propertyDefinition"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
 // A resource class to delete.
 type DeleteResourceClassInput struct {
 	// The name.
@@ -105,6 +213,36 @@ type DeleteResourceProviderPayload struct {
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
+// A resource type to delete.
+type DeleteResourceTypeInput struct {
+	// The name of the resource type.
+	Name string `json:"name"`
+}
+
+// What `deleteResourceType` gives back.
+type DeleteResourceTypePayload struct {
+	// The resource type as it was.
+	ResourceType *catalog.ResourceType `json:"resourceType"`
+}
+
+// A tag to delete.
+type DeleteTagInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the tag, whatever its case.
+	Name string `json:"name"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `deleteTag` gives back.
+type DeleteTagPayload struct {
+	// The tag as it was.
+	Tag *catalog.Tag `json:"tag"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
 // A trait to delete.
 type DeleteTraitInput struct {
 	// The name.
@@ -117,12 +255,20 @@ type DeleteTraitPayload struct {
 	Trait *placement.Trait `json:"trait"`
 }
 
-// Documents to import.
-type ImportNamespacesInput struct {
-	// The text of one definition file each; at most 1000 of them, 1 MiB each.
-	Documents []string `json:"documents"`
-	// What to do with a namespace that exists.
-	Mode catalog.ImportMode `json:"mode"`
+// An association to delete.
+type DisassociateResourceTypeInput struct {
+	// The id of the association.
+	ID string `json:"id"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `disassociateResourceType` gives back.
+type DisassociateResourceTypePayload struct {
+	// The association as it was.
+	ResourceTypeAssociation *catalog.ResourceTypeAssociation `json:"resourceTypeAssociation"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
 }
 
 // What `importNamespaces` gives back.
@@ -219,6 +365,180 @@ type SetProviderTraitsPayload struct {
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
+// Tags to set.
+type SetTagsInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The tags; at most 1000.
+	Tags []*catalog.TagInput `json:"tags"`
+	// Whether they replace the tags that are there.
+	Mode SetTagsMode `json:"mode"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `setTags` gives back.
+type SetTagsPayload struct {
+	// All tags of the namespace, by name.
+	Tags []*catalog.Tag `json:"tags"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// A sharing of a namespace.
+type ShareNamespaceInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The id of the project, 1 to 255 characters; `*` is every project.
+	ProjectID string `json:"projectId"`
+	// What the project may do with the namespace.
+	Role catalog.MemberRole `json:"role"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `shareNamespace` gives back.
+type ShareNamespacePayload struct {
+	// The sharing as it is now.
+	NamespaceMember *catalog.NamespaceMember `json:"namespaceMember"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// What `unloadNamespaces` gives back.
+type UnloadNamespacesPayload struct {
+	// What became of each namespace that was chosen, by name, and of each name that there is none of.
+	Reports []*catalog.UnloadReport `json:"reports"`
+}
+
+// A sharing of a namespace to end.
+type UnshareNamespaceInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The id of the project; `*` is the sharing with every project, no other.
+	ProjectID string `json:"projectId"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `unshareNamespace` gives back.
+type UnshareNamespacePayload struct {
+	// The sharing as it was.
+	NamespaceMember *catalog.NamespaceMember `json:"namespaceMember"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// A namespace and what changes. What is absent stays; `null` clears.
+type UpdateNamespaceInput struct {
+	// The name of the namespace.
+	Name string `json:"name"`
+	// The new name; cannot be `null`.
+	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
+	// What to show people, 1 to 80 characters; `null` shows the name.
+	DisplayName graphql.Omittable[*string] `json:"displayName,omitempty"`
+	// What the namespace is for, up to 500 characters.
+	Description graphql.Omittable[*string] `json:"description,omitempty"`
+	// Who may see it; `null` is `PRIVATE`.
+	Visibility graphql.Omittable[*catalog.Visibility] `json:"visibility,omitempty"`
+	// Whether it refuses deletion; `null` is false.
+	Protected graphql.Omittable[*bool] `json:"protected,omitempty"`
+	// The id of the project that is to own it; cannot be `null`. To give it to another project takes the admin role.
+	Owner graphql.Omittable[*string] `json:"owner,omitempty"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `updateNamespace` gives back.
+type UpdateNamespacePayload struct {
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// An object and what changes. What is absent stays; `null` clears.
+type UpdateObjectInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the object.
+	Name string `json:"name"`
+	// The new name; cannot be `null`.
+	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
+	// What the object is for.
+	Description graphql.Omittable[*string] `json:"description,omitempty"`
+	// The names of the properties that whoever uses the object should give; each a property of the object as it is to be, none twice.
+	Required graphql.Omittable[[]string] `json:"required,omitempty"`
+	// All its properties, in their order; at most 1000. `null` takes all away.
+	Properties graphql.Omittable[[]*catalog.PropertyInput] `json:"properties,omitempty"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `updateObject` gives back.
+type UpdateObjectPayload struct {
+	// The object as it is now.
+	ObjectDefinition *catalog.ObjectDefinition `json:"objectDefinition"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// A property and what changes. What is absent stays; `null` clears.
+type UpdatePropertyInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the object that the property belongs to; absent or `null` for a property of the namespace itself.
+	Object graphql.Omittable[*string] `json:"object,omitempty"`
+	// The name of the property.
+	Name string `json:"name"`
+	// The new name; cannot be `null`.
+	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+	// What to show people; not empty, and cannot be cleared.
+	Title graphql.Omittable[*string] `json:"title,omitempty"`
+	// What the property is for.
+	Description graphql.Omittable[*string] `json:"description,omitempty"`
+	// The type of its values; cannot be cleared.
+	Type graphql.Omittable[*catalog.PropertyType] `json:"type,omitempty"`
+	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
+	ItemType graphql.Omittable[*catalog.PropertyType] `json:"itemType,omitempty"`
+	// The valid values, each of the property's type and none twice. For an `ARRAY` use `itemEnum`.
+	Enum graphql.Omittable[[]catalog.JSON] `json:"enum,omitempty"`
+	// The values that each item of an `ARRAY` can have.
+	ItemEnum graphql.Omittable[[]catalog.JSON] `json:"itemEnum,omitempty"`
+	// The value to offer first; a valid value.
+	Default graphql.Omittable[*catalog.JSON] `json:"default,omitempty"`
+	// The least valid number; only for numbers.
+	Minimum graphql.Omittable[*float64] `json:"minimum,omitempty"`
+	// The greatest valid number; only for numbers.
+	Maximum graphql.Omittable[*float64] `json:"maximum,omitempty"`
+	// The least number of characters, from 0; only for a `STRING`.
+	MinLength graphql.Omittable[*int] `json:"minLength,omitempty"`
+	// The greatest number of characters, from 0; only for a `STRING`.
+	MaxLength graphql.Omittable[*int] `json:"maxLength,omitempty"`
+	// A regular expression (RE2 syntax) that a valid text matches somewhere; only for a `STRING`.
+	Pattern graphql.Omittable[*string] `json:"pattern,omitempty"`
+	// The least number of items, from 0; only for an `ARRAY`.
+	MinItems graphql.Omittable[*int] `json:"minItems,omitempty"`
+	// The greatest number of items, from 0; only for an `ARRAY`.
+	MaxItems graphql.Omittable[*int] `json:"maxItems,omitempty"`
+	// Whether the items differ; only for an `ARRAY`.
+	UniqueItems graphql.Omittable[*bool] `json:"uniqueItems,omitempty"`
+	// Whether further items are allowed; only for an `ARRAY`.
+	AdditionalItems graphql.Omittable[*bool] `json:"additionalItems,omitempty"`
+	// Whether users should not be offered to change the value.
+	ReadOnly graphql.Omittable[*bool] `json:"readOnly,omitempty"`
+	// The operators that a requirement on the property can use. Their content is not checked.
+	Operators graphql.Omittable[[]string] `json:"operators,omitempty"`
+}
+
+// What `updateProperty` gives back.
+type UpdatePropertyPayload struct {
+	// The property as it is now.
+	PropertyDefinition *catalog.PropertyDefinition `json:"propertyDefinition"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
 // What shall change about a resource provider. Absent fields stay as they are.
 type UpdateResourceProviderInput struct {
 	// The uuid of the provider.
@@ -235,6 +555,66 @@ type UpdateResourceProviderInput struct {
 type UpdateResourceProviderPayload struct {
 	// The provider as it is now.
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// An association and what changes. What is absent stays; `null` clears.
+type UpdateResourceTypeAssociationInput struct {
+	// The id of the association.
+	ID string `json:"id"`
+	// What the names of properties begin with on the type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
+	NewPrefix graphql.Omittable[*string] `json:"newPrefix,omitempty"`
+	// Which of several sets of key-values of the type is meant, 1 to 80 characters.
+	NewPropertiesTarget graphql.Omittable[*string] `json:"newPropertiesTarget,omitempty"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `updateResourceTypeAssociation` gives back.
+type UpdateResourceTypeAssociationPayload struct {
+	// The association as it is now.
+	ResourceTypeAssociation *catalog.ResourceTypeAssociation `json:"resourceTypeAssociation"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// A resource type and what changes. What is absent stays; `null` is false.
+type UpdateResourceTypeInput struct {
+	// The name of the resource type.
+	Name string `json:"name"`
+	// The new name; cannot be `null`.
+	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
+	// Whether metadata on resources of the type must satisfy its definitions.
+	Strict graphql.Omittable[*bool] `json:"strict,omitempty"`
+	// Whether it refuses deletion.
+	Protected graphql.Omittable[*bool] `json:"protected,omitempty"`
+}
+
+// What `updateResourceType` gives back.
+type UpdateResourceTypePayload struct {
+	// The resource type as it is now.
+	ResourceType *catalog.ResourceType `json:"resourceType"`
+}
+
+// A tag and what changes. What is absent stays; `null` clears.
+type UpdateTagInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the tag, whatever its case.
+	Name string `json:"name"`
+	// The new name; cannot be `null`.
+	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
+	// The name of the tag that this one is to be a kind of, in the same namespace; no circles.
+	Parent graphql.Omittable[*string] `json:"parent,omitempty"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `updateTag` gives back.
+type UpdateTagPayload struct {
+	// The tag as it is now.
+	Tag *catalog.Tag `json:"tag"`
+	// The namespace as it is now.
+	Namespace *catalog.Namespace `json:"namespace"`
 }
 
 // What consumers can be ordered by.
@@ -592,6 +972,64 @@ func (e *ResourceTypeOrderField) UnmarshalJSON(b []byte) error {
 }
 
 func (e ResourceTypeOrderField) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What setting tags does with those that are there.
+type SetTagsMode string
+
+const (
+	// They go, unless they are among the new ones.
+	SetTagsModeReplace SetTagsMode = "REPLACE"
+	// They stay.
+	SetTagsModeAppend SetTagsMode = "APPEND"
+)
+
+var AllSetTagsMode = []SetTagsMode{
+	SetTagsModeReplace,
+	SetTagsModeAppend,
+}
+
+func (e SetTagsMode) IsValid() bool {
+	switch e {
+	case SetTagsModeReplace, SetTagsModeAppend:
+		return true
+	}
+	return false
+}
+
+func (e SetTagsMode) String() string {
+	return string(e)
+}
+
+func (e *SetTagsMode) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = SetTagsMode(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid SetTagsMode", str)
+	}
+	return nil
+}
+
+func (e SetTagsMode) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *SetTagsMode) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e SetTagsMode) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

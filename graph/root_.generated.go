@@ -22,6 +22,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
 	Allocation() AllocationResolver
+	AppliedNamespace() AppliedNamespaceResolver
 	Capability() CapabilityResolver
 	Consumer() ConsumerResolver
 	Mutation() MutationResolver
@@ -62,20 +63,31 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputAggregateFilter,
+		ec.unmarshalInputAssociateResourceTypeInput,
 		ec.unmarshalInputAuditFilter,
 		ec.unmarshalInputConsumerAllocationsInput,
 		ec.unmarshalInputConsumerFilter,
 		ec.unmarshalInputConsumerOrder,
 		ec.unmarshalInputCreateNamespaceInput,
+		ec.unmarshalInputCreateObjectInput,
+		ec.unmarshalInputCreatePropertyInput,
 		ec.unmarshalInputCreateResourceClassInput,
 		ec.unmarshalInputCreateResourceInput,
 		ec.unmarshalInputCreateResourceProviderInput,
+		ec.unmarshalInputCreateResourceTypeInput,
 		ec.unmarshalInputCreateTraitInput,
 		ec.unmarshalInputDeleteAllocationsInput,
 		ec.unmarshalInputDeleteInventoryInput,
+		ec.unmarshalInputDeleteNamespaceContentsInput,
+		ec.unmarshalInputDeleteNamespaceInput,
+		ec.unmarshalInputDeleteObjectInput,
+		ec.unmarshalInputDeletePropertyInput,
 		ec.unmarshalInputDeleteResourceClassInput,
 		ec.unmarshalInputDeleteResourceProviderInput,
+		ec.unmarshalInputDeleteResourceTypeInput,
+		ec.unmarshalInputDeleteTagInput,
 		ec.unmarshalInputDeleteTraitInput,
+		ec.unmarshalInputDisassociateResourceTypeInput,
 		ec.unmarshalInputGroupMappingInput,
 		ec.unmarshalInputImportNamespacesInput,
 		ec.unmarshalInputInventoryInput,
@@ -102,11 +114,21 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSetMetadataInput,
 		ec.unmarshalInputSetProviderAggregatesInput,
 		ec.unmarshalInputSetProviderTraitsInput,
+		ec.unmarshalInputSetTagsInput,
+		ec.unmarshalInputShareNamespaceInput,
 		ec.unmarshalInputSubtreeInput,
 		ec.unmarshalInputTagInput,
 		ec.unmarshalInputTraitFilter,
 		ec.unmarshalInputTraitSetInput,
+		ec.unmarshalInputUnloadNamespacesInput,
+		ec.unmarshalInputUnshareNamespaceInput,
+		ec.unmarshalInputUpdateNamespaceInput,
+		ec.unmarshalInputUpdateObjectInput,
+		ec.unmarshalInputUpdatePropertyInput,
 		ec.unmarshalInputUpdateResourceProviderInput,
+		ec.unmarshalInputUpdateResourceTypeAssociationInput,
+		ec.unmarshalInputUpdateResourceTypeInput,
+		ec.unmarshalInputUpdateTagInput,
 	)
 	first := true
 
@@ -489,36 +511,249 @@ type Viewer {
     "The name, case-sensitive, for example ` + "`" + `OS::Nova::Flavor` + "`" + `."
     name: String!
   ): ResourceType
+  """
+  The tags of all namespaces that the viewer may see, by name without regard to
+  case: which tags exist. The same name in two namespaces is two tags.
+  """
+  tags(
+    "Only tags whose name has this text, whatever its case; at most 200 characters."
+    search: String
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): TagConnection!
+  """
+  Everything that a metadata dialog shows for a resource type: the namespaces
+  that apply to it, once for each of their associations with it, by display name,
+  with the names that their definitions have on it. Empty for an unknown type. At
+  most as many as the type has associations.
+  """
+  definitions(
+    "The name of the resource type, case-sensitive."
+    resourceType: String!
+    "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, ` + "`" + `\"\"` + "`" + ` those without one."
+    target: String
+    "Only what has this text in a name, title or description, whatever its case: a whole namespace, a whole object, or single properties; at most 200 characters."
+    search: String
+  ): [AppliedNamespace!]!
+  """
+  Judges keys and values by the definitions that apply to a resource type, as if
+  they were to be set on such a resource. Nothing is stored.
+  """
+  validateMetadata(
+    "The name of the resource type, case-sensitive."
+    resourceType: String!
+    "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, ` + "`" + `\"\"` + "`" + ` those without one."
+    target: String
+    "The keys and values, at most 1000."
+    values: [KeyValueInput!]!
+  ): MetadataReport!
+  """
+  Namespaces as definition files, the text of one file each, by name. Equal
+  namespaces give equal bytes, and importing them gives the same definitions.
+  Members and the origin are no part of a file. At most 1000 namespaces, more are
+  ` + "`" + `BAD_USER_INPUT` + "`" + `; a name that there is none of is ` + "`" + `NOT_FOUND` + "`" + `.
+  """
+  exportNamespaces(
+    "Only namespaces with these names. Absent means any."
+    names: [String!]
+    "Only namespaces that apply to any of these resource types. Absent means any."
+    resourceTypes: [String!]
+  ): [String!]!
 }
 
 extend type Mutation {
   """
   Creates a namespace, with everything given for it, in one transaction. Needs
-  the admin role (` + "`" + `FORBIDDEN` + "`" + `). A name that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `, by
-  whomever it is taken; one name twice within the request is ` + "`" + `BAD_USER_INPUT` + "`" + `.
-  A resource type that does not exist yet is created.
+  the admin role, or where the server lets owners write the member role for a
+  namespace of the viewer's own project (` + "`" + `FORBIDDEN` + "`" + `). A name that is taken is
+  ` + "`" + `ALREADY_EXISTS` + "`" + `, by whomever it is taken; one name twice within the request is
+  ` + "`" + `BAD_USER_INPUT` + "`" + `; a project that owns as many as it may, or too much content, is
+  ` + "`" + `QUOTA_EXCEEDED` + "`" + `. A resource type that does not exist yet is created.
   """
   createNamespace(
     "The namespace and its content."
     input: CreateNamespaceInput!
   ): CreateNamespacePayload!
   """
+  Changes a namespace's own fields; what it holds stays. A namespace that is not
+  visible is ` + "`" + `NOT_FOUND` + "`" + `, a role that does not suffice ` + "`" + `FORBIDDEN` + "`" + `, a new name that
+  is taken ` + "`" + `ALREADY_EXISTS` + "`" + `, a stale revision ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
+  """
+  updateNamespace(
+    "The namespace and what changes."
+    input: UpdateNamespaceInput!
+  ): UpdateNamespacePayload!
+  """
+  Deletes a namespace with everything in it; resource types stay. A protected one
+  is ` + "`" + `PROTECTED` + "`" + `, for administrators too.
+  """
+  deleteNamespace(
+    "Which namespace."
+    input: DeleteNamespaceInput!
+  ): DeleteNamespacePayload!
+  """
+  Deletes all of what a namespace holds of some kinds. Without any it succeeds and
+  changes nothing. A protected namespace is ` + "`" + `PROTECTED` + "`" + `.
+  """
+  deleteNamespaceContents(
+    "Which namespace, and what of it."
+    input: DeleteNamespaceContentsInput!
+  ): DeleteNamespaceContentsPayload!
+  """
+  Defines a property, at the end of a namespace or of an object in it. A name that
+  is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `; one property too many, or a definition that
+  is too large, is ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  """
+  createProperty(
+    "Where, and the property."
+    input: CreatePropertyInput!
+  ): CreatePropertyPayload!
+  """
+  Changes a property, field by field. A new name is changed in its object's
+  ` + "`" + `required` + "`" + `, too; one that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  """
+  updateProperty(
+    "Which property, and what changes."
+    input: UpdatePropertyInput!
+  ): UpdatePropertyPayload!
+  "Deletes a property; its object requires it no longer. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
+  deleteProperty(
+    "Which property."
+    input: DeletePropertyInput!
+  ): DeletePropertyPayload!
+  "Defines an object with its properties, at the end of a namespace. A name that is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `."
+  createObject(
+    "Where, and the object."
+    input: CreateObjectInput!
+  ): CreateObjectPayload!
+  """
+  Changes an object. Properties that are given replace all of its own: those of a
+  name that is there keep their id, others go, which is ` + "`" + `PROTECTED` + "`" + ` in a protected
+  namespace.
+  """
+  updateObject(
+    "Which object, and what changes."
+    input: UpdateObjectInput!
+  ): UpdateObjectPayload!
+  "Deletes an object with its properties. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
+  deleteObject(
+    "Which object."
+    input: DeleteObjectInput!
+  ): DeleteObjectPayload!
+  """
+  Sets the tags of a namespace, all or none: instead of those it has, which is
+  ` + "`" + `PROTECTED` + "`" + ` in a protected namespace, or besides them, where a name that is there
+  is ` + "`" + `ALREADY_EXISTS` + "`" + `. An empty list with ` + "`" + `REPLACE` + "`" + ` clears. A name twice, whatever
+  its case, a parent that is no tag of the namespace, and a circle are
+  ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  setTags(
+    "Which namespace, and the tags."
+    input: SetTagsInput!
+  ): SetTagsPayload!
+  "Changes the name or the parent of a tag. A name that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `."
+  updateTag(
+    "Which tag, and what changes."
+    input: UpdateTagInput!
+  ): UpdateTagPayload!
+  "Deletes a tag; those directly below it have no parent then. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
+  deleteTag(
+    "Which tag."
+    input: DeleteTagInput!
+  ): DeleteTagPayload!
+  "Creates a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A name that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `."
+  createResourceType(
+    "The resource type."
+    input: CreateResourceTypeInput!
+  ): CreateResourceTypePayload!
+  """
+  Changes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). The built-in types
+  keep their name and their protection (` + "`" + `PROTECTED` + "`" + `).
+  """
+  updateResourceType(
+    "Which type, and what changes."
+    input: UpdateResourceTypeInput!
+  ): UpdateResourceTypePayload!
+  """
+  Deletes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A protected type is
+  ` + "`" + `PROTECTED` + "`" + `; one that an association, a resource or a capability refers to is
+  ` + "`" + `IN_USE` + "`" + `.
+  """
+  deleteResourceType(
+    "Which type."
+    input: DeleteResourceTypeInput!
+  ): DeleteResourceTypePayload!
+  """
+  Makes the definitions of a namespace applicable to a resource type, which is
+  created where there is none of the name. The same type, prefix and target twice
+  is ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  """
+  associateResourceType(
+    "Which namespace and type, and how."
+    input: AssociateResourceTypeInput!
+  ): AssociateResourceTypePayload!
+  "Changes the prefix or the properties target of an association in its place."
+  updateResourceTypeAssociation(
+    "Which association, and what changes."
+    input: UpdateResourceTypeAssociationInput!
+  ): UpdateResourceTypeAssociationPayload!
+  "Deletes an association; the resource type stays. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
+  disassociateResourceType(
+    "Which association."
+    input: DisassociateResourceTypeInput!
+  ): DisassociateResourceTypePayload!
+  "Shares a namespace with a project, or changes the role of one that it is shared with."
+  shareNamespace(
+    "Which namespace, with whom, and as what."
+    input: ShareNamespaceInput!
+  ): ShareNamespacePayload!
+  "Ends the sharing of a namespace with a project; ` + "`" + `NOT_FOUND` + "`" + ` where it is not shared with it."
+  unshareNamespace(
+    "Which namespace, and with whom no longer."
+    input: UnshareNamespaceInput!
+  ): UnshareNamespacePayload!
+  """
   Imports definition files. Each document is read and judged for itself, and is
   stored as a whole or not at all; a bad one never stops the others. Needs the
-  admin role (` + "`" + `FORBIDDEN` + "`" + `).
+  admin role, or where the server lets owners write the member role
+  (` + "`" + `FORBIDDEN` + "`" + `); what a viewer may not do with single namespaces is in the reports.
   """
   importNamespaces(
     "The documents and what to do with namespaces that exist."
     input: ImportNamespacesInput!
   ): ImportNamespacesPayload!
+  """
+  Deletes namespaces with everything in them, in one transaction. Protected ones
+  stay and are reported, unless they are included.
+  """
+  unloadNamespaces(
+    "Which namespaces: all, or those for which every condition given holds."
+    input: UnloadNamespacesInput!
+  ): UnloadNamespacesPayload!
 }
 
-"Which namespaces; all given conditions must hold."
+"Which namespaces; all given conditions must hold. Those on associations hold for one and the same association."
 input NamespaceFilter {
   "Associated with any of these resource types, compared exactly. An empty list matches nothing."
   resourceTypes: [String!]
   "With this visibility."
   visibility: Visibility
+  "Owned by the project with this id."
+  owner: String
+  "With this text, whatever its case, in the name, display name or description, or in that of a property, object or tag in it; at most 200 characters."
+  search: String
+  "Associated with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one."
+  propertiesTarget: String
+  "Defining a property of this key: by its own name, or by its name under the prefix of an association."
+  definesKey: String
+  "Having a tag of this name, whatever its case."
+  tag: String
 }
 
 "The order of a list of namespaces."
@@ -635,10 +870,98 @@ type Namespace implements Node {
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
     prefix: String
   ): [ObjectDefinition!]!
+  """
+  One object; ` + "`" + `null` + "`" + ` when there is none. With ` + "`" + `resourceType` + "`" + ` it is seen through the
+  first association of the type, and the answer is ` + "`" + `null` + "`" + ` where the type is not
+  associated.
+  """
+  object(
+    "The name, case-sensitive."
+    name: String!
+    "See the object as it applies to this resource type."
+    resourceType: String
+  ): ObjectDefinition
   "The tags of the namespace, by name; at most 1000."
   tags: [Tag!]!
+  "One tag; ` + "`" + `null` + "`" + ` when there is none."
+  tag(
+    "The name, whatever its case."
+    name: String!
+  ): Tag
+  "The same as ` + "`" + `properties` + "`" + `, by name, in pages."
+  propertyConnection(
+    "See the properties as they apply to this resource type."
+    resourceType: String
+    "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
+    target: String
+    "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
+    prefix: String
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): PropertyDefinitionConnection!
+  "The same as ` + "`" + `objects` + "`" + `, by name, in pages."
+  objectConnection(
+    "See the objects as they apply to this resource type."
+    resourceType: String
+    "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
+    target: String
+    "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
+    prefix: String
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): ObjectDefinitionConnection!
+  "The same as ` + "`" + `tags` + "`" + `, by name without regard to case, in pages."
+  tagConnection(
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): TagConnection!
   "The resource types that the namespace applies to, by type, prefix and target; at most 1000."
   resourceTypeAssociations: [ResourceTypeAssociation!]!
+  """
+  The projects that the namespace is shared with, by id: all of them for
+  administrators and the owning project, for others those that concern their own.
+  """
+  members: [NamespaceMember!]!
+  "Whether the viewer may define in the namespace: properties, objects and tags, and what it is called and described as."
+  viewerCanUpdate: Boolean!
+  "Whether the viewer may delete the namespace, which nobody may while it is protected."
+  viewerCanDelete: Boolean!
+}
+
+"A project that a namespace is shared with."
+type NamespaceMember {
+  "The id of the project; ` + "`" + `*` + "`" + ` is every project."
+  projectId: String!
+  "What the project may do with the namespace."
+  role: MemberRole!
+  "When the namespace was first shared with the project."
+  createdAt: DateTime!
+}
+
+"What a project may do with a namespace that is shared with it."
+enum MemberRole {
+  "See and use the definitions."
+  READER
+  "Define in it, too: properties, objects and tags, display name and description. Takes the member role in the project."
+  EDITOR
 }
 
 "The type of a property's values. Values are always sent and stored as text; the type says how to read them."
@@ -743,10 +1066,154 @@ type Tag implements Node {
   parent: Tag
   "The tags directly below this one, by name; at most 1000."
   children: [Tag!]!
+  "All tags below this one, at any depth, by name; at most 1000."
+  descendants: [Tag!]!
   "The namespace that defines the tag."
   namespace: Namespace!
+  "How many of the resources that the viewer may see carry the tag, by its name whatever its case."
+  resourceCount: Int!
   "When the tag was created."
   createdAt: DateTime!
+}
+
+"A page of properties."
+type PropertyDefinitionConnection {
+  "The properties of the page."
+  nodes: [PropertyDefinition!]!
+  "The properties of the page, each with its cursor."
+  edges: [PropertyDefinitionEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many properties the whole list has. Counted only when selected."
+  totalCount: Int!
+}
+
+"A property in a page."
+type PropertyDefinitionEdge {
+  "The position in the list; it stays valid when the row is gone."
+  cursor: String!
+  "The property."
+  node: PropertyDefinition!
+}
+
+"A page of objects."
+type ObjectDefinitionConnection {
+  "The objects of the page."
+  nodes: [ObjectDefinition!]!
+  "The objects of the page, each with its cursor."
+  edges: [ObjectDefinitionEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many objects the whole list has. Counted only when selected."
+  totalCount: Int!
+}
+
+"An object in a page."
+type ObjectDefinitionEdge {
+  "The position in the list; it stays valid when the row is gone."
+  cursor: String!
+  "The object."
+  node: ObjectDefinition!
+}
+
+"A page of tags."
+type TagConnection {
+  "The tags of the page."
+  nodes: [Tag!]!
+  "The tags of the page, each with its cursor."
+  edges: [TagEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many tags the whole list has. Counted only when selected."
+  totalCount: Int!
+}
+
+"A tag in a page."
+type TagEdge {
+  "The position in the list; it stays valid when the row is gone."
+  cursor: String!
+  "The tag."
+  node: Tag!
+}
+
+"A page of associations."
+type ResourceTypeAssociationConnection {
+  "The associations of the page."
+  nodes: [ResourceTypeAssociation!]!
+  "The associations of the page, each with its cursor."
+  edges: [ResourceTypeAssociationEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many associations the whole list has. Counted only when selected."
+  totalCount: Int!
+}
+
+"An association in a page."
+type ResourceTypeAssociationEdge {
+  "The position in the list; it stays valid when the row is gone."
+  cursor: String!
+  "The association."
+  node: ResourceTypeAssociation!
+}
+
+"A namespace as one of its associations makes it applicable to a resource type."
+type AppliedNamespace {
+  "The namespace."
+  namespace: Namespace!
+  "The association through which it applies."
+  association: ResourceTypeAssociation!
+  "The properties of the namespace itself, with the names that they have on the resource type."
+  properties: [PropertyDefinition!]!
+  "Its objects, the names of whose properties carry the association's prefix."
+  objects: [ObjectDefinition!]!
+  "Keys that several definitions share on the resource type, for the same properties target, with some of them here; by name."
+  conflicts: [DefinitionConflict!]!
+}
+
+"A key that several definitions share for the same resource type and target, so that its value means different things."
+type DefinitionConflict {
+  "The key."
+  name: String!
+  "The definitions, two at least, in the order of their namespaces."
+  definitions: [PropertyDefinition!]!
+}
+
+"What definitions have to say about keys and values."
+type MetadataReport {
+  "Whether no value violates its definition. A custom key is no violation."
+  valid: Boolean!
+  "One for each key and value, in their order."
+  items: [MetadataReportItem!]!
+}
+
+"The report on one key and its value."
+type MetadataReportItem {
+  "The key as it was given."
+  key: String!
+  """
+  The definitions of the key; several where they are in conflict. Where there is
+  none of the exact spelling, those that differ in case or in the scope
+  ` + "`" + `capabilities:` + "`" + ` only are candidates.
+  """
+  definitions: [PropertyDefinition!]!
+  "Whether no definition fits, not even as a candidate."
+  isCustom: Boolean!
+  "The spelling of the candidates, or for a custom key the known one that it may mean; ` + "`" + `null` + "`" + ` when the key is known or nothing is like it."
+  suggestion: String
+  "The operator that the value names, or else the first one that the definition offers; ` + "`" + `null` + "`" + ` for a plain value."
+  operator: String
+  "The values, without operator: ` + "`" + `<or> a <or> b` + "`" + ` and ` + "`" + `<or> a,b` + "`" + ` have two."
+  values: [String!]!
+  "Every rule of the definition that the value breaks; where definitions are in conflict, of the one that has the least against it."
+  violations: [Violation!]!
+}
+
+"A rule that a value breaks."
+type Violation {
+  "The field of the definition: ` + "`" + `type` + "`" + `, ` + "`" + `enum` + "`" + `, ` + "`" + `itemType` + "`" + `, ` + "`" + `itemEnum` + "`" + `, ` + "`" + `minimum` + "`" + `, ` + "`" + `maximum` + "`" + `, ` + "`" + `minLength` + "`" + `, ` + "`" + `maxLength` + "`" + `, ` + "`" + `pattern` + "`" + `, ` + "`" + `minItems` + "`" + `, ` + "`" + `maxItems` + "`" + `, ` + "`" + `uniqueItems` + "`" + ` or ` + "`" + `operators` + "`" + `."
+  rule: String!
+  "What is wrong, in words."
+  message: String!
 }
 
 "Makes the definitions of a namespace applicable to a resource type."
@@ -825,6 +1292,30 @@ type ResourceType implements Node {
   createdAt: DateTime!
   "When the type was last changed."
   updatedAt: DateTime!
+  "The visible namespaces that are associated with the type, each once."
+  namespaces(
+    "The order; by name when absent."
+    orderBy: NamespaceOrder
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): NamespaceConnection!
+  "The associations of the type with visible namespaces, the oldest first."
+  associations(
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): ResourceTypeAssociationConnection!
 }
 
 "A namespace to create, with everything in it."
@@ -923,8 +1414,486 @@ input ResourceTypeAssociationInput {
   propertiesTarget: String
 }
 
+"A namespace and what changes. What is absent stays; ` + "`" + `null` + "`" + ` clears."
+input UpdateNamespaceInput {
+  "The name of the namespace."
+  name: String!
+  "The new name; cannot be ` + "`" + `null` + "`" + `."
+  newName: String
+  "What to show people, 1 to 80 characters; ` + "`" + `null` + "`" + ` shows the name."
+  displayName: String
+  "What the namespace is for, up to 500 characters."
+  description: String
+  "Who may see it; ` + "`" + `null` + "`" + ` is ` + "`" + `PRIVATE` + "`" + `."
+  visibility: Visibility
+  "Whether it refuses deletion; ` + "`" + `null` + "`" + ` is false."
+  protected: Boolean
+  "The id of the project that is to own it; cannot be ` + "`" + `null` + "`" + `. To give it to another project takes the admin role."
+  owner: String
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
+"A namespace to delete."
+input DeleteNamespaceInput {
+  "The name of the namespace."
+  name: String!
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
+"A namespace and what of it to delete."
+input DeleteNamespaceContentsInput {
+  "The name of the namespace."
+  namespace: String!
+  "What to delete all of."
+  kinds: [NamespaceContent!]!
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
+"A kind of what a namespace holds."
+enum NamespaceContent {
+  "The properties of the namespace itself."
+  PROPERTIES
+  "The objects, with their properties."
+  OBJECTS
+  "The tags."
+  TAGS
+}
+
+"A property to define, and where."
+input CreatePropertyInput {
+  "The name of the namespace."
+  namespace: String!
+  "The name of the object that the property belongs to; absent or ` + "`" + `null` + "`" + ` for a property of the namespace itself."
+  object: String
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+  "The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters."
+  name: String!
+  "What to show people; not empty."
+  title: String!
+  "What the property is for."
+  description: String
+  "The type of its values."
+  type: PropertyType!
+  "The type of each value; required for an ` + "`" + `ARRAY` + "`" + `, refused elsewhere. Not ` + "`" + `ARRAY` + "`" + ` itself."
+  itemType: PropertyType
+  "The valid values, each of the property's type and none twice. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
+  enum: [JSON!]
+  "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have."
+  itemEnum: [JSON!]
+  "The value to offer first; a valid value."
+  default: JSON
+  "The least valid number; only for numbers."
+  minimum: Float
+  "The greatest valid number; only for numbers."
+  maximum: Float
+  "The least number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
+  minLength: Int
+  "The greatest number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
+  maxLength: Int
+  "A regular expression (RE2 syntax) that a valid text matches somewhere; only for a ` + "`" + `STRING` + "`" + `."
+  pattern: String
+  "The least number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
+  minItems: Int
+  "The greatest number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
+  maxItems: Int
+  "Whether the items differ; only for an ` + "`" + `ARRAY` + "`" + `."
+  uniqueItems: Boolean
+  "Whether further items are allowed; only for an ` + "`" + `ARRAY` + "`" + `."
+  additionalItems: Boolean
+  "Whether users should not be offered to change the value."
+  readOnly: Boolean
+  "The operators that a requirement on the property can use. Their content is not checked."
+  operators: [String!]
+}
+
+"A property and what changes. What is absent stays; ` + "`" + `null` + "`" + ` clears."
+input UpdatePropertyInput {
+  "The name of the namespace."
+  namespace: String!
+  "The name of the object that the property belongs to; absent or ` + "`" + `null` + "`" + ` for a property of the namespace itself."
+  object: String
+  "The name of the property."
+  name: String!
+  "The new name; cannot be ` + "`" + `null` + "`" + `."
+  newName: String
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+  "What to show people; not empty, and cannot be cleared."
+  title: String
+  "What the property is for."
+  description: String
+  "The type of its values; cannot be cleared."
+  type: PropertyType
+  "The type of each value; required for an ` + "`" + `ARRAY` + "`" + `, refused elsewhere. Not ` + "`" + `ARRAY` + "`" + ` itself."
+  itemType: PropertyType
+  "The valid values, each of the property's type and none twice. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
+  enum: [JSON!]
+  "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have."
+  itemEnum: [JSON!]
+  "The value to offer first; a valid value."
+  default: JSON
+  "The least valid number; only for numbers."
+  minimum: Float
+  "The greatest valid number; only for numbers."
+  maximum: Float
+  "The least number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
+  minLength: Int
+  "The greatest number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
+  maxLength: Int
+  "A regular expression (RE2 syntax) that a valid text matches somewhere; only for a ` + "`" + `STRING` + "`" + `."
+  pattern: String
+  "The least number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
+  minItems: Int
+  "The greatest number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
+  maxItems: Int
+  "Whether the items differ; only for an ` + "`" + `ARRAY` + "`" + `."
+  uniqueItems: Boolean
+  "Whether further items are allowed; only for an ` + "`" + `ARRAY` + "`" + `."
+  additionalItems: Boolean
+  "Whether users should not be offered to change the value."
+  readOnly: Boolean
+  "The operators that a requirement on the property can use. Their content is not checked."
+  operators: [String!]
+}
+
+"A property to delete."
+input DeletePropertyInput {
+  "The name of the namespace."
+  namespace: String!
+  "The name of the object that the property belongs to; absent or ` + "`" + `null` + "`" + ` for a property of the namespace itself."
+  object: String
+  "The name of the property."
+  name: String!
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
+"An object to define, and where."
+input CreateObjectInput {
+  "The name of the namespace."
+  namespace: String!
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+  "The name, unique in its namespace: 1 to 80 characters, no slash and no control characters."
+  name: String!
+  "What the object is for."
+  description: String
+  "The names of the properties that whoever uses the object should give; each one of ` + "`" + `properties` + "`" + `, none twice."
+  required: [String!]
+  "The properties, in their order; at most 1000."
+  properties: [PropertyInput!]
+}
+
+"An object and what changes. What is absent stays; ` + "`" + `null` + "`" + ` clears."
+input UpdateObjectInput {
+  "The name of the namespace."
+  namespace: String!
+  "The name of the object."
+  name: String!
+  "The new name; cannot be ` + "`" + `null` + "`" + `."
+  newName: String
+  "What the object is for."
+  description: String
+  "The names of the properties that whoever uses the object should give; each a property of the object as it is to be, none twice."
+  required: [String!]
+  "All its properties, in their order; at most 1000. ` + "`" + `null` + "`" + ` takes all away."
+  properties: [PropertyInput!]
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
+"An object to delete."
+input DeleteObjectInput {
+  "The name of the namespace."
+  namespace: String!
+  "The name of the object."
+  name: String!
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
+"Tags to set."
+input SetTagsInput {
+  "The name of the namespace."
+  namespace: String!
+  "The tags; at most 1000."
+  tags: [TagInput!]!
+  "Whether they replace the tags that are there."
+  mode: SetTagsMode! = REPLACE
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
+"What setting tags does with those that are there."
+enum SetTagsMode {
+  "They go, unless they are among the new ones."
+  REPLACE
+  "They stay."
+  APPEND
+}
+
+"A tag and what changes. What is absent stays; ` + "`" + `null` + "`" + ` clears."
+input UpdateTagInput {
+  "The name of the namespace."
+  namespace: String!
+  "The name of the tag, whatever its case."
+  name: String!
+  "The new name; cannot be ` + "`" + `null` + "`" + `."
+  newName: String
+  "The name of the tag that this one is to be a kind of, in the same namespace; no circles."
+  parent: String
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
+"A tag to delete."
+input DeleteTagInput {
+  "The name of the namespace."
+  namespace: String!
+  "The name of the tag, whatever its case."
+  name: String!
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
+"A resource type to create."
+input CreateResourceTypeInput {
+  "The name, unique in the whole cloud: 1 to 80 characters, no slash and no control characters."
+  name: String!
+  "Whether metadata on resources of the type must satisfy its definitions."
+  strict: Boolean! = false
+  "Whether it refuses deletion."
+  protected: Boolean! = false
+}
+
+"A resource type and what changes. What is absent stays; ` + "`" + `null` + "`" + ` is false."
+input UpdateResourceTypeInput {
+  "The name of the resource type."
+  name: String!
+  "The new name; cannot be ` + "`" + `null` + "`" + `."
+  newName: String
+  "Whether metadata on resources of the type must satisfy its definitions."
+  strict: Boolean
+  "Whether it refuses deletion."
+  protected: Boolean
+}
+
+"A resource type to delete."
+input DeleteResourceTypeInput {
+  "The name of the resource type."
+  name: String!
+}
+
+"An association to make."
+input AssociateResourceTypeInput {
+  "The name of the namespace."
+  namespace: String!
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+  "The name of the resource type, 1 to 80 characters; a type that does not exist yet is created."
+  resourceType: String!
+  "What the names of properties begin with on this type, 1 to 80 characters, ending in a separator: one of ` + "`" + `:` + "`" + ` ` + "`" + `_` + "`" + ` ` + "`" + `.` + "`" + ` ` + "`" + `-` + "`" + ` ` + "`" + `/` + "`" + `."
+  prefix: String
+  "Which of several sets of key-values of the type is meant, 1 to 80 characters."
+  propertiesTarget: String
+}
+
+"An association and what changes. What is absent stays; ` + "`" + `null` + "`" + ` clears."
+input UpdateResourceTypeAssociationInput {
+  "The id of the association."
+  id: ID!
+  "What the names of properties begin with on the type, 1 to 80 characters, ending in a separator: one of ` + "`" + `:` + "`" + ` ` + "`" + `_` + "`" + ` ` + "`" + `.` + "`" + ` ` + "`" + `-` + "`" + ` ` + "`" + `/` + "`" + `."
+  newPrefix: String
+  "Which of several sets of key-values of the type is meant, 1 to 80 characters."
+  newPropertiesTarget: String
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
+"An association to delete."
+input DisassociateResourceTypeInput {
+  "The id of the association."
+  id: ID!
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
+"A sharing of a namespace."
+input ShareNamespaceInput {
+  "The name of the namespace."
+  namespace: String!
+  "The id of the project, 1 to 255 characters; ` + "`" + `*` + "`" + ` is every project."
+  projectId: String!
+  "What the project may do with the namespace."
+  role: MemberRole! = READER
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
+"A sharing of a namespace to end."
+input UnshareNamespaceInput {
+  "The name of the namespace."
+  namespace: String!
+  "The id of the project; ` + "`" + `*` + "`" + ` is the sharing with every project, no other."
+  projectId: String!
+  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  revision: Int
+}
+
 "What ` + "`" + `createNamespace` + "`" + ` gives back."
 type CreateNamespacePayload {
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `updateNamespace` + "`" + ` gives back."
+type UpdateNamespacePayload {
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `deleteNamespace` + "`" + ` gives back."
+type DeleteNamespacePayload {
+  "The namespace as it was; what it held is gone."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `deleteNamespaceContents` + "`" + ` gives back."
+type DeleteNamespaceContentsPayload {
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `createProperty` + "`" + ` gives back."
+type CreatePropertyPayload {
+  "The property as it is now."
+  propertyDefinition: PropertyDefinition!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `updateProperty` + "`" + ` gives back."
+type UpdatePropertyPayload {
+  "The property as it is now."
+  propertyDefinition: PropertyDefinition!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `deleteProperty` + "`" + ` gives back."
+type DeletePropertyPayload {
+  "The property as it was."
+  propertyDefinition: PropertyDefinition!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `createObject` + "`" + ` gives back."
+type CreateObjectPayload {
+  "The object as it is now."
+  objectDefinition: ObjectDefinition!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `updateObject` + "`" + ` gives back."
+type UpdateObjectPayload {
+  "The object as it is now."
+  objectDefinition: ObjectDefinition!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `deleteObject` + "`" + ` gives back."
+type DeleteObjectPayload {
+  "The object as it was; its properties are gone."
+  objectDefinition: ObjectDefinition!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `setTags` + "`" + ` gives back."
+type SetTagsPayload {
+  "All tags of the namespace, by name."
+  tags: [Tag!]!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `updateTag` + "`" + ` gives back."
+type UpdateTagPayload {
+  "The tag as it is now."
+  tag: Tag!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `deleteTag` + "`" + ` gives back."
+type DeleteTagPayload {
+  "The tag as it was."
+  tag: Tag!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `createResourceType` + "`" + ` gives back."
+type CreateResourceTypePayload {
+  "The resource type as it is now."
+  resourceType: ResourceType!
+}
+
+"What ` + "`" + `updateResourceType` + "`" + ` gives back."
+type UpdateResourceTypePayload {
+  "The resource type as it is now."
+  resourceType: ResourceType!
+}
+
+"What ` + "`" + `deleteResourceType` + "`" + ` gives back."
+type DeleteResourceTypePayload {
+  "The resource type as it was."
+  resourceType: ResourceType!
+}
+
+"What ` + "`" + `associateResourceType` + "`" + ` gives back."
+type AssociateResourceTypePayload {
+  "The association as it is now."
+  resourceTypeAssociation: ResourceTypeAssociation!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `updateResourceTypeAssociation` + "`" + ` gives back."
+type UpdateResourceTypeAssociationPayload {
+  "The association as it is now."
+  resourceTypeAssociation: ResourceTypeAssociation!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `disassociateResourceType` + "`" + ` gives back."
+type DisassociateResourceTypePayload {
+  "The association as it was."
+  resourceTypeAssociation: ResourceTypeAssociation!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `shareNamespace` + "`" + ` gives back."
+type ShareNamespacePayload {
+  "The sharing as it is now."
+  namespaceMember: NamespaceMember!
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"What ` + "`" + `unshareNamespace` + "`" + ` gives back."
+type UnshareNamespacePayload {
+  "The sharing as it was."
+  namespaceMember: NamespaceMember!
   "The namespace as it is now."
   namespace: Namespace!
 }
@@ -933,14 +1902,31 @@ type CreateNamespacePayload {
 input ImportNamespacesInput {
   "The text of one definition file each; at most 1000 of them, 1 MiB each."
   documents: [String!]!
-  "What to do with a namespace that exists."
+  "What to do with a namespace that exists. A new one is created in every mode."
   mode: ImportMode! = SKIP
+  "Whether ` + "`" + `OVERWRITE` + "`" + ` overwrites protected namespaces."
+  includeProtected: Boolean! = false
+  "Whether to tell only what would be done."
+  dryRun: Boolean! = false
+  """
+  The name of the bundle that the documents come from, 1 to 255 characters;
+  ` + "`" + `cadastre` + "`" + ` is the product's own. A namespace that the same bundle brought is, in
+  the mode ` + "`" + `SKIP` + "`" + `, upgraded three ways: what only the bundle changed since is
+  changed, local edits stay and are reported as warnings.
+  """
+  origin: String
 }
 
-"What an import does with a namespace that exists."
+"What an import does with a namespace that exists. What a file is silent about stays in every mode, but for display name and description, which ` + "`" + `OVERWRITE` + "`" + ` clears."
 enum ImportMode {
   "Leave it as it is."
   SKIP
+  "Add what is missing in it, change nothing."
+  MERGE
+  "Add what is missing in it and replace what the file has, too; what the file lacks stays."
+  PREFER_NEW
+  "Make it what the file says. A protected namespace fails unless protected ones are included."
+  OVERWRITE
 }
 
 "What ` + "`" + `importNamespaces` + "`" + ` gives back."
@@ -953,23 +1939,65 @@ type ImportNamespacesPayload {
 type ImportReport {
   "The name of the namespace; empty where the document does not even say it."
   namespace: String!
-  "What was done."
+  "What was done, or in a dry run would be."
   outcome: ImportOutcome!
-  "What is odd and was accepted nevertheless, each with its path in the document."
+  "What is odd or was repaired and was accepted nevertheless, and after an upgrade what was edited here, each with its path in the document."
   warnings: [String!]!
   "Why the document failed, each with its path in the document; empty unless ` + "`" + `outcome` + "`" + ` is ` + "`" + `FAILED` + "`" + `."
   errors: [String!]!
+  "What is different from what was there, a line each, for example ` + "`" + `changed $.properties.x.default: 5 -> 6` + "`" + `; at most 1001."
+  differences: [String!]!
 }
 
 "What an import did with one document."
 enum ImportOutcome {
   "The namespace is new."
   CREATED
-  "The namespace existed and is the same as the document."
+  "The namespace existed and was changed."
+  UPDATED
+  "The namespace existed and there was nothing to change."
   UNCHANGED
   "The namespace existed, differs from the document and was left as it is."
   SKIPPED
   "The document cannot be imported, see ` + "`" + `errors` + "`" + `."
+  FAILED
+}
+
+"Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+input UnloadNamespacesInput {
+  "With any of these names."
+  names: [String!]
+  "Associated with any of these resource types."
+  resourceTypes: [String!]
+  "Brought by this bundle, see ` + "`" + `importNamespaces` + "`" + `."
+  origin: String
+  "All that the viewer may see; not together with a condition."
+  all: Boolean! = false
+  "Whether protected namespaces are deleted, too."
+  includeProtected: Boolean! = false
+}
+
+"What ` + "`" + `unloadNamespaces` + "`" + ` gives back."
+type UnloadNamespacesPayload {
+  "What became of each namespace that was chosen, by name, and of each name that there is none of."
+  reports: [UnloadReport!]!
+}
+
+"What became of one namespace."
+type UnloadReport {
+  "The name of the namespace."
+  namespace: String!
+  "What was done."
+  outcome: UnloadOutcome!
+  "Why it was not deleted, each beginning with a code such as ` + "`" + `PROTECTED` + "`" + `; empty unless ` + "`" + `outcome` + "`" + ` is ` + "`" + `FAILED` + "`" + `."
+  errors: [String!]!
+}
+
+"What an unload did with one namespace."
+enum UnloadOutcome {
+  "The namespace is deleted with everything in it."
+  UNLOADED
+  "The namespace is as it was, see ` + "`" + `errors` + "`" + `."
   FAILED
 }
 `, BuiltIn: false},
@@ -2368,6 +3396,32 @@ func (ec *executionContext) childFields_AllocationEdge(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type AllocationEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_AppliedNamespace(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "namespace":
+		return ec.fieldContext_AppliedNamespace_namespace(ctx, field)
+	case "association":
+		return ec.fieldContext_AppliedNamespace_association(ctx, field)
+	case "properties":
+		return ec.fieldContext_AppliedNamespace_properties(ctx, field)
+	case "objects":
+		return ec.fieldContext_AppliedNamespace_objects(ctx, field)
+	case "conflicts":
+		return ec.fieldContext_AppliedNamespace_conflicts(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AppliedNamespace", field.Name)
+}
+
+func (ec *executionContext) childFields_AssociateResourceTypePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceTypeAssociation":
+		return ec.fieldContext_AssociateResourceTypePayload_resourceTypeAssociation(ctx, field)
+	case "namespace":
+		return ec.fieldContext_AssociateResourceTypePayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AssociateResourceTypePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_AuditEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -2522,6 +3576,26 @@ func (ec *executionContext) childFields_CreateNamespacePayload(ctx context.Conte
 	return nil, fmt.Errorf("no field named %q was found under type CreateNamespacePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_CreateObjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "objectDefinition":
+		return ec.fieldContext_CreateObjectPayload_objectDefinition(ctx, field)
+	case "namespace":
+		return ec.fieldContext_CreateObjectPayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateObjectPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreatePropertyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "propertyDefinition":
+		return ec.fieldContext_CreatePropertyPayload_propertyDefinition(ctx, field)
+	case "namespace":
+		return ec.fieldContext_CreatePropertyPayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreatePropertyPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateResourceClassPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resourceClass":
@@ -2546,12 +3620,30 @@ func (ec *executionContext) childFields_CreateResourceProviderPayload(ctx contex
 	return nil, fmt.Errorf("no field named %q was found under type CreateResourceProviderPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_CreateResourceTypePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceType":
+		return ec.fieldContext_CreateResourceTypePayload_resourceType(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateResourceTypePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateTraitPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "trait":
 		return ec.fieldContext_CreateTraitPayload_trait(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CreateTraitPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DefinitionConflict(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_DefinitionConflict_name(ctx, field)
+	case "definitions":
+		return ec.fieldContext_DefinitionConflict_definitions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DefinitionConflict", field.Name)
 }
 
 func (ec *executionContext) childFields_DeleteAllocationsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2570,6 +3662,42 @@ func (ec *executionContext) childFields_DeleteInventoryPayload(ctx context.Conte
 	return nil, fmt.Errorf("no field named %q was found under type DeleteInventoryPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteNamespaceContentsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "namespace":
+		return ec.fieldContext_DeleteNamespaceContentsPayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteNamespaceContentsPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteNamespacePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "namespace":
+		return ec.fieldContext_DeleteNamespacePayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteNamespacePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteObjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "objectDefinition":
+		return ec.fieldContext_DeleteObjectPayload_objectDefinition(ctx, field)
+	case "namespace":
+		return ec.fieldContext_DeleteObjectPayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteObjectPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeletePropertyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "propertyDefinition":
+		return ec.fieldContext_DeletePropertyPayload_propertyDefinition(ctx, field)
+	case "namespace":
+		return ec.fieldContext_DeletePropertyPayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeletePropertyPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteResourceClassPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resourceClass":
@@ -2586,12 +3714,40 @@ func (ec *executionContext) childFields_DeleteResourceProviderPayload(ctx contex
 	return nil, fmt.Errorf("no field named %q was found under type DeleteResourceProviderPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteResourceTypePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceType":
+		return ec.fieldContext_DeleteResourceTypePayload_resourceType(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteResourceTypePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteTagPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "tag":
+		return ec.fieldContext_DeleteTagPayload_tag(ctx, field)
+	case "namespace":
+		return ec.fieldContext_DeleteTagPayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteTagPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteTraitPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "trait":
 		return ec.fieldContext_DeleteTraitPayload_trait(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteTraitPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DisassociateResourceTypePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceTypeAssociation":
+		return ec.fieldContext_DisassociateResourceTypePayload_resourceTypeAssociation(ctx, field)
+	case "namespace":
+		return ec.fieldContext_DisassociateResourceTypePayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DisassociateResourceTypePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ExplanationStep(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2634,6 +3790,8 @@ func (ec *executionContext) childFields_ImportReport(ctx context.Context, field 
 		return ec.fieldContext_ImportReport_warnings(ctx, field)
 	case "errors":
 		return ec.fieldContext_ImportReport_errors(ctx, field)
+	case "differences":
+		return ec.fieldContext_ImportReport_differences(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImportReport", field.Name)
 }
@@ -2682,6 +3840,36 @@ func (ec *executionContext) childFields_MetadataItem(ctx context.Context, field 
 	return nil, fmt.Errorf("no field named %q was found under type MetadataItem", field.Name)
 }
 
+func (ec *executionContext) childFields_MetadataReport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "valid":
+		return ec.fieldContext_MetadataReport_valid(ctx, field)
+	case "items":
+		return ec.fieldContext_MetadataReport_items(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MetadataReport", field.Name)
+}
+
+func (ec *executionContext) childFields_MetadataReportItem(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_MetadataReportItem_key(ctx, field)
+	case "definitions":
+		return ec.fieldContext_MetadataReportItem_definitions(ctx, field)
+	case "isCustom":
+		return ec.fieldContext_MetadataReportItem_isCustom(ctx, field)
+	case "suggestion":
+		return ec.fieldContext_MetadataReportItem_suggestion(ctx, field)
+	case "operator":
+		return ec.fieldContext_MetadataReportItem_operator(ctx, field)
+	case "values":
+		return ec.fieldContext_MetadataReportItem_values(ctx, field)
+	case "violations":
+		return ec.fieldContext_MetadataReportItem_violations(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MetadataReportItem", field.Name)
+}
+
 func (ec *executionContext) childFields_Namespace(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -2712,10 +3900,26 @@ func (ec *executionContext) childFields_Namespace(ctx context.Context, field gra
 		return ec.fieldContext_Namespace_property(ctx, field)
 	case "objects":
 		return ec.fieldContext_Namespace_objects(ctx, field)
+	case "object":
+		return ec.fieldContext_Namespace_object(ctx, field)
 	case "tags":
 		return ec.fieldContext_Namespace_tags(ctx, field)
+	case "tag":
+		return ec.fieldContext_Namespace_tag(ctx, field)
+	case "propertyConnection":
+		return ec.fieldContext_Namespace_propertyConnection(ctx, field)
+	case "objectConnection":
+		return ec.fieldContext_Namespace_objectConnection(ctx, field)
+	case "tagConnection":
+		return ec.fieldContext_Namespace_tagConnection(ctx, field)
 	case "resourceTypeAssociations":
 		return ec.fieldContext_Namespace_resourceTypeAssociations(ctx, field)
+	case "members":
+		return ec.fieldContext_Namespace_members(ctx, field)
+	case "viewerCanUpdate":
+		return ec.fieldContext_Namespace_viewerCanUpdate(ctx, field)
+	case "viewerCanDelete":
+		return ec.fieldContext_Namespace_viewerCanDelete(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Namespace", field.Name)
 }
@@ -2742,6 +3946,18 @@ func (ec *executionContext) childFields_NamespaceEdge(ctx context.Context, field
 		return ec.fieldContext_NamespaceEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type NamespaceEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_NamespaceMember(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "projectId":
+		return ec.fieldContext_NamespaceMember_projectId(ctx, field)
+	case "role":
+		return ec.fieldContext_NamespaceMember_role(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_NamespaceMember_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NamespaceMember", field.Name)
 }
 
 func (ec *executionContext) childFields_NearMiss(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2776,6 +3992,30 @@ func (ec *executionContext) childFields_ObjectDefinition(ctx context.Context, fi
 		return ec.fieldContext_ObjectDefinition_updatedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ObjectDefinition", field.Name)
+}
+
+func (ec *executionContext) childFields_ObjectDefinitionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_ObjectDefinitionConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_ObjectDefinitionConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ObjectDefinitionConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ObjectDefinitionConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ObjectDefinitionConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ObjectDefinitionEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ObjectDefinitionEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ObjectDefinitionEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ObjectDefinitionEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2850,6 +4090,30 @@ func (ec *executionContext) childFields_PropertyDefinition(ctx context.Context, 
 		return ec.fieldContext_PropertyDefinition_updatedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PropertyDefinition", field.Name)
+}
+
+func (ec *executionContext) childFields_PropertyDefinitionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_PropertyDefinitionConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_PropertyDefinitionConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_PropertyDefinitionConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_PropertyDefinitionConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PropertyDefinitionConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_PropertyDefinitionEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_PropertyDefinitionEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_PropertyDefinitionEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PropertyDefinitionEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_ProviderSummary(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3068,6 +4332,10 @@ func (ec *executionContext) childFields_ResourceType(ctx context.Context, field 
 		return ec.fieldContext_ResourceType_createdAt(ctx, field)
 	case "updatedAt":
 		return ec.fieldContext_ResourceType_updatedAt(ctx, field)
+	case "namespaces":
+		return ec.fieldContext_ResourceType_namespaces(ctx, field)
+	case "associations":
+		return ec.fieldContext_ResourceType_associations(ctx, field)
 	case "capabilities":
 		return ec.fieldContext_ResourceType_capabilities(ctx, field)
 	case "capability":
@@ -3096,6 +4364,30 @@ func (ec *executionContext) childFields_ResourceTypeAssociation(ctx context.Cont
 		return ec.fieldContext_ResourceTypeAssociation_updatedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceTypeAssociation", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceTypeAssociationConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_ResourceTypeAssociationConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_ResourceTypeAssociationConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ResourceTypeAssociationConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ResourceTypeAssociationConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceTypeAssociationConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceTypeAssociationEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ResourceTypeAssociationEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ResourceTypeAssociationEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceTypeAssociationEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_ResourceTypeConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3180,6 +4472,26 @@ func (ec *executionContext) childFields_SetProviderTraitsPayload(ctx context.Con
 	return nil, fmt.Errorf("no field named %q was found under type SetProviderTraitsPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_SetTagsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "tags":
+		return ec.fieldContext_SetTagsPayload_tags(ctx, field)
+	case "namespace":
+		return ec.fieldContext_SetTagsPayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetTagsPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ShareNamespacePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "namespaceMember":
+		return ec.fieldContext_ShareNamespacePayload_namespaceMember(ctx, field)
+	case "namespace":
+		return ec.fieldContext_ShareNamespacePayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ShareNamespacePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Shortage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resourceClass":
@@ -3200,12 +4512,40 @@ func (ec *executionContext) childFields_Tag(ctx context.Context, field graphql.C
 		return ec.fieldContext_Tag_parent(ctx, field)
 	case "children":
 		return ec.fieldContext_Tag_children(ctx, field)
+	case "descendants":
+		return ec.fieldContext_Tag_descendants(ctx, field)
 	case "namespace":
 		return ec.fieldContext_Tag_namespace(ctx, field)
+	case "resourceCount":
+		return ec.fieldContext_Tag_resourceCount(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Tag_createdAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Tag", field.Name)
+}
+
+func (ec *executionContext) childFields_TagConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_TagConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_TagConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_TagConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_TagConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TagConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_TagEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_TagEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_TagEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TagEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_Trait(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3242,12 +4582,98 @@ func (ec *executionContext) childFields_TraitEdge(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type TraitEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_UnloadNamespacesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "reports":
+		return ec.fieldContext_UnloadNamespacesPayload_reports(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnloadNamespacesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UnloadReport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "namespace":
+		return ec.fieldContext_UnloadReport_namespace(ctx, field)
+	case "outcome":
+		return ec.fieldContext_UnloadReport_outcome(ctx, field)
+	case "errors":
+		return ec.fieldContext_UnloadReport_errors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnloadReport", field.Name)
+}
+
+func (ec *executionContext) childFields_UnshareNamespacePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "namespaceMember":
+		return ec.fieldContext_UnshareNamespacePayload_namespaceMember(ctx, field)
+	case "namespace":
+		return ec.fieldContext_UnshareNamespacePayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnshareNamespacePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateNamespacePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "namespace":
+		return ec.fieldContext_UpdateNamespacePayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateNamespacePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateObjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "objectDefinition":
+		return ec.fieldContext_UpdateObjectPayload_objectDefinition(ctx, field)
+	case "namespace":
+		return ec.fieldContext_UpdateObjectPayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateObjectPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdatePropertyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "propertyDefinition":
+		return ec.fieldContext_UpdatePropertyPayload_propertyDefinition(ctx, field)
+	case "namespace":
+		return ec.fieldContext_UpdatePropertyPayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdatePropertyPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UpdateResourceProviderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resourceProvider":
 		return ec.fieldContext_UpdateResourceProviderPayload_resourceProvider(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateResourceProviderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateResourceTypeAssociationPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceTypeAssociation":
+		return ec.fieldContext_UpdateResourceTypeAssociationPayload_resourceTypeAssociation(ctx, field)
+	case "namespace":
+		return ec.fieldContext_UpdateResourceTypeAssociationPayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateResourceTypeAssociationPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateResourceTypePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceType":
+		return ec.fieldContext_UpdateResourceTypePayload_resourceType(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateResourceTypePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateTagPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "tag":
+		return ec.fieldContext_UpdateTagPayload_tag(ctx, field)
+	case "namespace":
+		return ec.fieldContext_UpdateTagPayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateTagPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_UsageGroup(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3274,6 +4700,16 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_isAdmin(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Viewer", field.Name)
+}
+
+func (ec *executionContext) childFields_Violation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "rule":
+		return ec.fieldContext_Violation_rule(ctx, field)
+	case "message":
+		return ec.fieldContext_Violation_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Violation", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
