@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"strings"
 
@@ -42,8 +43,10 @@ type Operation struct {
 
 // NewExecutor makes an executor over the resolvers. Internal errors go to log.
 func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
-	schema := NewExecutableSchema(Config{Resolvers: resolver})
-	delete(schema.Schema().Directives, "defer") // no transport here sends parts later
+	language := *parsedSchema
+	language.Directives = maps.Clone(language.Directives)
+	delete(language.Directives, "defer") // no transport here sends parts later
+	schema := NewExecutableSchema(Config{Schema: &language, Resolvers: resolver})
 	unhinting := rules.NewDefaultRules()
 	for _, rule := range []struct{ with, without core.Rule }{
 		{rules.FieldsOnCorrectTypeRule, rules.FieldsOnCorrectTypeRuleWithoutSuggestions},
