@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -14,8 +15,6 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/web"
-
-	"context"
 )
 
 // closedSet are the codes that an error can have.
@@ -50,9 +49,15 @@ func FuzzRequests(f *testing.F) {
 		`mutation($i: CreateNamespaceInput!) { createNamespace(input: $i) { namespace { id } } }`,
 		`mutation($d: [String!]!) { importNamespaces(input: {documents: $d}) { reports { namespace outcome errors } } }`,
 		`{ namespaces(after: "x", filter: {resourceTypes: []}, orderBy: {field: NAME, direction: DESC}) { edges { cursor node { id } } } }`,
+		`{ resources(filter: {nameContains: "a%_", where: {any: [{not: {metadata: {key: "k", exists: true}}}, {capability: {name: "n", gte: "5"}}]}}) { totalCount nodes { name metadata { key } } } }`,
+		`query($w: ResourceCondition, $m: String) { resources(filter: {where: $w, matching: $m}) { nodes { id } } }`,
+		`query($r: [ResourceAmountInput!]) { allocationCandidates(resources: $r, requiredAll: ["HW_CPU_X86_AVX2"], memberOf: [{anyOf: []}], first: 2) { nodes { allocations { provider { name } } } } }`,
+		`mutation($i: CreateResourceInput!) { createResource(input: $i) { resource { id } } }`,
+		`mutation { setAllocations(input: {consumers: [{uuid: "x", projectId: "p", userId: "u", allocations: [{provider: "y", resources: [{resourceClass: "VCPU", amount: 0}]}]}]}) { consumers { id } } }`,
+		`{ resourceProviders(filter: {resources: [{resourceClass: "VCPU", amount: -1}]}, last: 5) { nodes { inventories { total } } } }`,
 		`{ __schema { types { name fields { args { defaultValue } } } } __type(name: "Query") { name } }`, "subscription { a }", "{ a @defer }", "\"\"\"", "{ a(b: \"\\ud83d\") }",
 	} {
-		f.Add(document, `{"a":"x","b":null,"ids":["x"],"i":{"name":"n","tags":[{"name":"t"}]},"d":["{\"namespace\":\"x\"}"]}`, "application/json", "", true)
+		f.Add(document, `{"a":"x","b":null,"ids":["x"],"i":{"name":"n","tags":[{"name":"t"}]},"d":["{\"namespace\":\"x\"}"],"w":{"all":[]},"m":"[\"==\", \"$a\", 1]","r":[{"resourceClass":"VCPU","amount":1}]}`, "application/json", "", true)
 		f.Add(document, `null`, "application/json", "application/graphql-response+json", false)
 	}
 	f.Add("", `{"query": {}}`, "text/plain", "text/html;q=2", true)
