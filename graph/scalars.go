@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
@@ -99,3 +100,24 @@ func MarshalLongInt(n int64) graphql.Marshaler { return wholeNumber(n) }
 
 // UnmarshalLongInt takes an Int, a whole number of 32 bits, into 64.
 func UnmarshalLongInt(v any) (int64, error) { return readWhole(v, math.MinInt32, math.MaxInt32) }
+
+// MarshalDateTime writes a time, in UTC.
+func MarshalDateTime(t time.Time) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) {
+		_, _ = io.WriteString(w, strconv.Quote(t.UTC().Format(time.RFC3339Nano)))
+	})
+}
+
+// UnmarshalDateTime takes a time as RFC 3339 writes it, in any zone, of a year
+// that both databases hold.
+func UnmarshalDateTime(v any) (time.Time, error) {
+	text, ok := v.(string)
+	if !ok {
+		return time.Time{}, refuseValue("a time is a text")
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || t.UTC().Year() < 1 || t.UTC().Year() > 9999 {
+		return time.Time{}, refuseValue("not a time as 2026-03-01T09:30:00Z")
+	}
+	return t.UTC(), nil
+}
