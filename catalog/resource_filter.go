@@ -10,8 +10,22 @@ type ResourceFilter struct {
 	NameContains *string // whatever its case
 	UUIDs        []string
 	Parent       *string // a uuid
+	Tags         []TagFilter
 	Metadata     []KeyValue
+	Requirements []Requirement
+	Matching     *string // a matching expression
+	Where        *ResourceCondition
 }
+
+// TagFilter asks for a tag, whatever its case, and on demand for those that the
+// definitions place below it.
+type TagFilter struct {
+	Name               string
+	IncludeDescendants bool
+}
+
+// MaxFilterTags bounds the tags that one filter asks for.
+const MaxFilterTags = 64
 
 // Check notes what is wrong with the filter.
 func (f ResourceFilter) Check(problems *Problems, path string) {
@@ -26,13 +40,23 @@ func (f ResourceFilter) Check(problems *Problems, path string) {
 	for i, name := range f.Types {
 		CheckText(problems, indexed(joined(path, "types"), i), name, 0, MaxMetadataValue)
 	}
-	if len(f.Metadata) > MaxFilterPairs {
-		problems.Add(joined(path, "metadata"), "must have at most %d pairs, has %d", MaxFilterPairs, len(f.Metadata))
-		return
+	few := func(field string, count, most int) bool {
+		if count > most {
+			problems.Add(joined(path, field), "must have at most %d members, has %d", most, count)
+		}
+		return count <= most
 	}
-	for i, pair := range f.Metadata {
-		pair.check(problems, indexed(joined(path, "metadata"), i))
+	if few("metadata", len(f.Metadata), MaxFilterPairs) {
+		for i, pair := range f.Metadata {
+			pair.check(problems, indexed(joined(path, "metadata"), i))
+		}
 	}
+	if few("tags", len(f.Tags), MaxFilterTags) {
+		for i, tag := range f.Tags {
+			CheckText(problems, joined(indexed(joined(path, "tags"), i), "name"), tag.Name, 1, MaxName)
+		}
+	}
+	few("requirements", len(f.Requirements), MaxRequirements)
 }
 
 // MaxFilterPairs bounds the pairs of metadata that one filter asks for.

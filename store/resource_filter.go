@@ -3,20 +3,22 @@ package store
 import (
 	"context"
 
-	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
 // clause is one condition of a filter.
 type clause struct {
-	name  string // what explainResources calls it
-	holds func(*entsql.Selector) *entsql.Predicate
+	name    string // how explainResources shows it
+	holds   func(*entsql.Selector) *entsql.Predicate
+	ignored bool
 }
 
 // resourcesThat keeps the resources that the viewer may see and a filter wants.
@@ -29,7 +31,9 @@ func (s *Store) resourcesThat(ctx context.Context, filter catalog.ResourceFilter
 	return func(s *entsql.Selector) {
 		visible(s)
 		for _, clause := range clauses {
-			s.Where(clause.holds(s))
+			if !clause.ignored {
+				s.Where(clause.holds(s))
+			}
 		}
 	}, nil
 }
@@ -38,12 +42,31 @@ func (s *Store) resourcesThat(ctx context.Context, filter catalog.ResourceFilter
 func (s *Store) clausesOf(ctx context.Context, filter catalog.ResourceFilter) ([]clause, error) {
 	var problems catalog.Problems
 	filter.Check(&problems, "filter")
+	plan := filter.Plan(&problems, "filter")
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	known, err := s.knownCapabilities(ctx, plan.CapabilityNames(), filter.Types)
+	if err != nil {
+		return nil, err
+	}
+	conditions := plan.Conditions(func(name string) bool { return known[name] != nil }, &problems)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	clauses := s.plainClauses(ctx, filter)
+	for _, c := range conditions {
+		clauses = append(clauses, clause{c.Clause, condition{c.Condition, known}.holds, c.Ignored})
+	}
+	return clauses, nil
+}
+
+// plainClauses are the conditions of a filter that ask for no capability.
+func (s *Store) plainClauses(ctx context.Context, filter catalog.ResourceFilter) []clause {
+	viewer := catalog.ViewerFrom(ctx)
 	var clauses []clause
 	add := func(name string, holds func(*entsql.Selector) *entsql.Predicate) {
-		clauses = append(clauses, clause{name, holds})
+		clauses = append(clauses, clause{name: name, holds: holds})
 	}
 	if filter.Types != nil {
 		add("types", func(s *entsql.Selector) *entsql.Predicate {
@@ -70,7 +93,6 @@ func (s *Store) clausesOf(ctx context.Context, filter catalog.ResourceFilter) ([
 		})
 	}
 	if filter.Parent != nil {
-		viewer := catalog.ViewerFrom(ctx)
 		add("parent", func(s *entsql.Selector) *entsql.Predicate {
 			parents := entsql.Dialect(s.Dialect()).Table(resource.Table).As("parents")
 			return entsql.In(s.C(resource.FieldParentID), entsql.Dialect(s.Dialect()).
@@ -78,10 +100,13 @@ func (s *Store) clausesOf(ctx context.Context, filter catalog.ResourceFilter) ([
 				Where(entsql.And(entsql.EQ(parents.C(resource.FieldUUID), *filter.Parent), resourceIsVisible(viewer, parents.C))))
 		})
 	}
-	for _, pair := range filter.Metadata {
-		add("metadata "+pair.Key, func(s *entsql.Selector) *entsql.Predicate { return hasPair(s, pair) })
+	for _, tag := range filter.Tags {
+		add("tags "+tag.Name, func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, tag) })
 	}
-	return clauses, nil
+	for _, pair := range filter.Metadata {
+		add("metadata "+pair.Key+": "+pair.Value, func(s *entsql.Selector) *entsql.Predicate { return hasPair(s, pair) })
+	}
+	return clauses
 }
 
 // hasPair holds for the resources that have a key with exactly that value. The
@@ -94,18 +119,6 @@ func hasPair(s *entsql.Selector, pair catalog.KeyValue) *entsql.Predicate {
 		entsql.EQ(items.C(metadataitem.FieldValueHash), hashOf(pair.Value)),
 		entsql.EQ(items.C(metadataitem.FieldValue), pair.Value),
 	)))
-}
-
-// containsText holds where a column has a text somewhere, code point by code
-// point.
-func containsText(column, text string) *entsql.Predicate {
-	return entsql.P(func(b *entsql.Builder) {
-		function := "instr("
-		if b.Dialect() == dialect.Postgres {
-			function = "strpos("
-		}
-		b.WriteString(function).Ident(column).Comma().Arg(text).WriteString(") > 0")
-	})
 }
 
 // hasPrefix holds where a column begins with a text. Another column keeps the
@@ -122,4 +135,23 @@ func hasPrefix(column, prefixColumn, text string) *entsql.Predicate {
 			b.WriteString(" AND substr(").Ident(column).WriteString(", 1, ").Arg(catalog.Length(text)).WriteString(") = ").Arg(text)
 		}
 	})
+}
+
+// hasTag holds for the resources with a tag, or with one that the definitions
+// which the viewer may see place below it.
+func hasTag(s *entsql.Selector, viewer catalog.Viewer, wanted catalog.TagFilter) *entsql.Predicate {
+	build := entsql.Dialect(s.Dialect())
+	tagged := build.Table(resourcetag.Table)
+	key, nameKey := catalog.Fold(wanted.Name), tagged.C(resourcetag.FieldNameKey)
+	is := entsql.EQ(nameKey, key)
+	if wanted.IncludeDescendants {
+		namespaces := build.Table(namespace.Table)
+		visible := build.Select(namespaces.C(namespace.FieldID)).From(namespaces).Where(namespaceIsVisible(viewer, namespaces.C))
+		is = entsql.Or(is, entsql.P(func(b *entsql.Builder) {
+			b.Ident(nameKey).WriteString(" IN (WITH RECURSIVE below (id, name_key) AS (SELECT id, name_key FROM tags WHERE name_key = ").Arg(key).
+				WriteString(" AND namespace_id IN (").Join(visible).
+				WriteString(") UNION SELECT tags.id, tags.name_key FROM tags JOIN below ON tags.parent_id = below.id) SELECT name_key FROM below)")
+		}))
+	}
+	return resourcesAmong(s, build.Select(tagged.C(resourcetag.FieldResourceID)).From(tagged).Where(is))
 }

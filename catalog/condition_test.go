@@ -1,0 +1,134 @@
+package catalog
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMatchingRefusesWhatIsMalformed(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`["==", "$m", 4096]`, `["==", "m", "4096"]`, `["==", "$", "4096"]`, `["==", "$m", ""]`, `["and"]`, `["and", ["==", "$m", "1"], []]`,
+		`["and", "x"]`, `["in", "$m", "1,2"]`, `["like", "$m", "1"]`, `[["==", "$m", "1"], ["==", "$m", "1"]]`, `{}`, `"x"`, `x`, `   `,
+		`5`, `true`, `null`, `{"a": 1, "b": 2}`, `["==", "$m"]`, `["==", "$m", "1", "2"]`, `["not", ["==", "$m", "1"], ["==", "$m", "1"]]`, `["=="]`,
+		`["==", "$m", "1"] []`, strings.Repeat(`["not", `, 20) + `["==", "$m", "1"]` + strings.Repeat(`]`, 20),
+	} {
+		var problems Problems
+		if ParseMatching(text, &problems, "filter.matching"); len(problems) == 0 {
+			t.Errorf("%s is accepted", text)
+		}
+	}
+}
+
+func TestMatchingMeans(t *testing.T) {
+	t.Parallel()
+	facts := Facts{Capabilities: map[string]string{"m": "4096", "my key": "a b", "n": "100", "arch": "x86", "flags": `["aes", "9"]`}}
+	for text, want := range map[string]bool{
+		``:                                true,
+		`[]`:                              true,
+		` [ ] `:                           true,
+		`["=", "$m", "4096"]`:             true,
+		`["==", "$m", "4096.0"]`:          true,
+		`["==", "$my key", "a b"]`:        true,
+		`[">=", "$n", "20"]`:              true, // as text it were less
+		`["<", "$n", "20"]`:               false,
+		`[">=", "$arch", "20"]`:           false, // a text and a number
+		`["!=", "$arch", "20"]`:           false,
+		`["!=", "$arch", "arm"]`:          true,
+		`["!=", "$absent", "arm"]`:        false,
+		`["==", "$flags", "aes"]`:         true,
+		`[">", "$flags", "8"]`:            true,
+		`["not", ["==", "$m", "4096"]]`:   false,
+		`["not", ["==", "$absent", "1"]]`: true,
+		`["and", ["==", "$m", "4096"]]`:   true,
+		`["and", ["==", "$m", "4096"], ["and", ["==", "$arch", "x86"], ["==", "$n", "1"]]]`: false,
+		`["or", ["==", "$m", "1"], ["==", "$n", "100"]]`:                                    true,
+	} {
+		var problems Problems
+		condition := ParseMatching(text, &problems, "matching")
+		if len(problems) > 0 || condition.Matches(facts) != want {
+			t.Errorf("%s: %v, want %v; problems %v", text, condition.Matches(facts), want, problems)
+		}
+	}
+}
+
+func TestConditionsHaveExactlyOneField(t *testing.T) {
+	t.Parallel()
+	yes, text := true, "x"
+	for name, condition := range map[string]ResourceCondition{
+		"nothing":       {},
+		"two":           {All: []ResourceCondition{}, Any: []ResourceCondition{}},
+		"no operator":   {Metadata: &MetadataCondition{Key: "a"}},
+		"two operators": {Capability: &CapabilityCondition{Name: "a", Exists: &yes, Equals: &text}},
+		"empty key":     {Metadata: &MetadataCondition{Key: "", Exists: &yes}},
+		"inside":        {Not: &ResourceCondition{All: []ResourceCondition{{}}}},
+	} {
+		var problems Problems
+		if condition.Condition(&problems, "filter.where"); len(problems) == 0 {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	deep := ResourceCondition{Metadata: &MetadataCondition{Key: "a", Exists: &yes}}
+	for range MaxConditionDepth {
+		inner := deep
+		deep = ResourceCondition{Not: &inner}
+	}
+	var problems Problems
+	if deep.Condition(&problems, "where"); len(problems) == 0 {
+		t.Error("any depth is accepted")
+	}
+}
+
+func TestNumberKeysCompareAsNumbers(t *testing.T) {
+	t.Parallel()
+	ascending := []string{"-1e4998", "-1000", "-10.5", "-10", "-9", "-0.5", "-0.12", "-0.1", "-1e-300", "0", "1e-300", "0.09", "0.1", "0.12", "0.123", "1", "2", "9", "9007199254740992", "9007199254740993", "1e300", "1e4000"}
+	for i, a := range ascending {
+		for j, b := range ascending {
+			x, _ := NumberKey(a)
+			y, _ := NumberKey(b)
+			if x == "" || y == "" || strings.Compare(x, y) != compareInts(i, j) {
+				t.Errorf("%s and %s: %q and %q", a, b, x, y)
+			}
+			if len(x) > 80 {
+				t.Errorf("%s: %q is too long", a, x)
+			}
+		}
+	}
+	for _, same := range [][2]string{{"12", "12.0"}, {"1e2", "100"}, {"-0", "0.00"}, {"2.50", "2.5"}} {
+		x, _ := NumberKey(same[0])
+		if y, _ := NumberKey(same[1]); x != y {
+			t.Errorf("%v: %q and %q", same, x, y)
+		}
+	}
+	for _, text := range []string{"", "abc", "007", "+7", "1,5", " 1", "2.1.0", "True", "inf", "NaN", "0x10", strings.Repeat("1", 65), "1e5001", "-1e5001", "1e999999999999"} {
+		if key, ok := NumberKey(text); ok {
+			t.Errorf("%q is the number %q", text, key)
+		}
+	}
+}
+
+func compareInts(i, j int) int {
+	switch {
+	case i < j:
+		return -1
+	case i > j:
+		return 1
+	}
+	return 0
+}
+
+func TestMembersOfCapabilityValues(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		`["aes", "vmx", "aes"]`: "aes|vmx", ` [ "a" ]`: "a", `[]`: "", `["a", 1]`: "plain", `["a", null]`: "plain", `[a]`: "plain", `{"a": 1}`: "plain", `x`: "plain", `["a"] `: "a",
+	} {
+		members, inList := CapabilityMembers(value)
+		got := strings.Join(members, "|")
+		if !inList {
+			got = "plain"
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", value, got, want)
+		}
+	}
+}
