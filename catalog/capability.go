@@ -63,6 +63,13 @@ type ResourceCapability struct {
 	Private      bool
 }
 
+// CapabilitiesChange sets capabilities of one resource.
+type CapabilitiesChange struct {
+	Resource     string // a uuid
+	Capabilities []KeyValue
+	Revision     *int // of the resource, to be told of changes made meanwhile
+}
+
 // CheckCapabilities notes what is wrong with capabilities to set.
 func CheckCapabilities(problems *Problems, path string, capabilities []KeyValue) {
 	if len(capabilities) > MaxCapabilities {
@@ -82,6 +89,18 @@ func CheckCapabilities(problems *Problems, path string, capabilities []KeyValue)
 				break
 			}
 		}
+	}
+}
+
+// CheckCapabilityNames notes what is wrong with names of capabilities.
+func CheckCapabilityNames(problems *Problems, path string, names []string) {
+	seen := map[string]bool{}
+	for i, name := range names {
+		CheckText(problems, indexed(path, i), name, 1, MaxCapabilityName)
+		checkNew(problems, indexed(path, i), name, seen)
+	}
+	if len(names) == 0 {
+		problems.Add(path, "must not be empty")
 	}
 }
 

@@ -155,6 +155,15 @@ func (c Comparison) compare(a, b string) (int, bool) {
 	return 0, false
 }
 
+// ComparesNumbers tells whether the test compares its operand as a number.
+func (t Test) ComparesNumbers() bool {
+	if t.Operator < Equals || t.Operator > GreaterOrEqual || t.Comparison == AsText || len(t.Operands) != 1 {
+		return false
+	}
+	_, isNumber := NumberKey(t.Operands[0])
+	return isNumber
+}
+
 // CapabilityNames is every capability that the condition tests, each once and
 // sorted.
 func (c Condition) CapabilityNames() []string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // The kinds of refusal. Every error that a caller caused wraps exactly one of
@@ -33,7 +34,9 @@ type Refusal struct {
 	Kind    error
 	Field   string
 	Message string
-	cause   error
+	// RetryAfter is when to try again; 0 says nothing.
+	RetryAfter time.Duration
+	cause      error
 }
 
 func (r *Refusal) Error() string { return r.Message }
@@ -55,6 +58,12 @@ func (r *Refusal) Because(cause error) *Refusal {
 
 // Cause is what led to the refusal, for the log, or nil.
 func (r *Refusal) Cause() error { return r.cause }
+
+// After says when to try again.
+func (r *Refusal) After(wait time.Duration) *Refusal {
+	r.RetryAfter = wait
+	return r
+}
 
 // On says which input field the refusal is about.
 func (r *Refusal) On(field string) *Refusal {

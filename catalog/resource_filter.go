@@ -66,6 +66,7 @@ const MaxFilterPairs = 64
 type ResourceScope string
 
 const (
+	EveryResource      ResourceScope = ""          // of nothing: there is the one key 0
 	ChildrenOfResource ResourceScope = "children"  // the key is the row of a resource
 	ResourcesOfType    ResourceScope = "resources" // the key is the row of a resource type
 )

@@ -25,6 +25,11 @@ type MetadataChange struct {
 	Revision            *int // of the resource, to be told of changes made meanwhile
 }
 
+// MetadataChanges are changes of several resources, each once.
+type MetadataChanges struct {
+	Items []MetadataChange
+}
+
 // Check notes everything that is wrong with the change in itself.
 func (c MetadataChange) Check(problems *Problems, path string) {
 	CheckMetadata(problems, joined(path, "items"), c.Items, map[string]bool{})

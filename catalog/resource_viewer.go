@@ -60,3 +60,22 @@ func MayDiscover(v Viewer, discovery CapabilityDiscovery) error {
 // MaySeePrivateCapabilities tells whether the viewer sees the names and values
 // of private capabilities.
 func MaySeePrivateCapabilities(v Viewer) bool { return v.May(RuleCapabilitiesPrivate) }
+func MaySeePrivateCapabilities(v Viewer) bool { return v.IsAdmin() }
+
+// MayManageCapabilities refuses whoever does not manage the registry of
+// capabilities: all but administrators.
+func MayManageCapabilities(v Viewer, what string) error {
+	if v.IsAdmin() {
+		return nil
+	}
+	return Refuse(ErrForbidden, "only an administrator may %s", what)
+}
+
+// CapabilityRegistration says how the name of a capability comes into the
+// registry.
+type CapabilityRegistration string
+
+const (
+	RegisterOnUse      CapabilityRegistration = "on-use"   // by its first use; the default
+	RegisterExplicitly CapabilityRegistration = "explicit" // before its first use
+)

@@ -31,6 +31,51 @@ func (r *capabilityResolver) ValueCount(ctx context.Context, obj *catalog.Capabi
 	return load(ctx, "valueCount", obj, capabilityID, r.Store.CountCapabilityValues, registerNothing[int])
 }
 
+func (r *mutationResolver) SetCapabilities(ctx context.Context, input catalog.CapabilitiesChange) (*SetCapabilitiesPayload, error) {
+	resource, err := r.Store.SetCapabilities(ctx, input.Resource, input.Capabilities, input.Revision)
+	if err != nil {
+		return nil, err
+	}
+	register(ctx, resource)
+	return &SetCapabilitiesPayload{Resource: resource}, nil
+}
+
+func (r *mutationResolver) UnsetCapabilities(ctx context.Context, input UnsetCapabilitiesInput) (*UnsetCapabilitiesPayload, error) {
+	resource, err := r.Store.UnsetCapabilities(ctx, input.Resource, input.Names, input.Revision.Value())
+	if err != nil {
+		return nil, err
+	}
+	register(ctx, resource)
+	return &UnsetCapabilitiesPayload{Resource: resource}, nil
+}
+
+func (r *mutationResolver) CreateCapability(ctx context.Context, input CreateCapabilityInput) (*CreateCapabilityPayload, error) {
+	capability, err := r.Store.CreateCapability(ctx, input.ResourceType, input.Name, input.Private.Value())
+	if err != nil {
+		return nil, err
+	}
+	register(ctx, capability)
+	return &CreateCapabilityPayload{Capability: capability}, nil
+}
+
+func (r *mutationResolver) SetCapabilityVisibility(ctx context.Context, input SetCapabilityVisibilityInput) (*SetCapabilityVisibilityPayload, error) {
+	capability, err := r.Store.SetCapabilityVisibility(ctx, input.ResourceType, input.Name, input.Private)
+	if err != nil {
+		return nil, err
+	}
+	register(ctx, capability)
+	return &SetCapabilityVisibilityPayload{Capability: capability}, nil
+}
+
+func (r *mutationResolver) DeleteCapability(ctx context.Context, input DeleteCapabilityInput) (*DeleteCapabilityPayload, error) {
+	capability, err := r.Store.DeleteCapability(ctx, input.ResourceType, input.Name)
+	if err != nil {
+		return nil, err
+	}
+	register(ctx, capability)
+	return &DeleteCapabilityPayload{Capability: capability}, nil
+}
+
 func (r *resourceResolver) Capabilities(ctx context.Context, obj *catalog.Resource, includePrivate *bool) ([]*catalog.ResourceCapability, error) {
 	private := valueOf(includePrivate)
 	return loadMany(ctx, argumentsKey("capabilities", private), obj, resourceID,

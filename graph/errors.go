@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 
@@ -147,7 +148,11 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 		return out
 	}
 	if refusal := new(catalog.Refusal); errors.As(err, &refusal) {
-		return gqlerror.List{shown(codeOf(refusal), refusal.Message, refusal.Field)}
+		problem := shown(codeOf(refusal), refusal.Message, refusal.Field)
+		if refusal.RetryAfter > 0 {
+			problem.Extensions["retryAfter"] = int(math.Ceil(refusal.RetryAfter.Seconds()))
+		}
+		return gqlerror.List{problem}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return gqlerror.List{shown(CodeTimeout, "the request took too long", "")}

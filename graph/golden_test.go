@@ -51,12 +51,12 @@ func TestGoldens(t *testing.T) {
 				t.Fatal(err)
 			}
 			if *update {
-				answers := replay(t, storetest.Open(t, storetest.SQLite(t)), archive)
+				answers := replay(t, openFor(t, storetest.SQLite(t), archive), archive)
 				if err := os.WriteFile(file, txtar.Format(withAnswers(archive, answers)), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
-			storetest.Each(t, func(t *testing.T, s *store.Store) {
+			storetest.EachURL(t, func(t *testing.T, url string) {
 				wanted := map[string]string{}
 				for _, file := range archive.Files {
 					if strings.HasSuffix(file.Name, ".json") {
@@ -64,9 +64,9 @@ func TestGoldens(t *testing.T) {
 					}
 				}
 				if *update {
-					wanted = replay(t, storetest.Open(t, storetest.SQLite(t)), archive)
+					wanted = replay(t, openFor(t, storetest.SQLite(t), archive), archive)
 				}
-				for name, answer := range replay(t, s, archive) {
+				for name, answer := range replay(t, openFor(t, url, archive), archive) {
 					if answer != wanted[name] {
 						t.Errorf("%s: got\n%s\nwant\n%s", name, answer, wanted[name])
 					}
@@ -74,6 +74,28 @@ func TestGoldens(t *testing.T) {
 			})
 		})
 	}
+}
+
+// openFor opens a store as the comment of an archive wants it: `discovery:
+// everyone` opens the discovery of capabilities.
+func openFor(t *testing.T, url string, archive *txtar.Archive) *store.Store {
+	t.Helper()
+	options := store.Options{URL: url, Log: slog.New(slog.DiscardHandler)}
+	for line := range strings.Lines(string(archive.Comment)) {
+		if value, ok := strings.CutPrefix(line, "discovery: "); ok {
+			options.CapabilityDiscovery = catalog.CapabilityDiscovery(strings.TrimSpace(value))
+		}
+	}
+	s, err := store.Open(t.Context(), options)
+	if err != nil {
+		t.Fatalf("open the store: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close the store: %v", err)
+		}
+	})
+	return s
 }
 
 // replay runs the operations of an archive and gives their answers by file name.

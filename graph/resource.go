@@ -3,6 +3,9 @@ package graph
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/cadastre-dev/cadastre/catalog"
 )
@@ -10,6 +13,28 @@ import (
 // ResourceConnection is a page of resources.
 type ResourceConnection struct {
 	*Connection[catalog.Resource]
+	facets func(keys []string, first int) ([]*catalog.MetadataFacet, error)
+}
+
+// MetadataFacets are the values of metadata keys on all resources of the list.
+func (c *ResourceConnection) MetadataFacets(_ context.Context, keys []string, first *int) ([]*catalog.MetadataFacet, error) {
+	if first == nil {
+		return c.facets(keys, catalog.DefaultFacetValues)
+	}
+	return c.facets(keys, *first)
+}
+
+// MetadataKeyConnection is a page of metadata keys.
+type MetadataKeyConnection struct {
+	*Connection[catalog.MetadataKey]
+}
+
+// MetadataKeyEdge is a metadata key in a page.
+type MetadataKeyEdge struct{ Edge[catalog.MetadataKey] }
+
+// Edges are the keys with their cursors.
+func (c *MetadataKeyConnection) Edges() []MetadataKeyEdge {
+	return edges[MetadataKeyEdge](c.Connection)
 }
 
 // ResourceEdge is a resource in a page.
@@ -60,5 +85,21 @@ func resourcesWithin[Parent any](
 		func(ctx context.Context, keys []int64) (map[int64]int, error) {
 			return r.Store.CountResourcesWithin(ctx, scope, keys, wanted)
 		})
-	return &ResourceConnection{connection}, err
+	if err != nil {
+		return nil, err
+	}
+	facets := func(names []string, first int) ([]*catalog.MetadataFacet, error) {
+		load := func(ctx context.Context, keys []int64) (map[int64][]*catalog.MetadataFacet, error) {
+			return r.Store.MetadataFacets(ctx, scope, keys, wanted, names, first)
+		}
+		name := argumentsKey(argumentsKey(fmt.Sprint(scope, " facets ", first), wanted), names)
+		return loadMany(ctx, name, parent, key, load)
+	}
+	return &ResourceConnection{connection, facets}, nil
+}
+
+// changeOf is what an argument says about a field: absent keeps, null clears.
+func changeOf[T any](argument graphql.Omittable[T]) catalog.Change[T] {
+	value, set := argument.ValueOK()
+	return catalog.Change[T]{Set: set, Value: value}
 }

@@ -11,6 +11,10 @@ import (
 	"github.com/cadastre-dev/cadastre/catalog"
 )
 
+func (r *metadataItemResolver) Definitions(ctx context.Context, obj *catalog.MetadataItem) ([]*catalog.PropertyDefinition, error) {
+	return loadMany(ctx, "definitions", obj, func(item *catalog.MetadataItem) int64 { return item.ID }, r.Store.DefinitionsOfItems)
+}
+
 func (r *mutationResolver) CreateResource(ctx context.Context, input catalog.ResourceInput) (*CreateResourcePayload, error) {
 	resource, err := r.Store.CreateResource(ctx, input)
 	if err != nil {
@@ -25,7 +29,68 @@ func (r *mutationResolver) SetMetadata(ctx context.Context, input catalog.Metada
 	if err != nil {
 		return nil, err
 	}
+	register(ctx, resource)
 	return &SetMetadataPayload{Resource: resource}, nil
+}
+
+func (r *mutationResolver) SetMetadataOnResources(ctx context.Context, input catalog.MetadataChanges) (*SetMetadataOnResourcesPayload, error) {
+	resources, err := r.Store.ChangeMetadataOfMany(ctx, input.Items)
+	if err != nil {
+		return nil, err
+	}
+	register(ctx, resources...)
+	return &SetMetadataOnResourcesPayload{Resources: resources}, nil
+}
+
+func (r *mutationResolver) ReplaceMetadata(ctx context.Context, input catalog.MetadataChange) (*ReplaceMetadataPayload, error) {
+	input.Mode = catalog.ReplaceMetadata
+	resource, retained, err := r.Store.ChangeMetadata(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	register(ctx, resource)
+	register(ctx, retained...)
+	return &ReplaceMetadataPayload{Resource: resource, Retained: retained}, nil
+}
+
+func (r *mutationResolver) DeleteMetadata(ctx context.Context, input catalog.MetadataChange) (*DeleteMetadataPayload, error) {
+	input.Mode = catalog.DeleteMetadata
+	resource, _, err := r.Store.ChangeMetadata(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	register(ctx, resource)
+	return &DeleteMetadataPayload{Resource: resource}, nil
+}
+
+func (r *mutationResolver) UpdateResource(ctx context.Context, input UpdateResourceInput) (*UpdateResourcePayload, error) {
+	resource, err := r.Store.UpdateResource(ctx, catalog.ResourcePatch{
+		UUID: input.UUID, NewName: changeOf(input.NewName), Description: changeOf(input.Description),
+		Visibility: changeOf(input.Visibility), Parent: changeOf(input.Parent), Revision: input.Revision.Value(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	register(ctx, resource)
+	return &UpdateResourcePayload{Resource: resource}, nil
+}
+
+func (r *mutationResolver) DeleteResource(ctx context.Context, input DeleteResourceInput) (*DeleteResourcePayload, error) {
+	resource, err := r.Store.DeleteResource(ctx, input.UUID, input.Revision.Value())
+	if err != nil {
+		return nil, err
+	}
+	register(ctx, resource)
+	return &DeleteResourcePayload{Resource: resource}, nil
+}
+
+func (r *mutationResolver) SetResourceTags(ctx context.Context, input SetResourceTagsInput) (*SetResourceTagsPayload, error) {
+	resource, err := r.Store.SetResourceTags(ctx, input.Resource, input.Tags, input.Revision.Value())
+	if err != nil {
+		return nil, err
+	}
+	register(ctx, resource)
+	return &SetResourceTagsPayload{Resource: resource}, nil
 }
 
 func (r *queryResolver) Resources(ctx context.Context, filter *catalog.ResourceFilter, orderBy *ResourceOrder, first *int, after *string, last *int, before *string) (*ResourceConnection, error) {
@@ -35,11 +100,30 @@ func (r *queryResolver) Resources(ctx context.Context, filter *catalog.ResourceF
 			return r.Store.Resources(ctx, wanted, order, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountResources(ctx, wanted) })
-	return &ResourceConnection{connection}, err
+	facets := func(keys []string, first int) ([]*catalog.MetadataFacet, error) {
+		facets, err := r.Store.MetadataFacets(ctx, catalog.EveryResource, []int64{0}, wanted, keys, first)
+		return facets[0], err
+	}
+	return &ResourceConnection{connection, facets}, err
 }
 
 func (r *queryResolver) Resource(ctx context.Context, uuid string) (*catalog.Resource, error) {
 	return lookUp(ctx, uuid, r.Store.ResourceByUUID)
+}
+
+func (r *queryResolver) MetadataKeys(ctx context.Context, resourceType *string, search *string, first *int, after *string) (*MetadataKeyConnection, error) {
+	connection, err := connect(ctx, pageRequest(first, after, nil, nil),
+		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.MetadataKey], error) {
+			return r.Store.MetadataKeys(ctx, resourceType, valueOf(search), page)
+		},
+		func(ctx context.Context) (int, error) {
+			return r.Store.CountMetadataKeys(ctx, resourceType, valueOf(search))
+		})
+	return &MetadataKeyConnection{connection}, err
+}
+
+func (r *queryResolver) ExplainResources(ctx context.Context, filter catalog.ResourceFilter) (*catalog.ResourceExplanation, error) {
+	return r.Store.ExplainResources(ctx, filter)
 }
 
 func (r *resourceResolver) Type(ctx context.Context, obj *catalog.Resource) (*catalog.ResourceType, error) {
@@ -78,6 +162,11 @@ func (r *resourceTypeResolver) Resources(ctx context.Context, obj *catalog.Resou
 	return resourcesWithin(ctx, r.Resolver, catalog.ResourcesOfType, obj, resourceTypeID, filter, orderBy, pageRequest(first, after, last, before))
 }
 
+func (r *Resolver) MetadataItem() MetadataItemResolver { return &metadataItemResolver{r} }
+
 func (r *Resolver) Resource() ResourceResolver { return &resourceResolver{r} }
 
-type resourceResolver struct{ *Resolver }
+type (
+	metadataItemResolver struct{ *Resolver }
+	resourceResolver     struct{ *Resolver }
+)

@@ -102,6 +102,12 @@ func CountStatements(ctx context.Context) (context.Context, func() int) {
 	return context.WithValue(ctx, statementsKey{}, &n), func() int { return int(n.Load()) }
 }
 
+// uncounted is for statements that control the transaction, as a lock does that
+// one of the databases does not need.
+func uncounted(ctx context.Context) context.Context {
+	return context.WithValue(ctx, statementsKey{}, nil)
+}
+
 func count(ctx context.Context) {
 	if n, ok := ctx.Value(statementsKey{}).(*atomic.Int64); ok {
 		n.Add(1)

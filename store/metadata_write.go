@@ -16,7 +16,10 @@ import (
 // ChangeMetadata changes the metadata of one resource, as a whole or not at all,
 // and gives the resource as it is then and the items that a replacement kept.
 func (s *Store) ChangeMetadata(ctx context.Context, change catalog.MetadataChange) (*catalog.Resource, []*catalog.MetadataItem, error) {
-	resources, retained, err := s.changeMetadata(ctx, []catalog.MetadataChange{change}, func(int) string { return "input" })
+	actions := map[catalog.MetadataMode]string{
+		catalog.MergeMetadata: "setMetadata", catalog.ReplaceMetadata: "replaceMetadata", catalog.DeleteMetadata: "deleteMetadata",
+	}
+	resources, retained, err := s.changeMetadata(ctx, actions[change.Mode], []catalog.MetadataChange{change}, func(int) string { return "input" })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -26,16 +29,16 @@ func (s *Store) ChangeMetadata(ctx context.Context, change catalog.MetadataChang
 // ChangeMetadataOfMany changes the metadata of several resources in one
 // transaction, and gives them in the order of the changes.
 func (s *Store) ChangeMetadataOfMany(ctx context.Context, changes []catalog.MetadataChange) ([]*catalog.Resource, error) {
-	resources, _, err := s.changeMetadata(ctx, changes, func(i int) string { return fmt.Sprintf("input.items[%d]", i) })
+	resources, _, err := s.changeMetadata(ctx, "setMetadataOnResources", changes, func(i int) string { return fmt.Sprintf("input.items[%d]", i) })
 	return resources, err
 }
 
-func (s *Store) changeMetadata(ctx context.Context, changes []catalog.MetadataChange, path func(int) string) (resources []*catalog.Resource, retained []*catalog.MetadataItem, err error) {
+func (s *Store) changeMetadata(ctx context.Context, action string, changes []catalog.MetadataChange, path func(int) string) (resources []*catalog.Resource, retained []*catalog.MetadataItem, err error) {
 	if err := s.mayChangeMetadata(ctx, changes, path); err != nil {
 		return nil, nil, err
 	}
 	err = s.transact(ctx, func(tx *ent.Tx) error {
-		resources, retained, err = s.applyMetadata(ctx, tx, changes)
+		resources, retained, err = s.applyMetadata(ctx, tx, action, changes, path)
 		return err
 	})
 	if err != nil {
@@ -68,10 +71,13 @@ func (s *Store) mayChangeMetadata(ctx context.Context, changes []catalog.Metadat
 	if len(changes) > catalog.MaxMetadataChanges {
 		problems.Add("input.items", "must have at most %d items, has %d", catalog.MaxMetadataChanges, len(changes))
 	}
-	return problems.Err()
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	return s.mayWriteNow(ctx)
 }
 
-func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, changes []catalog.MetadataChange) ([]*catalog.Resource, []*catalog.MetadataItem, error) {
+func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, action string, changes []catalog.MetadataChange, path func(int) string) ([]*catalog.Resource, []*catalog.MetadataItem, error) {
 	uuids := make([]string, len(changes))
 	for i, change := range changes {
 		uuids[i] = change.Resource
@@ -92,7 +98,9 @@ func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, changes []catalog
 	}
 	var total catalog.MetadataPlan
 	var touched []int64
+	writes := make([]strictly, len(changes))
 	for i, change := range changes {
+		writes[i] = strictly{rows[i].ResourceTypeID, path(i) + ".items", change.Items}
 		plan, err := change.Plan(catalog.ViewerFrom(ctx), s.metadataRules(), rows[i].Revision, there[ids[i]])
 		if err != nil {
 			return nil, nil, err
@@ -107,8 +115,14 @@ func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, changes []catalog
 		total.Delete = append(total.Delete, plan.Delete...)
 		total.Retained = append(total.Retained, plan.Retained...)
 	}
+	if err := holdsStrictly(ctx, tx, writes); err != nil {
+		return nil, nil, err
+	}
 	now := s.now()
 	if err := writeMetadata(ctx, tx, total, now); err != nil {
+		return nil, nil, err
+	}
+	if err := s.recordMetadata(ctx, tx, action, changes, ids, there); err != nil {
 		return nil, nil, err
 	}
 	resources, err := touchResources(ctx, tx, rows, touched, now)
@@ -117,6 +131,42 @@ func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, changes []catalog
 		retained[i] = &total.Retained[i]
 	}
 	return resources, retained, err
+}
+
+// recordMetadata puts the metadata of each resource, before and after, into the
+// audit log.
+func (s *Store) recordMetadata(ctx context.Context, tx *ent.Tx, action string, changes []catalog.MetadataChange, ids []int64, before map[int64][]*catalog.MetadataItem) error {
+	rows, err := tx.MetadataItem.Query().Where(among(metadataitem.FieldResourceID, ids)).
+		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
+	after, err := byParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
+	if err != nil {
+		return err
+	}
+	events := make([]attributed, len(changes))
+	for i, of := range changes {
+		events[i] = attributed{ctx, change{
+			action: action, kind: "Resource", key: of.Resource,
+			before: fields{"metadata": metadataFields(pointed(before[ids[i]]))}, after: fields{"metadata": metadataFields(pointed(after[ids[i]]))},
+		}}
+	}
+	return s.recordAll(ctx, tx, events)
+}
+
+func pointed(items []*catalog.MetadataItem) []catalog.MetadataItem {
+	out := make([]catalog.MetadataItem, len(items))
+	for i, item := range items {
+		out[i] = *item
+	}
+	return out
+}
+
+// metadataFields is metadata in the audit log.
+func metadataFields(items []catalog.MetadataItem) []fields {
+	out := make([]fields, len(items))
+	for i, item := range items {
+		out[i] = fields{"key": item.Key, "value": item.Value, "userModifiable": item.UserModifiable}
+	}
+	return out
 }
 
 // writeMetadata writes what a plan says. The resources are locked.
@@ -155,5 +205,5 @@ func newMetadataItem(tx *ent.Tx, item catalog.MetadataItem, now time.Time) *ent.
 }
 
 func (s *Store) metadataRules() catalog.MetadataRules {
-	return catalog.MetadataRules{MaxItems: catalog.MaxMetadataItems}
+	return catalog.MetadataRules{MaxItems: s.limits.MetadataItems, ProtectedKeys: s.options.ProtectedMetadataKeys}
 }

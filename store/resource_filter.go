@@ -19,6 +19,8 @@ type clause struct {
 	name    string // how explainResources shows it
 	holds   func(*entsql.Selector) *entsql.Predicate
 	ignored bool
+	// comparesNumbers is the capabilities whose values it compares as numbers.
+	comparesNumbers []int64
 }
 
 // resourcesThat keeps the resources that the viewer may see and a filter wants.
@@ -56,7 +58,11 @@ func (s *Store) clausesOf(ctx context.Context, filter catalog.ResourceFilter) ([
 	}
 	clauses := s.plainClauses(ctx, filter)
 	for _, c := range conditions {
-		clauses = append(clauses, clause{c.Clause, condition{c.Condition, known}.holds, c.Ignored})
+		of := clause{name: c.Clause, holds: condition{c.Condition, known}.holds, ignored: c.Ignored}
+		if c.Condition.Kind == catalog.ConditionCapability && c.Condition.Test.ComparesNumbers() {
+			of.comparesNumbers = known[c.Condition.Test.Name]
+		}
+		clauses = append(clauses, of)
 	}
 	return clauses, nil
 }

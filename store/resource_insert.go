@@ -145,7 +145,7 @@ func (s *Store) insertCapabilitiesOf(ctx context.Context, tx *ent.Tx, level []ne
 	if len(keys) == 0 {
 		return nil
 	}
-	registry, err := s.ensureCapabilities(ctx, tx, keys)
+	registry, err := s.registered(ctx, tx, keys, "input.capabilities")
 	if err != nil {
 		return err
 	}

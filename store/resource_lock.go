@@ -60,3 +60,13 @@ func touchResources(ctx context.Context, tx *ent.Tx, rows []*ent.Resource, touch
 	}
 	return resources, nil
 }
+
+// lockResource locks the one resource to be written, which must be at the
+// revision that its writer knows, if any.
+func (s *Store) lockResource(ctx context.Context, tx *ent.Tx, uuid string, revision *int) (*ent.Resource, error) {
+	rows, err := s.lockResources(ctx, tx, []string{uuid})
+	if err != nil {
+		return nil, err
+	}
+	return rows[0], catalog.CheckRevision(uuid, revision, rows[0].Revision)
+}

@@ -30,6 +30,9 @@ func (s *Store) CreateResource(ctx context.Context, input catalog.ResourceInput)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	if err := s.mayWriteNow(ctx); err != nil {
+		return nil, err
+	}
 	if record.UUID == "" {
 		random, err := uuid.NewRandom()
 		if err != nil {
@@ -44,13 +47,13 @@ func (s *Store) CreateResource(ctx context.Context, input catalog.ResourceInput)
 	for _, item := range input.ServiceMetadata {
 		plan.Set = append(plan.Set, catalog.MetadataItem{Key: item.Key, Value: item.Value})
 	}
-	if most := s.metadataRules().MaxItems; most > 0 && len(plan.Set) > most {
+	if most := s.limits.MetadataItems; most > 0 && len(plan.Set) > most {
 		return nil, catalog.Refuse(catalog.ErrQuotaExceeded, "a resource can have at most %d metadata items, this has %d", most, len(plan.Set))
 	}
 	record.Metadata = plan.Set
 	var row *ent.Resource
 	err = s.transact(ctx, func(tx *ent.Tx) error {
-		row, err = s.createResource(ctx, tx, record)
+		row, err = s.createResource(ctx, tx, record, input)
 		return err
 	})
 	if isDuplicate(err) {
@@ -101,7 +104,7 @@ func recordOf(viewer catalog.Viewer, input catalog.ResourceInput) ResourceRecord
 	return record
 }
 
-func (s *Store) createResource(ctx context.Context, tx *ent.Tx, record ResourceRecord) (*ent.Resource, error) {
+func (s *Store) createResource(ctx context.Context, tx *ent.Tx, record ResourceRecord, input catalog.ResourceInput) (*ent.Resource, error) {
 	of, err := resourceTypeRow(ctx, tx, record.Type)
 	if err != nil {
 		return nil, err
@@ -110,11 +113,23 @@ func (s *Store) createResource(ctx context.Context, tx *ent.Tx, record ResourceR
 	if r.parentID, err = s.parentFor(ctx, tx, of.Name, record.Parent); err != nil {
 		return nil, err
 	}
+	if err := holdsStrictly(ctx, tx, []strictly{{of.ID, "input.metadata", input.Metadata}, {of.ID, "input.serviceMetadata", input.ServiceMetadata}}); err != nil {
+		return nil, err
+	}
 	rows, err := s.insertResourceLevel(ctx, tx, []newResource{r}, s.now())
 	if err != nil {
 		return nil, err
 	}
-	return rows[0], nil
+	return rows[0], s.record(ctx, tx, change{action: "createResource", kind: "Resource", key: rows[0].UUID, after: recordFields(record)})
+}
+
+// recordFields is a new resource in the audit log.
+func recordFields(record ResourceRecord) fields {
+	return fields{
+		"type": record.Type, "name": record.Name, "description": record.Description, "projectId": record.ProjectID,
+		"visibility": record.Visibility, "parent": record.Parent, "metadata": metadataFields(record.Metadata),
+		"capabilities": record.Capabilities, "tags": record.Tags,
+	}
 }
 
 // parentFor is the row of the parent that a resource of a type is to have, 0 for

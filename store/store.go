@@ -41,6 +41,15 @@ type Options struct {
 	// CapabilityDefaultVisibility is that of a capability whose name is
 	// registered by its first use; empty is catalog.Private.
 	CapabilityDefaultVisibility catalog.Visibility
+	// CapabilityRegistration says how a name comes into the registry; empty is
+	// catalog.RegisterOnUse.
+	CapabilityRegistration catalog.CapabilityRegistration
+	// ProtectedMetadataKeys are those that only administrators and services
+	// write, on every resource.
+	ProtectedMetadataKeys []string
+	// ResourceLimits bound what is written; nil is
+	// catalog.DefaultResourceLimits.
+	ResourceLimits *catalog.ResourceLimits
 }
 
 // Store holds the catalog and the placement data of a cloud.
@@ -51,6 +60,8 @@ type Store struct {
 	clock   func() time.Time
 	log     *slog.Logger
 	options Options
+	limits  catalog.ResourceLimits
+	writes  writeRates
 
 	requestID      func(context.Context) string
 	definitions    DefinitionOptions
@@ -74,6 +85,10 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	if s.log == nil {
 		s.log = slog.Default()
+	}
+	s.limits = catalog.DefaultResourceLimits()
+	if options.ResourceLimits != nil {
+		s.limits = *options.ResourceLimits
 	}
 	if s.requestID = options.RequestID; s.requestID == nil {
 		s.requestID = func(context.Context) string { return "" }

@@ -1,0 +1,25 @@
+package catalog
+
+// CheckStrictly notes what is wrong with metadata to write on a resource of a
+// strict type: a key that no definition has, with the nearest one that the
+// viewer may see, and a value that breaks its definition.
+func CheckStrictly(problems *Problems, path string, items []KeyValue, definitions, visible []*PropertyDefinition) {
+	report := ValidateMetadata(definitions, items)
+	var hints MetadataReport
+	for i, item := range report.Items {
+		if item.IsCustom || item.Suggestion != nil {
+			if hints.Items == nil {
+				hints = ValidateMetadata(visible, items)
+			}
+			message := "is not defined for the type"
+			if near := hints.Items[i].Suggestion; near != nil {
+				message += "; the nearest key is " + *near
+			}
+			problems.Add(joined(indexed(path, i), "key"), "%s", message)
+			continue
+		}
+		for _, violation := range item.Violations {
+			problems.Add(joined(indexed(path, i), "value"), "breaks %s: %s", violation.Rule, violation.Message)
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/capability"
+	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
+)
+
+// SetCapabilities sets capabilities of a resource and leaves all others as they
+// are, for administrators and services. A name that is not registered for the
+// resource's type is registered, unless names are registered explicitly.
+func (s *Store) SetCapabilities(ctx context.Context, uuid string, capabilities []catalog.KeyValue, revision *int) (*catalog.Resource, error) {
+	return s.changeCapabilities(ctx, uuid, revision, "setCapabilities",
+		func(problems *catalog.Problems) {
+			catalog.CheckCapabilities(problems, "input.capabilities", capabilities)
+			if len(capabilities) == 0 {
+				problems.Add("input.capabilities", "must not be empty")
+			}
+		},
+		func(tx *ent.Tx, row *ent.Resource, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
+			return s.planCapabilities(ctx, tx, row, capabilities, there)
+		})
+}
+
+// UnsetCapabilities takes capabilities away from a resource, for administrators
+// and services. A name that the resource has no value for is ErrNotFound.
+func (s *Store) UnsetCapabilities(ctx context.Context, uuid string, names []string, revision *int) (*catalog.Resource, error) {
+	return s.changeCapabilities(ctx, uuid, revision, "unsetCapabilities",
+		func(problems *catalog.Problems) { catalog.CheckCapabilityNames(problems, "input.names", names) },
+		func(tx *ent.Tx, row *ent.Resource, there map[string]*ent.CapabilityValue) (plan capabilityPlan, err error) {
+			for _, name := range names {
+				value := there[name]
+				if value == nil {
+					return plan, catalog.Refuse(catalog.ErrNotFound, "the resource %s has no capability %q", uuid, name)
+				}
+				plan.gone = append(plan.gone, value)
+			}
+			return plan, nil
+		})
+}
+
+// capabilityPlan is what a change of capabilities comes to.
+type capabilityPlan struct {
+	gone   []*ent.CapabilityValue
+	writes []capabilityWrite
+}
+
+func (s *Store) changeCapabilities(ctx context.Context, uuid string, revision *int, action string, check func(*catalog.Problems),
+	plan func(*ent.Tx, *ent.Resource, map[string]*ent.CapabilityValue) (capabilityPlan, error),
+) (*catalog.Resource, error) {
+	if err := catalog.MayWriteCapabilities(catalog.ViewerFrom(ctx), "write capabilities"); err != nil {
+		return nil, err
+	}
+	if err := s.mayWriteResource(ctx, "write capabilities", check); err != nil {
+		return nil, err
+	}
+	var resources []*catalog.Resource
+	err := s.transact(ctx, func(tx *ent.Tx) error {
+		row, err := s.lockResource(ctx, tx, uuid, revision)
+		if err != nil {
+			return err
+		}
+		there, before, err := capabilitiesOn(ctx, tx, row)
+		if err != nil {
+			return err
+		}
+		planned, err := plan(tx, row, there)
+		if err != nil {
+			return err
+		}
+		now, changes, touched := s.now(), countChanges{}, []int64(nil)
+		if err := deleteCapabilityValues(ctx, tx, planned.gone, changes); err != nil {
+			return err
+		}
+		if err := insertCapabilityValues(ctx, tx, planned.writes, changes, now); err != nil {
+			return err
+		}
+		if err := changes.apply(ctx, tx); err != nil {
+			return err
+		}
+		if len(planned.gone)+len(planned.writes) > 0 {
+			touched = []int64{row.ID}
+		}
+		if resources, err = touchResources(ctx, tx, []*ent.Resource{row}, touched, now); err != nil {
+			return err
+		}
+		_, after, err := capabilitiesOn(ctx, tx, row)
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, tx, change{action: action, kind: "Resource", key: uuid, before: fields{"capabilities": before}, after: fields{"capabilities": after}})
+	})
+	if isReferred(err) {
+		return nil, catalog.Refuse(catalog.ErrConcurrentUpdate, "a capability was deleted meanwhile").Because(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("change capabilities: %w", err)
+	}
+	return resources[0], nil
+}
+
+// capabilitiesOn are the values that a resource has, by name.
+func capabilitiesOn(ctx context.Context, tx *ent.Tx, row *ent.Resource) (map[string]*ent.CapabilityValue, map[string]string, error) {
+	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).WithCapability().All(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	there, texts := make(map[string]*ent.CapabilityValue, len(values)), make(map[string]string, len(values))
+	for _, value := range values {
+		there[value.Edges.Capability.Name] = value
+		texts[value.Edges.Capability.Name] = value.Value
+	}
+	return there, texts, nil
+}
+
+// planCapabilities leaves alone what has its value already.
+func (s *Store) planCapabilities(ctx context.Context, tx *ent.Tx, row *ent.Resource, capabilities []catalog.KeyValue, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
+	keys := make([]capabilityKey, len(capabilities))
+	for i, c := range capabilities {
+		keys[i] = capabilityKey{row.ResourceTypeID, c.Key}
+	}
+	registry, err := s.registered(ctx, tx, keys, "input.capabilities")
+	if err != nil {
+		return capabilityPlan{}, err
+	}
+	var plan capabilityPlan
+	count := len(there)
+	for _, c := range capabilities {
+		existing := there[c.Key]
+		switch {
+		case existing == nil:
+			count++
+		case existing.Value == c.Value:
+			continue
+		default:
+			plan.gone = append(plan.gone, existing)
+		}
+		plan.writes = append(plan.writes, capabilityWrite{row.ID, registry[capabilityKey{row.ResourceTypeID, c.Key}], c.Value})
+	}
+	if count > catalog.MaxCapabilities {
+		return plan, catalog.Refuse(catalog.ErrQuotaExceeded, "a resource can have at most %d capabilities, %s would have %d", catalog.MaxCapabilities, row.UUID, count)
+	}
+	return plan, nil
+}
+
+// registered gives the registry entries of names in the order of an input's
+// list. Names that are not there are registered, or refused where the operator
+// wants them registered explicitly.
+func (s *Store) registered(ctx context.Context, tx *ent.Tx, keys []capabilityKey, path string) (map[capabilityKey]int64, error) {
+	if s.options.CapabilityRegistration != catalog.RegisterExplicitly {
+		return s.ensureCapabilities(ctx, tx, keys)
+	}
+	there, err := findCapabilities(ctx, tx, keys)
+	if err != nil {
+		return nil, err
+	}
+	var problems catalog.Problems
+	for i, key := range keys {
+		if there[key] == 0 {
+			problems.Add(fmt.Sprintf("%s[%d].key", path, i), "is not registered for the type; createCapability registers it")
+		}
+	}
+	return there, problems.Err()
+}
+
+// CreateCapability registers a name for a resource type, for administrators. A
+// name that is registered is ErrAlreadyExists; private nil is as the operator
+// chose.
+func (s *Store) CreateCapability(ctx context.Context, resourceType, name string, private *bool) (*catalog.Capability, error) {
+	var made *ent.Capability
+	err := s.manageCapability(ctx, "createCapability", resourceType, name, func(tx *ent.Tx, of *ent.ResourceType, row *ent.Capability) (err error) {
+		if row != nil {
+			return catalog.Refuse(catalog.ErrAlreadyExists, "the type %s has a capability %q already", resourceType, name).On("input.name")
+		}
+		hidden := s.options.CapabilityDefaultVisibility != catalog.Public
+		if private != nil {
+			hidden = *private
+		}
+		now := s.now()
+		made, err = tx.Capability.Create().SetResourceTypeID(of.ID).SetName(name).SetPrivate(hidden).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
+		return err
+	})
+	if isDuplicate(err) {
+		return nil, catalog.Refuse(catalog.ErrAlreadyExists, "the type %s has a capability %q already", resourceType, name).On("input.name").Because(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return capabilityNoun(made), nil
+}
+
+// SetCapabilityVisibility says whether a capability is private, for
+// administrators. It holds for every answer from then on.
+func (s *Store) SetCapabilityVisibility(ctx context.Context, resourceType, name string, private bool) (*catalog.Capability, error) {
+	var changed *ent.Capability
+	err := s.manageCapability(ctx, "setCapabilityVisibility", resourceType, name, func(tx *ent.Tx, _ *ent.ResourceType, row *ent.Capability) (err error) {
+		if row == nil {
+			return noCapability(resourceType, name)
+		}
+		changed, err = tx.Capability.UpdateOneID(row.ID).SetPrivate(private).SetUpdatedAt(s.now()).Save(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return capabilityNoun(changed), nil
+}
+
+// DeleteCapability takes a name out of the registry, with its values on all
+// resources, for administrators, and gives what it was.
+func (s *Store) DeleteCapability(ctx context.Context, resourceType, name string) (*catalog.Capability, error) {
+	var deleted *ent.Capability
+	err := s.manageCapability(ctx, "deleteCapability", resourceType, name, func(tx *ent.Tx, _ *ent.ResourceType, row *ent.Capability) error {
+		if row == nil {
+			return noCapability(resourceType, name)
+		}
+		deleted = row
+		return tx.Capability.DeleteOneID(row.ID).Exec(ctx) // values, members and counts go with it
+	})
+	if err != nil {
+		return nil, err
+	}
+	return capabilityNoun(deleted), nil
+}
+
+func noCapability(resourceType, name string) error {
+	return catalog.Refuse(catalog.ErrNotFound, "the type %s has no capability %q", resourceType, name)
+}
+
+// manageCapability changes the registry entry of a name, which may not be there.
+func (s *Store) manageCapability(ctx context.Context, action, resourceType, name string, manage func(*ent.Tx, *ent.ResourceType, *ent.Capability) error) error {
+	if err := catalog.MayManageCapabilities(catalog.ViewerFrom(ctx), "manage capabilities"); err != nil {
+		return err
+	}
+	var problems catalog.Problems
+	catalog.CheckText(&problems, "input.resourceType", resourceType, 1, catalog.MaxName)
+	catalog.CheckText(&problems, "input.name", name, 1, catalog.MaxCapabilityName)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	err := s.transact(ctx, func(tx *ent.Tx) error {
+		of, err := resourceTypeRow(ctx, tx, resourceType)
+		if err != nil {
+			return err
+		}
+		query := tx.Capability.Query().Where(capability.ResourceTypeID(of.ID), capability.Name(name))
+		if s.postgres() {
+			query.ForUpdate()
+		}
+		rows, err := query.All(ctx)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, nil)
+		if err := manage(tx, of, rows[0]); err != nil {
+			return err
+		}
+		return s.recordCapability(ctx, tx, action, of, name, rows[0])
+	})
+	if err != nil {
+		return fmt.Errorf("manage a capability: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) recordCapability(ctx context.Context, tx *ent.Tx, action string, of *ent.ResourceType, name string, before *ent.Capability) error {
+	after, err := tx.Capability.Query().Where(capability.ResourceTypeID(of.ID), capability.Name(name)).All(ctx)
+	if err != nil {
+		return err
+	}
+	event := change{action: action, kind: "Capability", key: name}
+	if before != nil {
+		event.before = fields{"resourceType": of.Name, "private": before.Private}
+	}
+	if len(after) > 0 {
+		event.after = fields{"resourceType": of.Name, "private": after[0].Private}
+	}
+	return s.record(ctx, tx, event)
+}

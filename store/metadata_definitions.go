@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+)
+
+// definitionsFor are the definitions that apply to resource types, with the
+// names that they have there: of the namespaces that the viewer may see.
+func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map[int64][]*catalog.PropertyDefinition, error) {
+	links, err := client.ResourceTypeAssociation.Query().
+		Where(among(resourcetypeassociation.FieldResourceTypeID, types), visibleNamespaceOf(ctx, resourcetypeassociation.FieldNamespaceID)).
+		Order(resourcetypeassociation.ByNamespaceID(), resourcetypeassociation.ByID()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list what applies to resource types: %w", err)
+	}
+	var namespaces []int64
+	for _, link := range links {
+		namespaces = append(namespaces, link.NamespaceID)
+	}
+	objectRows, err := client.ObjectDefinition.Query().Where(among(objectdefinition.FieldNamespaceID, namespaces)).
+		Order(objectdefinition.ByPosition(), objectdefinition.ByID()).All(ctx)
+	objects, err := byParent(objectRows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID })
+	if err != nil {
+		return nil, err
+	}
+	propertyRows, err := client.PropertyDefinition.Query().Where(among(propertydefinition.FieldNamespaceID, namespaces)).
+		Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+	properties, err := byParent(propertyRows, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
+	if err != nil {
+		return nil, err
+	}
+	definitions := map[int64][]*catalog.PropertyDefinition{}
+	for _, link := range links {
+		applied := catalog.Apply(&catalog.Namespace{ID: link.NamespaceID}, associationNoun(link), properties[link.NamespaceID], objects[link.NamespaceID])
+		definitions[link.ResourceTypeID] = append(definitions[link.ResourceTypeID], applied.Definitions()...)
+	}
+	return definitions, nil
+}
+
+// DefinitionsOfItems are the definitions of each metadata item's key for the
+// type of its resource.
+func (s *Store) DefinitionsOfItems(ctx context.Context, items []int64) (map[int64][]*catalog.PropertyDefinition, error) {
+	rows, err := s.ent.MetadataItem.Query().
+		Where(among(metadataitem.FieldID, items), visibleResourceOf(ctx, metadataitem.FieldResourceID)).
+		WithResource(func(query *ent.ResourceQuery) { query.Select(resource.FieldID, resource.FieldResourceTypeID) }).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up metadata: %w", err)
+	}
+	var types []int64
+	for _, row := range rows {
+		types = append(types, row.Edges.Resource.ResourceTypeID)
+	}
+	definitions, err := definitionsFor(ctx, s.ent, types)
+	if err != nil {
+		return nil, err
+	}
+	of := make(map[int64][]*catalog.PropertyDefinition, len(rows))
+	for _, row := range rows {
+		report := catalog.ValidateMetadata(definitions[row.Edges.Resource.ResourceTypeID], []catalog.KeyValue{{Key: row.Key, Value: row.Value}})
+		if item := report.Items[0]; item.Suggestion == nil {
+			of[row.ID] = item.Definitions
+		}
+	}
+	return of, nil
+}
+
+// MetadataReports judge the metadata of resources by the definitions that apply
+// to their types.
+func (s *Store) MetadataReports(ctx context.Context, resources []int64) (map[int64]*catalog.MetadataReport, error) {
+	of, err := s.ResourcesByID(ctx, resources)
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.MetadataOf(ctx, resources, nil)
+	if err != nil {
+		return nil, err
+	}
+	var types []int64
+	for _, noun := range of {
+		types = append(types, noun.TypeID)
+	}
+	slices.Sort(types)
+	definitions, err := definitionsFor(ctx, s.ent, slices.Compact(types))
+	if err != nil {
+		return nil, err
+	}
+	reports := make(map[int64]*catalog.MetadataReport, len(resources))
+	for id, noun := range of {
+		report := catalog.ValidateMetadata(definitions[noun.TypeID], pairsOf(items[id]))
+		reports[id] = &report
+	}
+	return reports, nil
+}
+
+func pairsOf(items []*catalog.MetadataItem) []catalog.KeyValue {
+	pairs := make([]catalog.KeyValue, len(items))
+	for i, item := range items {
+		pairs[i] = catalog.KeyValue{Key: item.Key, Value: item.Value}
+	}
+	return pairs
+}
+
+// strictly is metadata to write on a resource of a type.
+type strictly struct {
+	typeID int64
+	path   string
+	items  []catalog.KeyValue
+}
+
+// holdsStrictly refuses items that break their definitions, or have none, on
+// resources of strict types. What holds does not depend on who writes, so all
+// definitions count; what is suggested instead of an unknown key comes from
+// those that the viewer may see.
+func holdsStrictly(ctx context.Context, tx *ent.Tx, writes []strictly) error {
+	var types []int64
+	for _, write := range writes {
+		types = append(types, write.typeID)
+	}
+	strict, err := tx.ResourceType.Query().Where(among(resourcetype.FieldID, types), resourcetype.Strict(true)).IDs(ctx)
+	if err != nil || len(strict) == 0 {
+		return err
+	}
+	everything := catalog.WithViewer(ctx, catalog.Viewer{Roles: []string{catalog.RoleAdmin}})
+	all, err := definitionsFor(everything, tx.Client(), strict)
+	if err != nil {
+		return err
+	}
+	visible, err := definitionsFor(ctx, tx.Client(), strict)
+	if err != nil {
+		return err
+	}
+	var problems catalog.Problems
+	for _, write := range writes {
+		if slices.Contains(strict, write.typeID) {
+			catalog.CheckStrictly(&problems, write.path, write.items, all[write.typeID], visible[write.typeID])
+		}
+	}
+	return problems.Err()
+}

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+)
+
+// MetadataFacets are, for the resources of a filter, the values in use of each
+// key with how many of the resources have them, the most frequent first. They
+// are taken for all keys of a scope at once; without a scope there is the one
+// key 0, which stands for all resources of the filter.
+func (s *Store) MetadataFacets(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter, names []string, first int) (map[int64][]*catalog.MetadataFacet, error) {
+	var problems catalog.Problems
+	catalog.CheckMetadataKeys(&problems, "keys", names)
+	if len(names) > catalog.MaxFacetKeys {
+		problems.Add("keys", "must have at most %d keys, has %d", catalog.MaxFacetKeys, len(names))
+	}
+	if first < 0 || first > catalog.MaxFacetValues {
+		problems.Add("first", "must be 0 to %d", catalog.MaxFacetValues)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	wanted, err := s.resourcesThat(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	build := entsql.Dialect(s.db.dialect)
+	resources, items := build.Table(resource.Table), build.Table(metadataitem.Table)
+	counted := build.Select().From(resources)
+	counted.Join(items).On(resources.C(resource.FieldID), items.C(metadataitem.FieldResourceID))
+	wanted(counted)
+	counted.Where(isAmong(counted, items.C(metadataitem.FieldKey), names))
+	group := []string{items.C(metadataitem.FieldKey), items.C(metadataitem.FieldValue)}
+	partition := []string{items.C(metadataitem.FieldKey)}
+	counted.Select(entsql.As(items.C(metadataitem.FieldKey), "item_key"),
+		entsql.As(items.C(metadataitem.FieldValue), "item_value"), entsql.As(entsql.Count("*"), "resource_count"))
+	if column, scoped := scopeColumns[scope]; scoped {
+		column = resources.C(column)
+		counted.Where(isAmong(counted, column, keys)).AppendSelectAs(column, "scope_key")
+		group, partition = append(group, column), append(partition, column)
+	} else {
+		counted.AppendSelectExprAs(entsql.Raw("0"), "scope_key")
+	}
+	counted.AppendSelectExprAs(entsql.RowNumber().PartitionBy(partition...).
+		OrderExpr(entsql.Expr(entsql.Desc(entsql.Count("*"))), entsql.Expr(items.C(metadataitem.FieldValue))), "place")
+	counted.GroupBy(group...).As("counted")
+	query, args := build.Select(counted.C("scope_key"), counted.C("item_key"), counted.C("item_value"), counted.C("resource_count")).From(counted).
+		Where(entsql.LTE(counted.C("place"), first)).OrderBy(counted.C("scope_key"), counted.C("item_key"), counted.C("place")).Query()
+	rows, err := s.ent.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("count values of metadata: %w", err)
+	}
+	defer rows.Close()
+	found := map[int64]map[string][]catalog.MetadataFacetValue{}
+	for rows.Next() {
+		var of int64
+		var key string
+		var value catalog.MetadataFacetValue
+		if err := rows.Scan(&of, &key, &value.Value, &value.ResourceCount); err != nil {
+			return nil, fmt.Errorf("count values of metadata: %w", err)
+		}
+		if found[of] == nil {
+			found[of] = map[string][]catalog.MetadataFacetValue{}
+		}
+		found[of][key] = append(found[of][key], value)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("count values of metadata: %w", err)
+	}
+	facets := make(map[int64][]*catalog.MetadataFacet, len(keys))
+	for _, of := range keys {
+		for _, name := range names {
+			values := found[of][name]
+			if values == nil {
+				values = []catalog.MetadataFacetValue{}
+			}
+			facets[of] = append(facets[of], &catalog.MetadataFacet{Key: name, Values: values})
+		}
+	}
+	return facets, nil
+}
+
+// MetadataKeys is a page of the metadata keys in use on the resources that the
+// viewer may see, of one type or of all, by key: those that have the searched
+// text, whatever its case. It is taken from the front, between the cursors. The
+// keys are counted for every answer.
+func (s *Store) MetadataKeys(ctx context.Context, resourceType *string, search string, request catalog.PageRequest) (catalog.Page[*catalog.MetadataKey], error) {
+	none := catalog.Page[*catalog.MetadataKey]{}
+	const list = "metadataKeys"
+	var problems catalog.Problems
+	request.Check(&problems)
+	catalog.CheckText(&problems, "search", search, 0, catalog.MaxMetadataKey)
+	place := func(cursor *string, field string) (key string) {
+		if cursor == nil {
+			return ""
+		}
+		position, ok := catalog.ParsePosition(*cursor, list)
+		if !ok {
+			problems.Add(field, "is not a cursor of this list")
+		}
+		return position.Key
+	}
+	after, before := place(request.After, "after"), place(request.Before, "before")
+	if err := problems.Err(); err != nil {
+		return none, err
+	}
+	page := catalog.Page[*catalog.MetadataKey]{Items: []*catalog.MetadataKey{}, Cursors: []string{}}
+	err := s.eachMetadataKey(ctx, resourceType, after, search, func(key catalog.MetadataKey) bool {
+		if before != "" && key.Key >= before {
+			return false
+		}
+		if page.HasMore = len(page.Items) == request.Limit(); page.HasMore {
+			return false
+		}
+		page.Items = append(page.Items, &key)
+		page.Cursors = append(page.Cursors, catalog.Position{List: list, Key: key.Key}.Cursor())
+		return true
+	})
+	return page, err
+}
+
+// CountMetadataKeys is how many keys MetadataKeys goes through in all.
+func (s *Store) CountMetadataKeys(ctx context.Context, resourceType *string, search string) (count int, err error) {
+	err = s.eachMetadataKey(ctx, resourceType, "", search, func(catalog.MetadataKey) bool {
+		count++
+		return true
+	})
+	return count, err
+}
+
+// eachMetadataKey goes through the keys after one, in order, until it is told to
+// stop. Keys are compared without case here, where folding is the same for
+// every database.
+func (s *Store) eachMetadataKey(ctx context.Context, resourceType *string, after, search string, each func(catalog.MetadataKey) bool) error {
+	build := entsql.Dialect(s.db.dialect)
+	resources, items := build.Table(resource.Table), build.Table(metadataitem.Table)
+	key := items.C(metadataitem.FieldKey)
+	selector := build.Select(key, entsql.Count("*")).From(items)
+	selector.Join(resources).On(items.C(metadataitem.FieldResourceID), resources.C(resource.FieldID))
+	selector.Where(resourceIsVisible(catalog.ViewerFrom(ctx), resources.C))
+	if after != "" {
+		selector.Where(entsql.GT(key, after))
+	}
+	if resourceType != nil {
+		types := build.Table(resourcetype.Table)
+		selector.Where(entsql.In(resources.C(resource.FieldResourceTypeID), build.Select(types.C(resourcetype.FieldID)).From(types).
+			Where(entsql.EQ(types.C(resourcetype.FieldName), *resourceType))))
+	}
+	query, args := selector.GroupBy(key).OrderBy(key).Query()
+	rows, err := s.ent.QueryContext(ctx, query, args...)
+	if err != nil {
+		return fmt.Errorf("list metadata keys: %w", err)
+	}
+	defer rows.Close()
+	wanted := catalog.Fold(search)
+	for rows.Next() {
+		var found catalog.MetadataKey
+		if err := rows.Scan(&found.Key, &found.ResourceCount); err != nil {
+			return fmt.Errorf("list metadata keys: %w", err)
+		}
+		if strings.Contains(catalog.Fold(found.Key), wanted) && !each(found) {
+			break
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("list metadata keys: %w", err)
+	}
+	return nil
+}

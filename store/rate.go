@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"sync"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+)
+
+// mostBuckets is how many projects are remembered before those that wrote
+// nothing lately are forgotten.
+const mostBuckets = 10_000
+
+// writeRates counts the writes of each project, in this process.
+type writeRates struct {
+	mu      sync.Mutex
+	buckets map[string]*catalog.TokenBucket
+}
+
+// mayWriteNow refuses with ErrRateLimited a viewer whose project writes
+// resources too fast. Administrators and services are never too fast.
+func (s *Store) mayWriteNow(ctx context.Context) error {
+	viewer := catalog.ViewerFrom(ctx)
+	rate := s.limits.Writes
+	if rate.PerMinute <= 0 || viewer.IsAdmin() || viewer.IsService() {
+		return nil
+	}
+	now := s.clock()
+	s.writes.mu.Lock()
+	defer s.writes.mu.Unlock()
+	if len(s.writes.buckets) >= mostBuckets {
+		for project, bucket := range s.writes.buckets {
+			if bucket.Full(rate, now) {
+				delete(s.writes.buckets, project)
+			}
+		}
+	}
+	bucket := s.writes.buckets[viewer.ProjectID]
+	if bucket == nil {
+		if s.writes.buckets == nil {
+			s.writes.buckets = map[string]*catalog.TokenBucket{}
+		}
+		bucket = &catalog.TokenBucket{}
+		s.writes.buckets[viewer.ProjectID] = bucket
+	}
+	wait, ok := bucket.Take(rate, now)
+	if ok {
+		return nil
+	}
+	return catalog.Refuse(catalog.ErrRateLimited, "the project writes more than %d times a minute", rate.PerMinute).After(wait)
+}

@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
+	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
+	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+)
+
+// movesKey is the advisory lock that moves of resources take on PostgreSQL: two
+// moves at once could each be right and together make a circle.
+const movesKey = 7_261_002
+
+// UpdateResource changes a resource's own fields: what the patch does not name
+// stays. A parent that the resource is above of is ErrInvalidInput.
+func (s *Store) UpdateResource(ctx context.Context, patch catalog.ResourcePatch) (*catalog.Resource, error) {
+	err := s.mayWriteResource(ctx, "change a resource", func(problems *catalog.Problems) { patch.Check(problems, "input") })
+	if err != nil {
+		return nil, err
+	}
+	var row *ent.Resource
+	err = s.transact(ctx, func(tx *ent.Tx) error {
+		row, err = s.updateResource(ctx, tx, patch)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change a resource: %w", err)
+	}
+	return resourceNoun(row), nil
+}
+
+// mayWriteResource refuses a write by role, then by input, then by rate.
+func (s *Store) mayWriteResource(ctx context.Context, what string, check func(*catalog.Problems)) error {
+	if err := catalog.MayWriteResources(catalog.ViewerFrom(ctx), what); err != nil {
+		return err
+	}
+	var problems catalog.Problems
+	check(&problems)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	return s.mayWriteNow(ctx)
+}
+
+func (s *Store) updateResource(ctx context.Context, tx *ent.Tx, patch catalog.ResourcePatch) (*ent.Resource, error) {
+	if patch.Parent.Set && s.postgres() {
+		if _, err := tx.ExecContext(uncounted(ctx), "SELECT pg_advisory_xact_lock($1)", movesKey); err != nil {
+			return nil, err
+		}
+	}
+	row, err := s.lockResource(ctx, tx, patch.UUID, patch.Revision)
+	if err != nil {
+		return nil, err
+	}
+	update := tx.Resource.UpdateOneID(row.ID).AddRevision(1).SetUpdatedAt(s.now())
+	if patch.NewName.Set {
+		update.SetName(*patch.NewName.Value).SetNameKey(catalog.Fold(*patch.NewName.Value))
+	}
+	if patch.Description.Set {
+		if description := textOrEmpty(patch.Description.Value); description == "" {
+			update.ClearDescription()
+		} else {
+			update.SetDescription(description)
+		}
+	}
+	if patch.Visibility.Set {
+		visibility := catalog.Private
+		if patch.Visibility.Value != nil {
+			visibility = *patch.Visibility.Value
+		}
+		update.SetVisibility(string(visibility))
+	}
+	if patch.Parent.Set {
+		parent, err := s.newParent(ctx, tx, row, textOrEmpty(patch.Parent.Value))
+		if err != nil {
+			return nil, err
+		}
+		if update.ClearParent(); parent != 0 {
+			update.SetParentID(parent)
+		}
+	}
+	changed, err := update.Save(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return changed, s.record(ctx, tx, change{
+		action: "updateResource", kind: "Resource", key: row.UUID, before: resourceFields(row), after: resourceFields(changed),
+	})
+}
+
+// newParent is the row of the parent that a resource is to have, 0 for none. A
+// resource cannot be below itself.
+func (s *Store) newParent(ctx context.Context, tx *ent.Tx, row *ent.Resource, parent string) (int64, error) {
+	kind, err := tx.ResourceType.Get(ctx, row.ResourceTypeID)
+	if err != nil {
+		return 0, err
+	}
+	id, err := s.parentFor(ctx, tx, kind.Name, parent)
+	if err != nil || id == 0 {
+		return 0, err
+	}
+	above, err := tx.Resource.Query().Where(func(s *entsql.Selector) {
+		s.Where(entsql.EQ(s.C(resource.FieldID), row.ID))
+		s.Where(entsql.P(func(b *entsql.Builder) {
+			b.Ident(s.C(resource.FieldID)).WriteString(" IN (WITH RECURSIVE above (id, parent_id) AS (SELECT id, parent_id FROM resources WHERE id = ").Arg(id).
+				WriteString(" UNION SELECT r.id, r.parent_id FROM resources AS r JOIN above ON r.id = above.parent_id) SELECT id FROM above)")
+		}))
+	}).Exist(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if above {
+		return 0, catalog.Invalid("input.parent", "the resource %s is %s itself or below it", parent, row.UUID)
+	}
+	return id, nil
+}
+
+// DeleteResource deletes a resource with its metadata, capabilities and tags, and
+// gives what it was. One that has children, or that a resource provider is
+// linked to, is ErrInUse.
+func (s *Store) DeleteResource(ctx context.Context, uuid string, revision *int) (*catalog.Resource, error) {
+	err := s.mayWriteResource(ctx, "delete a resource", func(*catalog.Problems) {})
+	if err != nil {
+		return nil, err
+	}
+	var row *ent.Resource
+	err = s.transact(ctx, func(tx *ent.Tx) error {
+		if row, err = s.lockResource(ctx, tx, uuid, revision); err != nil {
+			return err
+		}
+		return s.deleteResource(ctx, tx, row)
+	})
+	if isReferred(err) {
+		return nil, catalog.Refuse(catalog.ErrInUse, "the resource %s is in use", uuid).Because(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("delete a resource: %w", err)
+	}
+	return resourceNoun(row), nil
+}
+
+func (s *Store) deleteResource(ctx context.Context, tx *ent.Tx, row *ent.Resource) error {
+	children, err := tx.Resource.Query().Where(resource.ParentID(row.ID)).Exist(ctx)
+	if err != nil {
+		return err
+	}
+	if children {
+		return catalog.Refuse(catalog.ErrInUse, "the resource %s has children", row.UUID)
+	}
+	provided, err := tx.ResourceProvider.Query().Where(resourceprovider.ResourceID(row.ID)).Exist(ctx)
+	if err != nil {
+		return err
+	}
+	if provided {
+		return catalog.Refuse(catalog.ErrInUse, "a resource provider is linked to the resource %s", row.UUID)
+	}
+	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).All(ctx)
+	if err != nil {
+		return err
+	}
+	changes := countChanges{}
+	if err := deleteCapabilityValues(ctx, tx, values, changes); err != nil {
+		return err
+	}
+	if err := changes.apply(ctx, tx); err != nil {
+		return err
+	}
+	if err := tx.Resource.DeleteOneID(row.ID).Exec(ctx); err != nil {
+		return err
+	}
+	return s.record(ctx, tx, change{action: "deleteResource", kind: "Resource", key: row.UUID, before: resourceFields(row)})
+}
+
+// SetResourceTags gives a resource exactly these tags.
+func (s *Store) SetResourceTags(ctx context.Context, uuid string, tags []string, revision *int) (*catalog.Resource, error) {
+	err := s.mayWriteResource(ctx, "tag a resource", func(problems *catalog.Problems) {
+		catalog.CheckResourceTags(problems, "input.tags", tags)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var resources []*catalog.Resource
+	err = s.transact(ctx, func(tx *ent.Tx) error {
+		row, err := s.lockResource(ctx, tx, uuid, revision)
+		if err != nil {
+			return err
+		}
+		before, err := tx.ResourceTag.Query().Where(resourcetag.ResourceID(row.ID)).Order(resourcetag.ByNameKey()).All(ctx)
+		if err != nil {
+			return err
+		}
+		had := make([]string, len(before))
+		for i, tag := range before {
+			had[i] = tag.Name
+		}
+		if _, err := tx.ResourceTag.Delete().Where(resourcetag.ResourceID(row.ID)).Exec(ctx); err != nil {
+			return err
+		}
+		creates := make([]*ent.ResourceTagCreate, len(tags))
+		for i, tag := range tags {
+			creates[i] = newResourceTag(tx, row.ID, tag)
+		}
+		if err := tx.ResourceTag.CreateBulk(creates...).Exec(ctx); err != nil {
+			return err
+		}
+		var touched []int64
+		if !slices.Equal(had, tags) {
+			touched = []int64{row.ID}
+		}
+		if resources, err = touchResources(ctx, tx, []*ent.Resource{row}, touched, s.now()); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, change{
+			action: "setResourceTags", kind: "Resource", key: uuid, before: fields{"tags": had}, after: fields{"tags": tags},
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tag a resource: %w", err)
+	}
+	return resources[0], nil
+}
+
+// resourceFields is a resource in the audit log.
+func resourceFields(row *ent.Resource) fields {
+	out := fields{"name": row.Name, "description": row.Description, "projectId": row.ProjectID, "visibility": row.Visibility, "revision": row.Revision}
+	if noun := resourceNoun(row); noun.ParentID != 0 {
+		out["parent"] = (&catalog.Resource{ID: noun.ParentID}).NodeID()
+	}
+	return out
+}
