@@ -60,12 +60,11 @@ func MayDiscover(v Viewer, discovery CapabilityDiscovery) error {
 // MaySeePrivateCapabilities tells whether the viewer sees the names and values
 // of private capabilities.
 func MaySeePrivateCapabilities(v Viewer) bool { return v.May(RuleCapabilitiesPrivate) }
-func MaySeePrivateCapabilities(v Viewer) bool { return v.IsAdmin() }
 
 // MayManageCapabilities refuses whoever does not manage the registry of
 // capabilities: all but administrators.
 func MayManageCapabilities(v Viewer, what string) error {
-	if v.IsAdmin() {
+	if v.May(RuleCapabilityRegistry) {
 		return nil
 	}
 	return Refuse(ErrForbidden, "only an administrator may %s", what)

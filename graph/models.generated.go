@@ -29,6 +29,22 @@ type ConsumerOrder struct {
 	Direction OrderDirection `json:"direction"`
 }
 
+// A capability to register.
+type CreateCapabilityInput struct {
+	// The name of the resource type.
+	ResourceType string `json:"resourceType"`
+	// The name, 1 to 255 characters.
+	Name string `json:"name"`
+	// Whether only administrators discover it; as the operator chose when absent, which is `true` unless configured otherwise.
+	Private graphql.Omittable[*bool] `json:"private,omitempty"`
+}
+
+// What `createCapability` gives back.
+type CreateCapabilityPayload struct {
+	// The capability.
+	Capability *catalog.Capability `json:"capability"`
+}
+
 // What `createNamespace` gives back.
 type CreateNamespacePayload struct {
 	// The namespace as it is now.
@@ -115,10 +131,30 @@ type DeleteAllocationsPayload struct {
 	Consumer *Consumer `json:"consumer"`
 }
 
+// A capability to delete.
+type DeleteCapabilityInput struct {
+	// The name of the resource type.
+	ResourceType string `json:"resourceType"`
+	// The name.
+	Name string `json:"name"`
+}
+
+// What `deleteCapability` gives back.
+type DeleteCapabilityPayload struct {
+	// The capability as it was.
+	Capability *catalog.Capability `json:"capability"`
+}
+
 // The provider whose inventory was deleted.
 type DeleteInventoryPayload struct {
 	// The provider as it is now.
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// What `deleteMetadata` gives back.
+type DeleteMetadataPayload struct {
+	// The resource as it is now.
+	Resource *catalog.Resource `json:"resource"`
 }
 
 // A namespace and what of it to delete.
@@ -199,6 +235,20 @@ type DeleteResourceClassInput struct {
 type DeleteResourceClassPayload struct {
 	// The resource class as it was.
 	ResourceClass *placement.ResourceClass `json:"resourceClass"`
+}
+
+// A resource to delete.
+type DeleteResourceInput struct {
+	// The uuid of the resource.
+	UUID string `json:"uuid"`
+	// The revision that the deletion is based on; any when absent.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `deleteResource` gives back.
+type DeleteResourcePayload struct {
+	// The resource as it was; what hung off it is gone.
+	Resource *catalog.Resource `json:"resource"`
 }
 
 // A resource provider to delete.
@@ -297,6 +347,14 @@ type NamespaceOrder struct {
 type Query struct {
 }
 
+// What `replaceMetadata` gives back.
+type ReplaceMetadataPayload struct {
+	// The resource as it is now.
+	Resource *catalog.Resource `json:"resource"`
+	// The items that were not named and stay because only administrators and services change them; at most 128 unless configured otherwise.
+	Retained []*catalog.MetadataItem `json:"retained"`
+}
+
 // What was reshaped.
 type ReshapePayload struct {
 	// The providers as they are now, in the order of the input.
@@ -335,6 +393,28 @@ type SetAllocationsPayload struct {
 	Consumers []*Consumer `json:"consumers"`
 }
 
+// What `setCapabilities` gives back.
+type SetCapabilitiesPayload struct {
+	// The resource as it is now.
+	Resource *catalog.Resource `json:"resource"`
+}
+
+// The visibility of a capability.
+type SetCapabilityVisibilityInput struct {
+	// The name of the resource type.
+	ResourceType string `json:"resourceType"`
+	// The name.
+	Name string `json:"name"`
+	// Whether only administrators discover it.
+	Private bool `json:"private"`
+}
+
+// What `setCapabilityVisibility` gives back.
+type SetCapabilityVisibilityPayload struct {
+	// The capability as it is now.
+	Capability *catalog.Capability `json:"capability"`
+}
+
 // The provider whose inventories were set.
 type SetInventoriesPayload struct {
 	// The provider as it is now.
@@ -345,6 +425,12 @@ type SetInventoriesPayload struct {
 type SetInventoryPayload struct {
 	// The provider as it is now.
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// What `setMetadataOnResources` gives back.
+type SetMetadataOnResourcesPayload struct {
+	// The resources as they are now, in the order of the input.
+	Resources []*catalog.Resource `json:"resources"`
 }
 
 // What `setMetadata` gives back.
@@ -363,6 +449,22 @@ type SetProviderAggregatesPayload struct {
 type SetProviderTraitsPayload struct {
 	// The provider as it is now.
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// The tags that a resource is to have.
+type SetResourceTagsInput struct {
+	// The uuid of the resource.
+	Resource string `json:"resource"`
+	// Tags, 1 to 80 characters each, none twice without regard to case; at most 128. An empty list clears.
+	Tags []string `json:"tags"`
+	// The revision of the resource that the change is based on; any when absent.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `setResourceTags` gives back.
+type SetResourceTagsPayload struct {
+	// The resource as it is now.
+	Resource *catalog.Resource `json:"resource"`
 }
 
 // Tags to set.
@@ -409,6 +511,22 @@ type ShareNamespacePayload struct {
 type UnloadNamespacesPayload struct {
 	// What became of each namespace that was chosen, by name, and of each name that there is none of.
 	Reports []*catalog.UnloadReport `json:"reports"`
+}
+
+// Capabilities to take away.
+type UnsetCapabilitiesInput struct {
+	// The uuid of the resource.
+	Resource string `json:"resource"`
+	// The names, each once; not empty.
+	Names []string `json:"names"`
+	// The revision of the resource that the change is based on; any when absent.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `unsetCapabilities` gives back.
+type UnsetCapabilitiesPayload struct {
+	// The resource as it is now.
+	Resource *catalog.Resource `json:"resource"`
 }
 
 // A sharing of a namespace to end.
@@ -537,6 +655,28 @@ type UpdatePropertyPayload struct {
 	PropertyDefinition *catalog.PropertyDefinition `json:"propertyDefinition"`
 	// The namespace as it is now.
 	Namespace *catalog.Namespace `json:"namespace"`
+}
+
+// Changes of a resource; what is absent stays, `null` clears.
+type UpdateResourceInput struct {
+	// The uuid of the resource.
+	UUID string `json:"uuid"`
+	// The new name, 1 to 255 characters; it cannot be cleared.
+	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
+	// What it is for, up to 1023 characters.
+	Description graphql.Omittable[*string] `json:"description,omitempty"`
+	// Who may see it; cleared it is `PRIVATE`.
+	Visibility graphql.Omittable[*catalog.Visibility] `json:"visibility,omitempty"`
+	// The uuid of the resource that it is a part of; cleared it stands alone, which some built-in types do not.
+	Parent graphql.Omittable[*string] `json:"parent,omitempty"`
+	// The revision that the change is based on; any when absent.
+	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
+}
+
+// What `updateResource` gives back.
+type UpdateResourcePayload struct {
+	// The resource as it is now.
+	Resource *catalog.Resource `json:"resource"`
 }
 
 // What shall change about a resource provider. Absent fields stay as they are.

@@ -17,6 +17,9 @@ import (
 
 // region    ************************** generated!.gotpl **************************
 
+type MetadataItemResolver interface {
+	Definitions(ctx context.Context, obj *catalog.MetadataItem) ([]*catalog.PropertyDefinition, error)
+}
 type ResourceResolver interface {
 	Type(ctx context.Context, obj *catalog.Resource) (*catalog.ResourceType, error)
 
@@ -24,6 +27,7 @@ type ResourceResolver interface {
 	Children(ctx context.Context, obj *catalog.Resource, filter *catalog.ResourceFilter, orderBy *ResourceOrder, first *int, after *string, last *int, before *string) (*ResourceConnection, error)
 	Metadata(ctx context.Context, obj *catalog.Resource, keys []string) ([]*catalog.MetadataItem, error)
 	MetadataItem(ctx context.Context, obj *catalog.Resource, key string) (*catalog.MetadataItem, error)
+	MetadataReport(ctx context.Context, obj *catalog.Resource) (*catalog.MetadataReport, error)
 	Tags(ctx context.Context, obj *catalog.Resource) ([]string, error)
 	Capabilities(ctx context.Context, obj *catalog.Resource, includePrivate *bool) ([]*catalog.ResourceCapability, error)
 	Provider(ctx context.Context, obj *catalog.Resource) (*ResourceProvider, error)
@@ -32,6 +36,28 @@ type ResourceResolver interface {
 // endregion ************************** generated!.gotpl **************************
 
 // region    ***************************** args.gotpl *****************************
+
+func (ec *executionContext) field_ResourceConnection_metadataFacets_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "keys",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["keys"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	return args, nil
+}
 
 func (ec *executionContext) field_Resource_capabilities_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
@@ -163,6 +189,171 @@ func (ec *executionContext) fieldContext_CreateResourcePayload_resource(_ contex
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _DeleteMetadataPayload_resource(ctx context.Context, field graphql.CollectedField, obj *DeleteMetadataPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteMetadataPayload_resource(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Resource, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteMetadataPayload_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteMetadataPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Resource(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteResourcePayload_resource(ctx context.Context, field graphql.CollectedField, obj *DeleteResourcePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteResourcePayload_resource(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Resource, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteResourcePayload_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteResourcePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Resource(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MetadataFacet_key(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataFacet) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataFacet_key(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Key, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataFacet_key(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MetadataFacet", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MetadataFacet_values(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataFacet) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataFacet_values(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Values, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []catalog.MetadataFacetValue) graphql.Marshaler {
+			return ec.marshalNMetadataFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacetValueᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataFacet_values(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MetadataFacet",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MetadataFacetValue(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MetadataFacetValue_value(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataFacetValue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataFacetValue_value(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataFacetValue_value(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MetadataFacetValue", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MetadataFacetValue_resourceCount(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataFacetValue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataFacetValue_resourceCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataFacetValue_resourceCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MetadataFacetValue", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _MetadataItem_id(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataItem) (ret graphql.Marshaler) {
@@ -301,6 +492,322 @@ func (ec *executionContext) _MetadataItem_updatedAt(ctx context.Context, field g
 }
 func (ec *executionContext) fieldContext_MetadataItem_updatedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("MetadataItem", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _MetadataItem_definitions(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataItem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataItem_definitions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.MetadataItem().Definitions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinitionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataItem_definitions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MetadataItem",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PropertyDefinition(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MetadataKey_key(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataKey) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataKey_key(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Key, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataKey_key(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MetadataKey", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MetadataKey_resourceCount(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataKey) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataKey_resourceCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataKey_resourceCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MetadataKey", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _MetadataKeyConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *MetadataKeyConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataKeyConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.MetadataKey) graphql.Marshaler {
+			return ec.marshalNMetadataKey2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataKeyᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataKeyConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MetadataKeyConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MetadataKey(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MetadataKeyConnection_edges(ctx context.Context, field graphql.CollectedField, obj *MetadataKeyConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataKeyConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []MetadataKeyEdge) graphql.Marshaler {
+			return ec.marshalNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐMetadataKeyEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataKeyConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MetadataKeyConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MetadataKeyEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MetadataKeyConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *MetadataKeyConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataKeyConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataKeyConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MetadataKeyConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MetadataKeyConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *MetadataKeyConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataKeyConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataKeyConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MetadataKeyConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _MetadataKeyEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *MetadataKeyEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataKeyEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataKeyEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MetadataKeyEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MetadataKeyEdge_node(ctx context.Context, field graphql.CollectedField, obj *MetadataKeyEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataKeyEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *catalog.MetadataKey) graphql.Marshaler {
+			return ec.marshalNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataKey(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataKeyEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MetadataKeyEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MetadataKey(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReplaceMetadataPayload_resource(ctx context.Context, field graphql.CollectedField, obj *ReplaceMetadataPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReplaceMetadataPayload_resource(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Resource, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReplaceMetadataPayload_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReplaceMetadataPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Resource(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReplaceMetadataPayload_retained(ctx context.Context, field graphql.CollectedField, obj *ReplaceMetadataPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReplaceMetadataPayload_retained(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Retained, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.MetadataItem) graphql.Marshaler {
+			return ec.marshalNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataItemᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReplaceMetadataPayload_retained(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReplaceMetadataPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MetadataItem(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Resource_id(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
@@ -706,6 +1213,38 @@ func (ec *executionContext) fieldContext_Resource_metadataItem(ctx context.Conte
 	return fc, nil
 }
 
+func (ec *executionContext) _Resource_metadataReport(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Resource_metadataReport(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Resource().MetadataReport(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *catalog.MetadataReport) graphql.Marshaler {
+			return ec.marshalNMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataReport(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Resource_metadataReport(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Resource",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MetadataReport(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Resource_tags(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -803,6 +1342,121 @@ func (ec *executionContext) fieldContext_Resource_provider(_ context.Context, fi
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ResourceClause_clause(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceClause) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClause_clause(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Clause, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClause_clause(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceClause", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceClause_passing(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceClause) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClause_passing(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Passing, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClause_passing(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceClause", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceClause_remaining(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceClause) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClause_remaining(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Remaining, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClause_remaining(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceClause", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceClause_ignored(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceClause) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClause_ignored(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Ignored, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClause_ignored(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceClause", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceClause_notNumbers(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceClause) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClause_notNumbers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.NotNumbers, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClause_notNumbers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceClause", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _ResourceConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ResourceConnection) (ret graphql.Marshaler) {
@@ -924,6 +1578,50 @@ func (ec *executionContext) fieldContext_ResourceConnection_totalCount(_ context
 	return graphql.NewScalarFieldContext("ResourceConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _ResourceConnection_metadataFacets(ctx context.Context, field graphql.CollectedField, obj *ResourceConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceConnection_metadataFacets(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.MetadataFacets(ctx, fc.Args["keys"].([]string), fc.Args["first"].(*int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.MetadataFacet) graphql.Marshaler {
+			return ec.marshalNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacetᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceConnection_metadataFacets(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MetadataFacet(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_ResourceConnection_metadataFacets_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ResourceEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ResourceEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -979,6 +1677,93 @@ func (ec *executionContext) fieldContext_ResourceEdge_node(_ context.Context, fi
 	return fc, nil
 }
 
+func (ec *executionContext) _ResourceExplanation_considered(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceExplanation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceExplanation_considered(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Considered, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceExplanation_considered(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceExplanation", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceExplanation_clauses(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceExplanation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceExplanation_clauses(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Clauses, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []catalog.ResourceClause) graphql.Marshaler {
+			return ec.marshalNResourceClause2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceClauseᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceExplanation_clauses(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceExplanation",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceClause(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetMetadataOnResourcesPayload_resources(ctx context.Context, field graphql.CollectedField, obj *SetMetadataOnResourcesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetMetadataOnResourcesPayload_resources(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Resources, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetMetadataOnResourcesPayload_resources(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetMetadataOnResourcesPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Resource(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _SetMetadataPayload_resource(ctx context.Context, field graphql.CollectedField, obj *SetMetadataPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1011,9 +1796,145 @@ func (ec *executionContext) fieldContext_SetMetadataPayload_resource(_ context.C
 	return fc, nil
 }
 
+func (ec *executionContext) _SetResourceTagsPayload_resource(ctx context.Context, field graphql.CollectedField, obj *SetResourceTagsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetResourceTagsPayload_resource(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Resource, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetResourceTagsPayload_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetResourceTagsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Resource(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateResourcePayload_resource(ctx context.Context, field graphql.CollectedField, obj *UpdateResourcePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateResourcePayload_resource(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Resource, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateResourcePayload_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateResourcePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Resource(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
+
+func (ec *executionContext) unmarshalInputCapabilityCondition(ctx context.Context, obj any) (catalog.CapabilityCondition, error) {
+	var it catalog.CapabilityCondition
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "exists", "equals", "in", "gte", "lte", "contains"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "exists":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("exists"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Exists = data
+		case "equals":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("equals"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Equals = data
+		case "in":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("in"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.In = data
+		case "gte":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("gte"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Gte = data
+		case "lte":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lte"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Lte = data
+		case "contains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("contains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Contains = data
+		}
+	}
+	return it, nil
+}
 
 func (ec *executionContext) unmarshalInputCreateResourceInput(ctx context.Context, obj any) (catalog.ResourceInput, error) {
 	var it catalog.ResourceInput
@@ -1115,6 +2036,309 @@ func (ec *executionContext) unmarshalInputCreateResourceInput(ctx context.Contex
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDeleteMetadataInput(ctx context.Context, obj any) (catalog.MetadataChange, error) {
+	var it catalog.MetadataChange
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"resource", "keys", "revision"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "resource":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resource"))
+			data, err := ec.unmarshalNUUID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Resource = data
+		case "keys":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("keys"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Keys = data
+		case "revision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Revision = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteResourceInput(ctx context.Context, obj any) (DeleteResourceInput, error) {
+	var it DeleteResourceInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"uuid", "revision"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "uuid":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("uuid"))
+			data, err := ec.unmarshalNUUID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UUID = data
+		case "revision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Revision = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputMetadataCondition(ctx context.Context, obj any) (catalog.MetadataCondition, error) {
+	var it catalog.MetadataCondition
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"key", "exists", "equals", "in", "prefix", "contains"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "key":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("key"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Key = data
+		case "exists":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("exists"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Exists = data
+		case "equals":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("equals"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Equals = data
+		case "in":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("in"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.In = data
+		case "prefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("prefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Prefix = data
+		case "contains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("contains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Contains = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputReplaceMetadataInput(ctx context.Context, obj any) (catalog.MetadataChange, error) {
+	var it catalog.MetadataChange
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["includeServiceOwned"]; !present {
+		asMap["includeServiceOwned"] = false
+	}
+
+	fieldsInOrder := [...]string{"resource", "items", "userModifiable", "includeServiceOwned", "revision"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "resource":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resource"))
+			data, err := ec.unmarshalNUUID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Resource = data
+		case "items":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
+			data, err := ec.unmarshalNKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Items = data
+		case "userModifiable":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userModifiable"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UserModifiable = data
+		case "includeServiceOwned":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("includeServiceOwned"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IncludeServiceOwned = data
+		case "revision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Revision = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRequirementInput(ctx context.Context, obj any) (catalog.Requirement, error) {
+	var it catalog.Requirement
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"key", "requirement"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "key":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("key"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Key = data
+		case "requirement":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requirement"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Requirement = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputResourceCondition(ctx context.Context, obj any) (catalog.ResourceCondition, error) {
+	var it catalog.ResourceCondition
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"all", "any", "not", "metadata", "capability"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "all":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("all"))
+			data, err := ec.unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceConditionᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.All = data
+		case "any":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("any"))
+			data, err := ec.unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceConditionᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Any = data
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCondition(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "metadata":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("metadata"))
+			data, err := ec.unmarshalOMetadataCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataCondition(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Metadata = data
+		case "capability":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("capability"))
+			data, err := ec.unmarshalOCapabilityCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapabilityCondition(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Capability = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, obj any) (catalog.ResourceFilter, error) {
 	var it catalog.ResourceFilter
 	if obj == nil {
@@ -1126,7 +2350,7 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"types", "projectId", "name", "nameContains", "uuids", "parent", "metadata"}
+	fieldsInOrder := [...]string{"types", "projectId", "name", "nameContains", "uuids", "parent", "tags", "metadata", "requirements", "matching", "where"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -1175,6 +2399,13 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.Parent = data
+		case "tags":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tags"))
+			data, err := ec.unmarshalOTagFilter2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagFilterᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tags = data
 		case "metadata":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("metadata"))
 			data, err := ec.unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx, v)
@@ -1182,6 +2413,27 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.Metadata = data
+		case "requirements":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requirements"))
+			data, err := ec.unmarshalORequirementInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐRequirementᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Requirements = data
+		case "matching":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("matching"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Matching = data
+		case "where":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("where"))
+			data, err := ec.unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCondition(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Where = data
 		}
 	}
 	return it, nil
@@ -1279,6 +2531,186 @@ func (ec *executionContext) unmarshalInputSetMetadataInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputSetMetadataOnResourcesInput(ctx context.Context, obj any) (catalog.MetadataChanges, error) {
+	var it catalog.MetadataChanges
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"items"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "items":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
+			data, err := ec.unmarshalNSetMetadataInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChangeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Items = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSetResourceTagsInput(ctx context.Context, obj any) (SetResourceTagsInput, error) {
+	var it SetResourceTagsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"resource", "tags", "revision"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "resource":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resource"))
+			data, err := ec.unmarshalNUUID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Resource = data
+		case "tags":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tags"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tags = data
+		case "revision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Revision = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputTagFilter(ctx context.Context, obj any) (catalog.TagFilter, error) {
+	var it catalog.TagFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["includeDescendants"]; !present {
+		asMap["includeDescendants"] = false
+	}
+
+	fieldsInOrder := [...]string{"name", "includeDescendants"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "includeDescendants":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("includeDescendants"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IncludeDescendants = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateResourceInput(ctx context.Context, obj any) (UpdateResourceInput, error) {
+	var it UpdateResourceInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"uuid", "newName", "description", "visibility", "parent", "revision"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "uuid":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("uuid"))
+			data, err := ec.unmarshalNUUID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UUID = data
+		case "newName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("newName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NewName = graphql.OmittableOf(data)
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = graphql.OmittableOf(data)
+		case "visibility":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
+			data, err := ec.unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Visibility = graphql.OmittableOf(data)
+		case "parent":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("parent"))
+			data, err := ec.unmarshalOUUID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Parent = graphql.OmittableOf(data)
+		case "revision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Revision = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -1325,6 +2757,168 @@ func (ec *executionContext) _CreateResourcePayload(ctx context.Context, sel ast.
 	return out
 }
 
+var deleteMetadataPayloadImplementors = []string{"DeleteMetadataPayload"}
+
+func (ec *executionContext) _DeleteMetadataPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteMetadataPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteMetadataPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteMetadataPayload")
+		case "resource":
+			out.Values[i] = ec._DeleteMetadataPayload_resource(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteResourcePayloadImplementors = []string{"DeleteResourcePayload"}
+
+func (ec *executionContext) _DeleteResourcePayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteResourcePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteResourcePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteResourcePayload")
+		case "resource":
+			out.Values[i] = ec._DeleteResourcePayload_resource(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var metadataFacetImplementors = []string{"MetadataFacet"}
+
+func (ec *executionContext) _MetadataFacet(ctx context.Context, sel ast.SelectionSet, obj *catalog.MetadataFacet) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, metadataFacetImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MetadataFacet")
+		case "key":
+			out.Values[i] = ec._MetadataFacet_key(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "values":
+			out.Values[i] = ec._MetadataFacet_values(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var metadataFacetValueImplementors = []string{"MetadataFacetValue"}
+
+func (ec *executionContext) _MetadataFacetValue(ctx context.Context, sel ast.SelectionSet, obj *catalog.MetadataFacetValue) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, metadataFacetValueImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MetadataFacetValue")
+		case "value":
+			out.Values[i] = ec._MetadataFacetValue_value(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "resourceCount":
+			out.Values[i] = ec._MetadataFacetValue_resourceCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var metadataItemImplementors = []string{"MetadataItem", "Node"}
 
 func (ec *executionContext) _MetadataItem(ctx context.Context, sel ast.SelectionSet, obj *catalog.MetadataItem) graphql.Marshaler {
@@ -1340,30 +2934,283 @@ func (ec *executionContext) _MetadataItem(ctx context.Context, sel ast.Selection
 		case "id":
 			out.Values[i] = ec._MetadataItem_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "key":
 			out.Values[i] = ec._MetadataItem_key(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "value":
 			out.Values[i] = ec._MetadataItem_value(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "userModifiable":
 			out.Values[i] = ec._MetadataItem_userModifiable(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "createdAt":
 			out.Values[i] = ec._MetadataItem_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "updatedAt":
 			out.Values[i] = ec._MetadataItem_updatedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "definitions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._MetadataItem_definitions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var metadataKeyImplementors = []string{"MetadataKey"}
+
+func (ec *executionContext) _MetadataKey(ctx context.Context, sel ast.SelectionSet, obj *catalog.MetadataKey) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, metadataKeyImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MetadataKey")
+		case "key":
+			out.Values[i] = ec._MetadataKey_key(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "resourceCount":
+			out.Values[i] = ec._MetadataKey_resourceCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var metadataKeyConnectionImplementors = []string{"MetadataKeyConnection"}
+
+func (ec *executionContext) _MetadataKeyConnection(ctx context.Context, sel ast.SelectionSet, obj *MetadataKeyConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, metadataKeyConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MetadataKeyConnection")
+		case "nodes":
+			out.Values[i] = ec._MetadataKeyConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "edges":
+			out.Values[i] = ec._MetadataKeyConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "pageInfo":
+			out.Values[i] = ec._MetadataKeyConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "totalCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._MetadataKeyConnection_totalCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var metadataKeyEdgeImplementors = []string{"MetadataKeyEdge"}
+
+func (ec *executionContext) _MetadataKeyEdge(ctx context.Context, sel ast.SelectionSet, obj *MetadataKeyEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, metadataKeyEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MetadataKeyEdge")
+		case "cursor":
+			out.Values[i] = ec._MetadataKeyEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._MetadataKeyEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var replaceMetadataPayloadImplementors = []string{"ReplaceMetadataPayload"}
+
+func (ec *executionContext) _ReplaceMetadataPayload(ctx context.Context, sel ast.SelectionSet, obj *ReplaceMetadataPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, replaceMetadataPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ReplaceMetadataPayload")
+		case "resource":
+			out.Values[i] = ec._ReplaceMetadataPayload_resource(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "retained":
+			out.Values[i] = ec._ReplaceMetadataPayload_retained(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -1635,6 +3482,44 @@ func (ec *executionContext) _Resource(ctx context.Context, sel ast.SelectionSet,
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "metadataReport":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Resource_metadataReport(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "tags":
 			field := field
 
@@ -1770,6 +3655,64 @@ func (ec *executionContext) _Resource(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var resourceClauseImplementors = []string{"ResourceClause"}
+
+func (ec *executionContext) _ResourceClause(ctx context.Context, sel ast.SelectionSet, obj *catalog.ResourceClause) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceClauseImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourceClause")
+		case "clause":
+			out.Values[i] = ec._ResourceClause_clause(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "passing":
+			out.Values[i] = ec._ResourceClause_passing(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "remaining":
+			out.Values[i] = ec._ResourceClause_remaining(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "ignored":
+			out.Values[i] = ec._ResourceClause_ignored(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "notNumbers":
+			out.Values[i] = ec._ResourceClause_notNumbers(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var resourceConnectionImplementors = []string{"ResourceConnection"}
 
 func (ec *executionContext) _ResourceConnection(ctx context.Context, sel ast.SelectionSet, obj *ResourceConnection) graphql.Marshaler {
@@ -1807,6 +3750,44 @@ func (ec *executionContext) _ResourceConnection(ctx context.Context, sel ast.Sel
 					}
 				}()
 				res = ec._ResourceConnection_totalCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "metadataFacets":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceConnection_metadataFacets(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -1899,6 +3880,87 @@ func (ec *executionContext) _ResourceEdge(ctx context.Context, sel ast.Selection
 	return out
 }
 
+var resourceExplanationImplementors = []string{"ResourceExplanation"}
+
+func (ec *executionContext) _ResourceExplanation(ctx context.Context, sel ast.SelectionSet, obj *catalog.ResourceExplanation) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceExplanationImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourceExplanation")
+		case "considered":
+			out.Values[i] = ec._ResourceExplanation_considered(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "clauses":
+			out.Values[i] = ec._ResourceExplanation_clauses(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var setMetadataOnResourcesPayloadImplementors = []string{"SetMetadataOnResourcesPayload"}
+
+func (ec *executionContext) _SetMetadataOnResourcesPayload(ctx context.Context, sel ast.SelectionSet, obj *SetMetadataOnResourcesPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setMetadataOnResourcesPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetMetadataOnResourcesPayload")
+		case "resources":
+			out.Values[i] = ec._SetMetadataOnResourcesPayload_resources(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var setMetadataPayloadImplementors = []string{"SetMetadataPayload"}
 
 func (ec *executionContext) _SetMetadataPayload(ctx context.Context, sel ast.SelectionSet, obj *SetMetadataPayload) graphql.Marshaler {
@@ -1913,6 +3975,82 @@ func (ec *executionContext) _SetMetadataPayload(ctx context.Context, sel ast.Sel
 			out.Values[i] = graphql.MarshalString("SetMetadataPayload")
 		case "resource":
 			out.Values[i] = ec._SetMetadataPayload_resource(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var setResourceTagsPayloadImplementors = []string{"SetResourceTagsPayload"}
+
+func (ec *executionContext) _SetResourceTagsPayload(ctx context.Context, sel ast.SelectionSet, obj *SetResourceTagsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setResourceTagsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetResourceTagsPayload")
+		case "resource":
+			out.Values[i] = ec._SetResourceTagsPayload_resource(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var updateResourcePayloadImplementors = []string{"UpdateResourcePayload"}
+
+func (ec *executionContext) _UpdateResourcePayload(ctx context.Context, sel ast.SelectionSet, obj *UpdateResourcePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateResourcePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateResourcePayload")
+		case "resource":
+			out.Values[i] = ec._UpdateResourcePayload_resource(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -1956,6 +4094,82 @@ func (ec *executionContext) marshalNCreateResourcePayload2ᚖgithubᚗcomᚋcada
 	return ec._CreateResourcePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNDeleteMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChange(ctx context.Context, v any) (catalog.MetadataChange, error) {
+	res, err := ec.unmarshalInputDeleteMetadataInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐDeleteMetadataPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteMetadataPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteMetadataPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteResourceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐDeleteResourceInput(ctx context.Context, v any) (DeleteResourceInput, error) {
+	res, err := ec.unmarshalInputDeleteResourceInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐDeleteResourcePayload(ctx context.Context, sel ast.SelectionSet, v *DeleteResourcePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteResourcePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacetᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.MetadataFacet) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMetadataFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacet(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNMetadataFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacet(ctx context.Context, sel ast.SelectionSet, v *catalog.MetadataFacet) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._MetadataFacet(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNMetadataFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacetValue(ctx context.Context, sel ast.SelectionSet, v catalog.MetadataFacetValue) graphql.Marshaler {
+	return ec._MetadataFacetValue(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNMetadataFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacetValueᚄ(ctx context.Context, sel ast.SelectionSet, v []catalog.MetadataFacetValue) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMetadataFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacetValue(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataItemᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.MetadataItem) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -1982,6 +4196,82 @@ func (ec *executionContext) marshalNMetadataItem2ᚖgithubᚗcomᚋcadastreᚑde
 	return ec._MetadataItem(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNMetadataKey2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataKeyᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.MetadataKey) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataKey(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataKey(ctx context.Context, sel ast.SelectionSet, v *catalog.MetadataKey) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._MetadataKey(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐMetadataKeyConnection(ctx context.Context, sel ast.SelectionSet, v *MetadataKeyConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._MetadataKeyConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐMetadataKeyEdge(ctx context.Context, sel ast.SelectionSet, v MetadataKeyEdge) graphql.Marshaler {
+	return ec._MetadataKeyEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐMetadataKeyEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []MetadataKeyEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐMetadataKeyEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNReplaceMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChange(ctx context.Context, v any) (catalog.MetadataChange, error) {
+	res, err := ec.unmarshalInputReplaceMetadataInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐReplaceMetadataPayload(ctx context.Context, sel ast.SelectionSet, v *ReplaceMetadataPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ReplaceMetadataPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRequirementInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐRequirement(ctx context.Context, v any) (catalog.Requirement, error) {
+	res, err := ec.unmarshalInputRequirementInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.Resource) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -2006,6 +4296,31 @@ func (ec *executionContext) marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋ
 		return graphql.Null
 	}
 	return ec._Resource(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNResourceClause2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceClause(ctx context.Context, sel ast.SelectionSet, v catalog.ResourceClause) graphql.Marshaler {
+	return ec._ResourceClause(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNResourceClause2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceClauseᚄ(ctx context.Context, sel ast.SelectionSet, v []catalog.ResourceClause) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNResourceClause2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceClause(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNResourceCondition2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCondition(ctx context.Context, v any) (catalog.ResourceCondition, error) {
+	res, err := ec.unmarshalInputResourceCondition(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceConnection(ctx context.Context, sel ast.SelectionSet, v *ResourceConnection) graphql.Marshaler {
@@ -2038,6 +4353,21 @@ func (ec *executionContext) marshalNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑde
 	return ret
 }
 
+func (ec *executionContext) marshalNResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceExplanation(ctx context.Context, sel ast.SelectionSet, v *catalog.ResourceExplanation) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ResourceExplanation(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNResourceFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceFilter(ctx context.Context, v any) (catalog.ResourceFilter, error) {
+	res, err := ec.unmarshalInputResourceFilter(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNResourceOrderField2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐResourceOrderField(ctx context.Context, v any) (ResourceOrderField, error) {
 	var res ResourceOrderField
 	err := res.UnmarshalGQL(v)
@@ -2053,6 +4383,35 @@ func (ec *executionContext) unmarshalNSetMetadataInput2githubᚗcomᚋcadastre�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNSetMetadataInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChangeᚄ(ctx context.Context, v any) ([]catalog.MetadataChange, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]catalog.MetadataChange, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSetMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChange(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNSetMetadataOnResourcesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChanges(ctx context.Context, v any) (catalog.MetadataChanges, error) {
+	res, err := ec.unmarshalInputSetMetadataOnResourcesInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐSetMetadataOnResourcesPayload(ctx context.Context, sel ast.SelectionSet, v *SetMetadataOnResourcesPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SetMetadataOnResourcesPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐSetMetadataPayload(ctx context.Context, sel ast.SelectionSet, v *SetMetadataPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -2063,6 +4422,57 @@ func (ec *executionContext) marshalNSetMetadataPayload2ᚖgithubᚗcomᚋcadastr
 	return ec._SetMetadataPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNSetResourceTagsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐSetResourceTagsInput(ctx context.Context, v any) (SetResourceTagsInput, error) {
+	res, err := ec.unmarshalInputSetResourceTagsInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSetResourceTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐSetResourceTagsPayload(ctx context.Context, sel ast.SelectionSet, v *SetResourceTagsPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SetResourceTagsPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNTagFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagFilter(ctx context.Context, v any) (catalog.TagFilter, error) {
+	res, err := ec.unmarshalInputTagFilter(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateResourceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐUpdateResourceInput(ctx context.Context, v any) (UpdateResourceInput, error) {
+	res, err := ec.unmarshalInputUpdateResourceInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚐUpdateResourcePayload(ctx context.Context, sel ast.SelectionSet, v *UpdateResourcePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UpdateResourcePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOCapabilityCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapabilityCondition(ctx context.Context, v any) (*catalog.CapabilityCondition, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputCapabilityCondition(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOMetadataCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataCondition(ctx context.Context, v any) (*catalog.MetadataCondition, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputMetadataCondition(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalOMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataItem(ctx context.Context, sel ast.SelectionSet, v *catalog.MetadataItem) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -2070,11 +4480,53 @@ func (ec *executionContext) marshalOMetadataItem2ᚖgithubᚗcomᚋcadastreᚑde
 	return ec._MetadataItem(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalORequirementInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐRequirementᚄ(ctx context.Context, v any) ([]catalog.Requirement, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]catalog.Requirement, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRequirementInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐRequirement(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
 func (ec *executionContext) marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx context.Context, sel ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Resource(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceConditionᚄ(ctx context.Context, v any) ([]catalog.ResourceCondition, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]catalog.ResourceCondition, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNResourceCondition2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCondition(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCondition(ctx context.Context, v any) (*catalog.ResourceCondition, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputResourceCondition(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceFilter(ctx context.Context, v any) (*catalog.ResourceFilter, error) {
@@ -2091,6 +4543,23 @@ func (ec *executionContext) unmarshalOResourceOrder2ᚖgithubᚗcomᚋcadastre�
 	}
 	res, err := ec.unmarshalInputResourceOrder(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOTagFilter2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagFilterᚄ(ctx context.Context, v any) ([]catalog.TagFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]catalog.TagFilter, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNTagFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagFilter(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 // endregion ***************************** type.gotpl *****************************

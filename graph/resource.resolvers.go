@@ -150,6 +150,10 @@ func (r *resourceResolver) MetadataItem(ctx context.Context, obj *catalog.Resour
 	return named(items, key, func(item *catalog.MetadataItem) string { return item.Key }), err
 }
 
+func (r *resourceResolver) MetadataReport(ctx context.Context, obj *catalog.Resource) (*catalog.MetadataReport, error) {
+	return loadOne(ctx, "metadataReport", obj, resourceID, r.Store.MetadataReports)
+}
+
 func (r *resourceResolver) Tags(ctx context.Context, obj *catalog.Resource) ([]string, error) {
 	tags, err := load(ctx, "tags", obj, resourceID, r.Store.TagsOfResources, registerNothing[[]string])
 	if tags == nil {

@@ -25,6 +25,7 @@ type ResolverRoot interface {
 	AppliedNamespace() AppliedNamespaceResolver
 	Capability() CapabilityResolver
 	Consumer() ConsumerResolver
+	MetadataItem() MetadataItemResolver
 	Mutation() MutationResolver
 	Namespace() NamespaceResolver
 	ObjectDefinition() ObjectDefinitionResolver
@@ -65,9 +66,11 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAggregateFilter,
 		ec.unmarshalInputAssociateResourceTypeInput,
 		ec.unmarshalInputAuditFilter,
+		ec.unmarshalInputCapabilityCondition,
 		ec.unmarshalInputConsumerAllocationsInput,
 		ec.unmarshalInputConsumerFilter,
 		ec.unmarshalInputConsumerOrder,
+		ec.unmarshalInputCreateCapabilityInput,
 		ec.unmarshalInputCreateNamespaceInput,
 		ec.unmarshalInputCreateObjectInput,
 		ec.unmarshalInputCreatePropertyInput,
@@ -77,12 +80,15 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateResourceTypeInput,
 		ec.unmarshalInputCreateTraitInput,
 		ec.unmarshalInputDeleteAllocationsInput,
+		ec.unmarshalInputDeleteCapabilityInput,
 		ec.unmarshalInputDeleteInventoryInput,
+		ec.unmarshalInputDeleteMetadataInput,
 		ec.unmarshalInputDeleteNamespaceContentsInput,
 		ec.unmarshalInputDeleteNamespaceInput,
 		ec.unmarshalInputDeleteObjectInput,
 		ec.unmarshalInputDeletePropertyInput,
 		ec.unmarshalInputDeleteResourceClassInput,
+		ec.unmarshalInputDeleteResourceInput,
 		ec.unmarshalInputDeleteResourceProviderInput,
 		ec.unmarshalInputDeleteResourceTypeInput,
 		ec.unmarshalInputDeleteTagInput,
@@ -92,15 +98,19 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputImportNamespacesInput,
 		ec.unmarshalInputInventoryInput,
 		ec.unmarshalInputKeyValueInput,
+		ec.unmarshalInputMetadataCondition,
 		ec.unmarshalInputNamespaceFilter,
 		ec.unmarshalInputNamespaceOrder,
 		ec.unmarshalInputObjectInput,
 		ec.unmarshalInputPropertyInput,
 		ec.unmarshalInputProviderAllocationInput,
+		ec.unmarshalInputReplaceMetadataInput,
 		ec.unmarshalInputRequestGroupInput,
+		ec.unmarshalInputRequirementInput,
 		ec.unmarshalInputReshapeInput,
 		ec.unmarshalInputResourceAmountInput,
 		ec.unmarshalInputResourceClassFilter,
+		ec.unmarshalInputResourceCondition,
 		ec.unmarshalInputResourceFilter,
 		ec.unmarshalInputResourceOrder,
 		ec.unmarshalInputResourceProviderFilter,
@@ -109,22 +119,29 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputResourceTypeFilter,
 		ec.unmarshalInputResourceTypeOrder,
 		ec.unmarshalInputSetAllocationsInput,
+		ec.unmarshalInputSetCapabilitiesInput,
+		ec.unmarshalInputSetCapabilityVisibilityInput,
 		ec.unmarshalInputSetInventoriesInput,
 		ec.unmarshalInputSetInventoryInput,
 		ec.unmarshalInputSetMetadataInput,
+		ec.unmarshalInputSetMetadataOnResourcesInput,
 		ec.unmarshalInputSetProviderAggregatesInput,
 		ec.unmarshalInputSetProviderTraitsInput,
+		ec.unmarshalInputSetResourceTagsInput,
 		ec.unmarshalInputSetTagsInput,
 		ec.unmarshalInputShareNamespaceInput,
 		ec.unmarshalInputSubtreeInput,
+		ec.unmarshalInputTagFilter,
 		ec.unmarshalInputTagInput,
 		ec.unmarshalInputTraitFilter,
 		ec.unmarshalInputTraitSetInput,
 		ec.unmarshalInputUnloadNamespacesInput,
+		ec.unmarshalInputUnsetCapabilitiesInput,
 		ec.unmarshalInputUnshareNamespaceInput,
 		ec.unmarshalInputUpdateNamespaceInput,
 		ec.unmarshalInputUpdateObjectInput,
 		ec.unmarshalInputUpdatePropertyInput,
+		ec.unmarshalInputUpdateResourceInput,
 		ec.unmarshalInputUpdateResourceProviderInput,
 		ec.unmarshalInputUpdateResourceTypeAssociationInput,
 		ec.unmarshalInputUpdateResourceTypeInput,
@@ -358,6 +375,131 @@ type ResourceCapability {
   value: String!
   "Whether only administrators discover it."
   private: Boolean!
+}
+
+extend type Mutation {
+  """
+  Sets capabilities of a resource and leaves all others as they are. Needs an
+  administrator or a service (` + "`" + `FORBIDDEN` + "`" + `). A name that the resource's type does
+  not know is registered, with the visibility that the operator chose, or is
+  ` + "`" + `BAD_USER_INPUT` + "`" + ` where names are registered explicitly.
+  """
+  setCapabilities(
+    "The capabilities."
+    input: SetCapabilitiesInput!
+  ): SetCapabilitiesPayload!
+  """
+  Takes capabilities away from a resource; all of them or none. Needs an
+  administrator or a service (` + "`" + `FORBIDDEN` + "`" + `). A name that the resource has no value
+  for is ` + "`" + `NOT_FOUND` + "`" + `.
+  """
+  unsetCapabilities(
+    "The names."
+    input: UnsetCapabilitiesInput!
+  ): UnsetCapabilitiesPayload!
+  """
+  Registers a capability for a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `).
+  An unknown type is ` + "`" + `NOT_FOUND` + "`" + `, a name that is registered ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  """
+  createCapability(
+    "The capability."
+    input: CreateCapabilityInput!
+  ): CreateCapabilityPayload!
+  """
+  Says whether a capability is private; every answer from then on follows it.
+  Saying it again changes nothing. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). An unknown
+  type or name is ` + "`" + `NOT_FOUND` + "`" + `.
+  """
+  setCapabilityVisibility(
+    "The capability."
+    input: SetCapabilityVisibilityInput!
+  ): SetCapabilityVisibilityPayload!
+  """
+  Takes a capability out of the registry, with its values on all resources. Needs
+  the admin role (` + "`" + `FORBIDDEN` + "`" + `). An unknown type or name is ` + "`" + `NOT_FOUND` + "`" + `.
+  """
+  deleteCapability(
+    "The capability."
+    input: DeleteCapabilityInput!
+  ): DeleteCapabilityPayload!
+}
+
+"Capabilities to set."
+input SetCapabilitiesInput {
+  "The uuid of the resource."
+  resource: UUID!
+  "The capabilities: names 1 to 255, values 1 to 4096 characters, each name once; not empty, at most 1000 on a resource. A value that is the JSON text of an array of strings is a list."
+  capabilities: [KeyValueInput!]!
+  "The revision of the resource that the change is based on; any when absent."
+  revision: Int
+}
+
+"What ` + "`" + `setCapabilities` + "`" + ` gives back."
+type SetCapabilitiesPayload {
+  "The resource as it is now."
+  resource: Resource!
+}
+
+"Capabilities to take away."
+input UnsetCapabilitiesInput {
+  "The uuid of the resource."
+  resource: UUID!
+  "The names, each once; not empty."
+  names: [String!]!
+  "The revision of the resource that the change is based on; any when absent."
+  revision: Int
+}
+
+"What ` + "`" + `unsetCapabilities` + "`" + ` gives back."
+type UnsetCapabilitiesPayload {
+  "The resource as it is now."
+  resource: Resource!
+}
+
+"A capability to register."
+input CreateCapabilityInput {
+  "The name of the resource type."
+  resourceType: String!
+  "The name, 1 to 255 characters."
+  name: String!
+  "Whether only administrators discover it; as the operator chose when absent, which is ` + "`" + `true` + "`" + ` unless configured otherwise."
+  private: Boolean
+}
+
+"What ` + "`" + `createCapability` + "`" + ` gives back."
+type CreateCapabilityPayload {
+  "The capability."
+  capability: Capability!
+}
+
+"The visibility of a capability."
+input SetCapabilityVisibilityInput {
+  "The name of the resource type."
+  resourceType: String!
+  "The name."
+  name: String!
+  "Whether only administrators discover it."
+  private: Boolean!
+}
+
+"What ` + "`" + `setCapabilityVisibility` + "`" + ` gives back."
+type SetCapabilityVisibilityPayload {
+  "The capability as it is now."
+  capability: Capability!
+}
+
+"A capability to delete."
+input DeleteCapabilityInput {
+  "The name of the resource type."
+  resourceType: String!
+  "The name."
+  name: String!
+}
+
+"What ` + "`" + `deleteCapability` + "`" + ` gives back."
+type DeleteCapabilityPayload {
+  "The capability as it was."
+  capability: Capability!
 }
 `, BuiltIn: false},
 	{Name: "../schema/common.graphql", Input: `"""
@@ -3089,6 +3231,29 @@ type ReshapePayload {
     "The uuid."
     uuid: UUID!
   ): Resource
+  """
+  The metadata keys in use on the resources that the viewer may see, by key. They
+  are counted for every answer, which goes through all their items.
+  """
+  metadataKeys(
+    "Only on resources of this type, by name."
+    resourceType: String
+    "Only keys with this text somewhere, whatever its case."
+    search: String
+    "How many keys at most: 0 to 1000, 50 when absent."
+    first: Int
+    "Only keys after this cursor."
+    after: String
+  ): MetadataKeyConnection!
+  """
+  Tells for each condition of a filter how many resources it holds of, and how
+  many are left with it and all conditions before it: which of them leaves too
+  few.
+  """
+  explainResources(
+    "The filter."
+    filter: ResourceFilter!
+  ): ResourceExplanation!
 }
 
 extend type Mutation {
@@ -3116,6 +3281,56 @@ extend type Mutation {
     "The items."
     input: SetMetadataInput!
   ): SetMetadataPayload!
+  """
+  Sets metadata items of several resources as ` + "`" + `setMetadata` + "`" + ` does, in one
+  transaction: all of them or none. At most 1000 resources, each once.
+  """
+  setMetadataOnResources(
+    "The resources and their items."
+    input: SetMetadataOnResourcesInput!
+  ): SetMetadataOnResourcesPayload!
+  """
+  Replaces the metadata of a resource by the items given, in one transaction: no
+  reader sees it without. Items that only administrators and services change stay
+  and are given back as ` + "`" + `retained` + "`" + `, whoever asks, unless an administrator or a
+  service includes them. Refuses as ` + "`" + `setMetadata` + "`" + ` does.
+  """
+  replaceMetadata(
+    "The items."
+    input: ReplaceMetadataInput!
+  ): ReplaceMetadataPayload!
+  """
+  Deletes metadata items of a resource; all of them or none. A key that the
+  resource does not have is ` + "`" + `NOT_FOUND` + "`" + `; an item that only administrators and
+  services change is ` + "`" + `FORBIDDEN` + "`" + ` for everyone else.
+  """
+  deleteMetadata(
+    "The keys."
+    input: DeleteMetadataInput!
+  ): DeleteMetadataPayload!
+  """
+  Changes a resource's own fields: what is absent stays. Members change what is
+  their project's (` + "`" + `FORBIDDEN` + "`" + ` otherwise, and ` + "`" + `NOT_FOUND` + "`" + ` for what they cannot
+  see). A parent that is missing, of the wrong type, or the resource itself or
+  below it is ` + "`" + `BAD_USER_INPUT` + "`" + `; a stale ` + "`" + `revision` + "`" + ` is ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
+  """
+  updateResource(
+    "The changes."
+    input: UpdateResourceInput!
+  ): UpdateResourcePayload!
+  """
+  Deletes a resource with its metadata, capabilities and tags. One that has
+  children, or that a resource provider is linked to, is ` + "`" + `IN_USE` + "`" + `.
+  """
+  deleteResource(
+    "The resource."
+    input: DeleteResourceInput!
+  ): DeleteResourcePayload!
+  "Gives a resource exactly these tags, free ones or such as definitions know."
+  setResourceTags(
+    "The tags."
+    input: SetResourceTagsInput!
+  ): SetResourceTagsPayload!
 }
 
 "Which resources; all given conditions must hold."
@@ -3132,8 +3347,106 @@ input ResourceFilter {
   uuids: [UUID!]
   "Directly below the resource with this uuid. One that is not there or not visible has nothing below it."
   parent: UUID
+  "With every one of these tags; at most 64."
+  tags: [TagFilter!]
   "With every one of these metadata pairs, key and value compared exactly; at most 64. An empty list is no condition."
   metadata: [KeyValueInput!]
+  """
+  Meeting every one of these requirements on capabilities, written as in the extra
+  specs of a flavor; at most 64. A key that names no capability is for another
+  filter of the scheduler and ignored; with the scope ` + "`" + `capabilities:` + "`" + ` before it,
+  nothing meets it.
+  """
+  requirements: [RequirementInput!]
+  """
+  Meeting this expression on capabilities, the JSON text by which reservations ask
+  for hosts: ` + "`" + `["==", "$arch", "x86_64"]` + "`" + `, and ` + "`" + `["and", A, B, ...]` + "`" + `,
+  ` + "`" + `["or", A, B, ...]` + "`" + `, ` + "`" + `["not", A]` + "`" + ` of such. The operators are ` + "`" + `= == != >= <= > <` + "`" + `;
+  numbers are compared as numbers when both are. A name that no resource of the
+  types has, or that the viewer may not know of, is ` + "`" + `BAD_USER_INPUT` + "`" + `. The empty
+  text and ` + "`" + `[]` + "`" + ` are no condition.
+  """
+  matching: String
+  "Meeting this tree of conditions on metadata and capabilities."
+  where: ResourceCondition
+}
+
+"A tag to find resources by."
+input TagFilter {
+  "The name, compared without regard to case."
+  name: String!
+  "Whether the tags count, too, that definitions place below it: whoever asks for ` + "`" + `Databases` + "`" + ` finds ` + "`" + `MySQL` + "`" + `."
+  includeDescendants: Boolean! = false
+}
+
+"What is required of a capability, as schedulers write it."
+input RequirementInput {
+  "The name of the capability, with or without the scope ` + "`" + `capabilities:` + "`" + ` before it."
+  key: String!
+  """
+  What its value must be: ` + "`" + `= N` + "`" + ` (at least), ` + "`" + `== N` + "`" + `, ` + "`" + `!= N` + "`" + `, ` + "`" + `>= N` + "`" + `, ` + "`" + `<= N` + "`" + ` compare
+  numbers; ` + "`" + `s== T` + "`" + `, ` + "`" + `s!= T` + "`" + `, ` + "`" + `s< T` + "`" + `, ` + "`" + `s<= T` + "`" + `, ` + "`" + `s> T` + "`" + `, ` + "`" + `s>= T` + "`" + ` compare texts by code
+  point; ` + "`" + `<in> T` + "`" + ` wants T in the value, ` + "`" + `<or> A <or> B` + "`" + ` one of them, ` + "`" + `<all-in> A B` + "`" + `
+  all of them: as members of a list, or somewhere in a text for ` + "`" + `<in>` + "`" + ` and
+  ` + "`" + `<all-in>` + "`" + `. A text without operator must be the whole value. Of a list, any
+  member is enough, except for ` + "`" + `<all-in>` + "`" + `. A capability that is absent meets
+  nothing. Malformed text is ` + "`" + `BAD_USER_INPUT` + "`" + ` with a hint.
+  """
+  requirement: String!
+}
+
+"A tree of conditions: exactly one field is given. At most 10 deep, with 200 tests."
+input ResourceCondition @oneOf {
+  "Every one of these holds; an empty list always does."
+  all: [ResourceCondition!]
+  "At least one of these holds; an empty list never does."
+  any: [ResourceCondition!]
+  "This does not hold: every other resource that is visible, also one without the thing tested."
+  not: ResourceCondition
+  "A test of one metadata item."
+  metadata: MetadataCondition
+  "A test of one capability."
+  capability: CapabilityCondition
+}
+
+"A test of one metadata item, with exactly one operator. Values are compared exactly, as text; an absent item passes ` + "`" + `exists: false` + "`" + ` only."
+input MetadataCondition {
+  "The key, case-sensitive."
+  key: String!
+  "Whether the resource has the key."
+  exists: Boolean
+  "The value is this one."
+  equals: String
+  "The value is one of these; at most 100."
+  in: [String!]
+  "The value begins with this text."
+  prefix: String
+  "The value has this text somewhere."
+  contains: String
+}
+
+"""
+A test of one capability, with exactly one operator. A number and a number are
+compared as numbers, a text and a text by code point, and a number and a text
+never match. Of a list, any member is enough. An absent capability passes
+` + "`" + `exists: false` + "`" + ` only. A name that no type has, or that the viewer may not know of,
+is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+"""
+input CapabilityCondition {
+  "The name, case-sensitive."
+  name: String!
+  "Whether the resource has the capability."
+  exists: Boolean
+  "The value is this one."
+  equals: String
+  "The value is one of these; at most 100."
+  in: [String!]
+  "The value is at least this one."
+  gte: String
+  "The value is at most this one."
+  lte: String
+  "A list has this member; a text has it somewhere."
+  contains: String
 }
 
 "The order of a list of resources."
@@ -3164,6 +3477,79 @@ type ResourceConnection {
   pageInfo: PageInfo!
   "How many resources the whole list has. Counted only when selected."
   totalCount: Int!
+  "The values of metadata keys on all resources of the list, not only of the page: one facet for each key, in their order. Counted for every answer."
+  metadataFacets(
+    "The keys, each once; at most 20."
+    keys: [String!]!
+    "How many values of each key at most, 0 to 1000; the most frequent come first."
+    first: Int = 100
+  ): [MetadataFacet!]!
+}
+
+"The values in use of one metadata key."
+type MetadataFacet {
+  "The key."
+  key: String!
+  "The values, the most frequent first, then by code point."
+  values: [MetadataFacetValue!]!
+}
+
+"A value in use."
+type MetadataFacetValue {
+  "The value."
+  value: String!
+  "How many of the resources have it."
+  resourceCount: Int!
+}
+
+"A page of metadata keys."
+type MetadataKeyConnection {
+  "The keys of the page."
+  nodes: [MetadataKey!]!
+  "The keys of the page, each with its cursor."
+  edges: [MetadataKeyEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many keys the whole list has. Counted only when selected."
+  totalCount: Int!
+}
+
+"A metadata key in a page."
+type MetadataKeyEdge {
+  "The position in the list."
+  cursor: String!
+  "The key."
+  node: MetadataKey!
+}
+
+"A metadata key in use."
+type MetadataKey {
+  "The key."
+  key: String!
+  "How many of the resources that the viewer may see have it."
+  resourceCount: Int!
+}
+
+"How a filter comes to its resources."
+type ResourceExplanation {
+  "How many resources the viewer may see."
+  considered: Int!
+  "The conditions, in the order in which they are counted; at most as many as the filter has."
+  clauses: [ResourceClause!]!
+}
+
+"One condition of a filter."
+type ResourceClause {
+  "The condition, by its field in the filter and its place there."
+  clause: String!
+  "How many of the resources it holds of, by itself."
+  passing: Int!
+  "How many of the resources it and all conditions before it hold of."
+  remaining: Int!
+  "Whether it was ignored because it names no capability."
+  ignored: Boolean!
+  "How many resources have a value that is no number where the condition compares numbers: it does not hold of that value."
+  notNumbers: Int!
 }
 
 "A resource in a page."
@@ -3223,6 +3609,12 @@ type Resource implements Node {
     "The key, case-sensitive."
     key: String!
   ): MetadataItem
+  """
+  What the definitions that apply to the resource's type, as far as the viewer may
+  see them, have to say about the metadata. It reports and blocks nothing; on a
+  strict type what it would report is refused when it is written.
+  """
+  metadataReport: MetadataReport!
   "The tags, by name without regard to case; at most 128."
   tags: [String!]!
 }
@@ -3241,6 +3633,8 @@ type MetadataItem implements Node {
   createdAt: DateTime!
   "When its value was last changed."
   updatedAt: DateTime!
+  "The definitions of the key for the resource's type that the viewer may see; several where definitions are in conflict, none for a custom key."
+  definitions: [PropertyDefinition!]!
 }
 
 extend type ResourceType {
@@ -3307,6 +3701,108 @@ input SetMetadataInput {
 
 "What ` + "`" + `setMetadata` + "`" + ` gives back."
 type SetMetadataPayload {
+  "The resource as it is now."
+  resource: Resource!
+}
+
+"Metadata items to set on several resources."
+input SetMetadataOnResourcesInput {
+  "What to set on which resource; at most 1000, each resource once."
+  items: [SetMetadataInput!]!
+}
+
+"What ` + "`" + `setMetadataOnResources` + "`" + ` gives back."
+type SetMetadataOnResourcesPayload {
+  "The resources as they are now, in the order of the input."
+  resources: [Resource!]!
+}
+
+"Metadata to replace all by."
+input ReplaceMetadataInput {
+  "The uuid of the resource."
+  resource: UUID!
+  "The items: keys 1 to 255, values 1 to 1023 characters, each key once. An empty list clears."
+  items: [KeyValueInput!]!
+  "Whether users may change the items named, for administrators and services to say (` + "`" + `FORBIDDEN` + "`" + `). Absent keeps what is, and is ` + "`" + `true` + "`" + ` for new items."
+  userModifiable: Boolean
+  "Whether items that only administrators and services change are replaced, too; for them to say (` + "`" + `FORBIDDEN` + "`" + `)."
+  includeServiceOwned: Boolean! = false
+  "The revision of the resource that the change is based on; any when absent."
+  revision: Int
+}
+
+"What ` + "`" + `replaceMetadata` + "`" + ` gives back."
+type ReplaceMetadataPayload {
+  "The resource as it is now."
+  resource: Resource!
+  "The items that were not named and stay because only administrators and services change them; at most 128 unless configured otherwise."
+  retained: [MetadataItem!]!
+}
+
+"Metadata items to delete."
+input DeleteMetadataInput {
+  "The uuid of the resource."
+  resource: UUID!
+  "The keys, each once; not empty."
+  keys: [String!]!
+  "The revision of the resource that the change is based on; any when absent."
+  revision: Int
+}
+
+"What ` + "`" + `deleteMetadata` + "`" + ` gives back."
+type DeleteMetadataPayload {
+  "The resource as it is now."
+  resource: Resource!
+}
+
+"Changes of a resource; what is absent stays, ` + "`" + `null` + "`" + ` clears."
+input UpdateResourceInput {
+  "The uuid of the resource."
+  uuid: UUID!
+  "The new name, 1 to 255 characters; it cannot be cleared."
+  newName: String
+  "What it is for, up to 1023 characters."
+  description: String
+  "Who may see it; cleared it is ` + "`" + `PRIVATE` + "`" + `."
+  visibility: Visibility
+  "The uuid of the resource that it is a part of; cleared it stands alone, which some built-in types do not."
+  parent: UUID
+  "The revision that the change is based on; any when absent."
+  revision: Int
+}
+
+"What ` + "`" + `updateResource` + "`" + ` gives back."
+type UpdateResourcePayload {
+  "The resource as it is now."
+  resource: Resource!
+}
+
+"A resource to delete."
+input DeleteResourceInput {
+  "The uuid of the resource."
+  uuid: UUID!
+  "The revision that the deletion is based on; any when absent."
+  revision: Int
+}
+
+"What ` + "`" + `deleteResource` + "`" + ` gives back."
+type DeleteResourcePayload {
+  "The resource as it was; what hung off it is gone."
+  resource: Resource!
+}
+
+"The tags that a resource is to have."
+input SetResourceTagsInput {
+  "The uuid of the resource."
+  resource: UUID!
+  "Tags, 1 to 80 characters each, none twice without regard to case; at most 128. An empty list clears."
+  tags: [String!]!
+  "The revision of the resource that the change is based on; any when absent."
+  revision: Int
+}
+
+"What ` + "`" + `setResourceTags` + "`" + ` gives back."
+type SetResourceTagsPayload {
   "The resource as it is now."
   resource: Resource!
 }
@@ -3568,6 +4064,14 @@ func (ec *executionContext) childFields_ConsumerEdge(ctx context.Context, field 
 	return nil, fmt.Errorf("no field named %q was found under type ConsumerEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_CreateCapabilityPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "capability":
+		return ec.fieldContext_CreateCapabilityPayload_capability(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateCapabilityPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateNamespacePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "namespace":
@@ -3654,12 +4158,28 @@ func (ec *executionContext) childFields_DeleteAllocationsPayload(ctx context.Con
 	return nil, fmt.Errorf("no field named %q was found under type DeleteAllocationsPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteCapabilityPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "capability":
+		return ec.fieldContext_DeleteCapabilityPayload_capability(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteCapabilityPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteInventoryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resourceProvider":
 		return ec.fieldContext_DeleteInventoryPayload_resourceProvider(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteInventoryPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteMetadataPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_DeleteMetadataPayload_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteMetadataPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DeleteNamespaceContentsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3704,6 +4224,14 @@ func (ec *executionContext) childFields_DeleteResourceClassPayload(ctx context.C
 		return ec.fieldContext_DeleteResourceClassPayload_resourceClass(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteResourceClassPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteResourcePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_DeleteResourcePayload_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteResourcePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DeleteResourceProviderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3822,6 +4350,26 @@ func (ec *executionContext) childFields_Inventory(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type Inventory", field.Name)
 }
 
+func (ec *executionContext) childFields_MetadataFacet(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_MetadataFacet_key(ctx, field)
+	case "values":
+		return ec.fieldContext_MetadataFacet_values(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MetadataFacet", field.Name)
+}
+
+func (ec *executionContext) childFields_MetadataFacetValue(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "value":
+		return ec.fieldContext_MetadataFacetValue_value(ctx, field)
+	case "resourceCount":
+		return ec.fieldContext_MetadataFacetValue_resourceCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MetadataFacetValue", field.Name)
+}
+
 func (ec *executionContext) childFields_MetadataItem(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -3836,8 +4384,44 @@ func (ec *executionContext) childFields_MetadataItem(ctx context.Context, field 
 		return ec.fieldContext_MetadataItem_createdAt(ctx, field)
 	case "updatedAt":
 		return ec.fieldContext_MetadataItem_updatedAt(ctx, field)
+	case "definitions":
+		return ec.fieldContext_MetadataItem_definitions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type MetadataItem", field.Name)
+}
+
+func (ec *executionContext) childFields_MetadataKey(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_MetadataKey_key(ctx, field)
+	case "resourceCount":
+		return ec.fieldContext_MetadataKey_resourceCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MetadataKey", field.Name)
+}
+
+func (ec *executionContext) childFields_MetadataKeyConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_MetadataKeyConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_MetadataKeyConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_MetadataKeyConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_MetadataKeyConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MetadataKeyConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_MetadataKeyEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_MetadataKeyEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_MetadataKeyEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MetadataKeyEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_MetadataReport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4128,6 +4712,16 @@ func (ec *executionContext) childFields_ProviderSummary(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type ProviderSummary", field.Name)
 }
 
+func (ec *executionContext) childFields_ReplaceMetadataPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_ReplaceMetadataPayload_resource(ctx, field)
+	case "retained":
+		return ec.fieldContext_ReplaceMetadataPayload_retained(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReplaceMetadataPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ReshapePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resourceProviders":
@@ -4168,6 +4762,8 @@ func (ec *executionContext) childFields_Resource(ctx context.Context, field grap
 		return ec.fieldContext_Resource_metadata(ctx, field)
 	case "metadataItem":
 		return ec.fieldContext_Resource_metadataItem(ctx, field)
+	case "metadataReport":
+		return ec.fieldContext_Resource_metadataReport(ctx, field)
 	case "tags":
 		return ec.fieldContext_Resource_tags(ctx, field)
 	case "capabilities":
@@ -4234,6 +4830,22 @@ func (ec *executionContext) childFields_ResourceClassEdge(ctx context.Context, f
 	return nil, fmt.Errorf("no field named %q was found under type ResourceClassEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_ResourceClause(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "clause":
+		return ec.fieldContext_ResourceClause_clause(ctx, field)
+	case "passing":
+		return ec.fieldContext_ResourceClause_passing(ctx, field)
+	case "remaining":
+		return ec.fieldContext_ResourceClause_remaining(ctx, field)
+	case "ignored":
+		return ec.fieldContext_ResourceClause_ignored(ctx, field)
+	case "notNumbers":
+		return ec.fieldContext_ResourceClause_notNumbers(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceClause", field.Name)
+}
+
 func (ec *executionContext) childFields_ResourceConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "nodes":
@@ -4244,6 +4856,8 @@ func (ec *executionContext) childFields_ResourceConnection(ctx context.Context, 
 		return ec.fieldContext_ResourceConnection_pageInfo(ctx, field)
 	case "totalCount":
 		return ec.fieldContext_ResourceConnection_totalCount(ctx, field)
+	case "metadataFacets":
+		return ec.fieldContext_ResourceConnection_metadataFacets(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceConnection", field.Name)
 }
@@ -4256,6 +4870,16 @@ func (ec *executionContext) childFields_ResourceEdge(ctx context.Context, field 
 		return ec.fieldContext_ResourceEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceExplanation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "considered":
+		return ec.fieldContext_ResourceExplanation_considered(ctx, field)
+	case "clauses":
+		return ec.fieldContext_ResourceExplanation_clauses(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceExplanation", field.Name)
 }
 
 func (ec *executionContext) childFields_ResourceProvider(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4432,6 +5056,22 @@ func (ec *executionContext) childFields_SetAllocationsPayload(ctx context.Contex
 	return nil, fmt.Errorf("no field named %q was found under type SetAllocationsPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_SetCapabilitiesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_SetCapabilitiesPayload_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetCapabilitiesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetCapabilityVisibilityPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "capability":
+		return ec.fieldContext_SetCapabilityVisibilityPayload_capability(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetCapabilityVisibilityPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_SetInventoriesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resourceProvider":
@@ -4446,6 +5086,14 @@ func (ec *executionContext) childFields_SetInventoryPayload(ctx context.Context,
 		return ec.fieldContext_SetInventoryPayload_resourceProvider(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SetInventoryPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetMetadataOnResourcesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resources":
+		return ec.fieldContext_SetMetadataOnResourcesPayload_resources(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetMetadataOnResourcesPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SetMetadataPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4470,6 +5118,14 @@ func (ec *executionContext) childFields_SetProviderTraitsPayload(ctx context.Con
 		return ec.fieldContext_SetProviderTraitsPayload_resourceProvider(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SetProviderTraitsPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetResourceTagsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_SetResourceTagsPayload_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetResourceTagsPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SetTagsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4602,6 +5258,14 @@ func (ec *executionContext) childFields_UnloadReport(ctx context.Context, field 
 	return nil, fmt.Errorf("no field named %q was found under type UnloadReport", field.Name)
 }
 
+func (ec *executionContext) childFields_UnsetCapabilitiesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_UnsetCapabilitiesPayload_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnsetCapabilitiesPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UnshareNamespacePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "namespaceMember":
@@ -4638,6 +5302,14 @@ func (ec *executionContext) childFields_UpdatePropertyPayload(ctx context.Contex
 		return ec.fieldContext_UpdatePropertyPayload_namespace(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdatePropertyPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateResourcePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_UpdateResourcePayload_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateResourcePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_UpdateResourceProviderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

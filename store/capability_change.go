@@ -55,7 +55,7 @@ func (s *Store) changeCapabilities(ctx context.Context, uuid string, revision *i
 	if err := catalog.MayWriteCapabilities(catalog.ViewerFrom(ctx), "write capabilities"); err != nil {
 		return nil, err
 	}
-	if err := s.mayWriteResource(ctx, "write capabilities", check); err != nil {
+	if err := s.mayWriteInput(ctx, check); err != nil {
 		return nil, err
 	}
 	var resources []*catalog.Resource

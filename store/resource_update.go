@@ -42,6 +42,11 @@ func (s *Store) mayWriteResource(ctx context.Context, what string, check func(*c
 	if err := catalog.MayWriteResources(catalog.ViewerFrom(ctx), what); err != nil {
 		return err
 	}
+	return s.mayWriteInput(ctx, check)
+}
+
+// mayWriteInput refuses a write by input, then by rate.
+func (s *Store) mayWriteInput(ctx context.Context, check func(*catalog.Problems)) error {
 	var problems catalog.Problems
 	check(&problems)
 	if err := problems.Err(); err != nil {

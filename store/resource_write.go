@@ -113,8 +113,11 @@ func (s *Store) createResource(ctx context.Context, tx *ent.Tx, record ResourceR
 	if r.parentID, err = s.parentFor(ctx, tx, of.Name, record.Parent); err != nil {
 		return nil, err
 	}
-	if err := holdsStrictly(ctx, tx, []strictly{{of.ID, "input.metadata", input.Metadata}, {of.ID, "input.serviceMetadata", input.ServiceMetadata}}); err != nil {
-		return nil, err
+	if of.Strict {
+		writes := []strictly{{of.ID, "input.metadata", input.Metadata}, {of.ID, "input.serviceMetadata", input.ServiceMetadata}}
+		if err := holdsStrictly(ctx, tx, writes); err != nil {
+			return nil, err
+		}
 	}
 	rows, err := s.insertResourceLevel(ctx, tx, []newResource{r}, s.now())
 	if err != nil {
