@@ -1,0 +1,316 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// marker is in every name, key, value and text of the world below that belongs
+// to the project vault alone, or is a private capability's.
+const marker = "marker"
+
+const (
+	publicHost  = "11111111-1111-4111-8111-111111111111"
+	hiddenShare = "22222222-2222-4222-8222-222222222222"
+	provider    = "33333333-3333-4333-8333-333333333333"
+	hiddenHost  = "44444444-4444-4444-8444-444444444444"
+	hiddenRoot  = "55555555-5555-4555-8555-555555555555"
+)
+
+// walkedWorld has something public and something hidden of every kind.
+func walkedWorld() store.Content {
+	return store.Content{
+		Definitions: []string{
+			`{"namespace": "Open", "visibility": "public", "owner": "operations",
+			  "properties": {"size": {"title": "Size", "type": "integer"}},
+			  "objects": [{"name": "Group", "required": ["inner"], "properties": {"inner": {"title": "Inner", "type": "string"}}}],
+			  "tags": [{"name": "Top"}, {"name": "Below", "parent": "Top"}],
+			  "resource_type_associations": [{"name": "physical:host"}, {"name": "OS::Nova::Flavor", "prefix": "open:"}]}`,
+			`{"namespace": "marker", "visibility": "private", "owner": "vault", "description": "marker",
+			  "properties": {"marker": {"title": "marker", "type": "string", "description": "marker"}},
+			  "objects": [{"name": "marker", "properties": {"marker": {"title": "marker", "type": "string"}}}],
+			  "tags": [{"name": "marker"}, {"name": "marker below", "parent": "marker"}],
+			  "resource_type_associations": [{"name": "marker::Type"}, {"name": "physical:host", "prefix": "marker:"}]}`,
+		},
+		Capabilities: []store.CapabilityRecord{
+			{ResourceType: "physical:host", Name: "arch"},
+			{ResourceType: "physical:host", Name: "marker_capability", Private: true},
+		},
+		Resources: []store.ResourceRecord{
+			{UUID: publicHost, Type: "physical:host", Name: "host", ProjectID: "operations", Visibility: catalog.Public,
+				Metadata:     []catalog.MetadataItem{{Key: "size", Value: "1", UserModifiable: true}},
+				Capabilities: []catalog.KeyValue{{Key: "arch", Value: "x86"}, {Key: "marker_capability", Value: "marker"}},
+				Tags:         []string{"top"}},
+			{UUID: hiddenHost, Type: "physical:host", Name: "marker host", ProjectID: "vault", Visibility: catalog.Private,
+				Capabilities: []catalog.KeyValue{{Key: "marker_capability", Value: "marker"}}, Tags: []string{"marker"}},
+			{UUID: hiddenShare, Type: "OS::Manila::Share", Name: "marker share", Description: marker, ProjectID: "vault", Visibility: catalog.Private,
+				Metadata: []catalog.MetadataItem{{Key: "marker", Value: "marker", UserModifiable: true}}, Tags: []string{"marker"}},
+		},
+		Providers: []placement.Provider{
+			{UUID: provider, Name: "root", Resource: publicHost, Inventories: []placement.Inventory{{ResourceClass: "VCPU",
+				Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1, Capacity: 8}}},
+			{UUID: hiddenRoot, Name: "linked", Resource: hiddenHost},
+		},
+		Claims: []placement.Claim{{Consumers: []placement.ConsumerClaim{{UUID: "66666666-6666-4666-8666-666666666666",
+			ProjectID: "demo", UserID: "mel", Allocations: []placement.ProviderAllocation{{Provider: provider,
+				Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}}},
+	}
+}
+
+// requiredArguments are the arguments without which a field cannot be asked.
+var requiredArguments = map[string]string{
+	"Query.node":                        `(id: "")`,
+	"Query.nodes":                       `(ids: [])`,
+	"Query.namespace":                   `(name: "Open")`,
+	"Query.resourceType":                `(name: "physical:host")`,
+	"Query.definitions":                 `(resourceType: "physical:host")`,
+	"Query.validateMetadata":            `(resourceType: "physical:host", values: [{key: "marker:marker", value: "x"}, {key: "sise", value: "y"}])`,
+	"Query.resource":                    `(uuid: "11111111-1111-4111-8111-111111111111")`,
+	"Query.resourceProvider":            `(name: "root")`,
+	"Query.allocationCandidates":        `(resources: [{resourceClass: "VCPU", amount: 1}])`,
+	"Query.consumer":                    `(uuid: "66666666-6666-4666-8666-666666666666")`,
+	"Query.usages":                      `(projectId: "demo")`,
+	"Query.explainResources":            `(filter: {types: ["physical:host"]})`,
+	"Namespace.property":                `(name: "size")`,
+	"Namespace.object":                  `(name: "Group")`,
+	"Namespace.tag":                     `(name: "TOP")`,
+	"ResourceType.capability":           `(name: "arch")`,
+	"Resource.metadataItem":             `(key: "size")`,
+	"ResourceConnection.metadataFacets": `(keys: ["size", "marker"])`,
+	"ResourceProvider.inventory":        `(resourceClass: "VCPU")`,
+}
+
+// selection selects everything below a type, some levels deep; every other level
+// of a connection through its edges.
+func selection(t *testing.T, schema *ast.Schema, of *ast.Definition, levels int) string {
+	t.Helper()
+	var out []string
+	for _, field := range of.Fields {
+		name := of.Name + "." + field.Name
+		if strings.HasPrefix(field.Name, "__") {
+			continue
+		}
+		arguments, given := requiredArguments[name]
+		for _, argument := range field.Arguments {
+			if argument.Type.NonNull && argument.DefaultValue == nil && !given {
+				t.Errorf("%s has a required argument: give it in requiredArguments", name)
+			}
+		}
+		below := schema.Types[field.Type.Name()]
+		switch {
+		case below.IsLeafType():
+			out = append(out, field.Name+arguments)
+		case below.Kind == ast.Interface || below.Kind == ast.Union:
+		case levels > 0:
+			if inner := selection(t, schema, below, levels-1); inner != "" {
+				out = append(out, field.Name+arguments+" { "+inner+" }")
+			}
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+var idInAnswer = regexp.MustCompile(`"id":"([A-Za-z0-9_-]+)"`)
+
+// TestPrivateIsInvisibleByEveryPath walks every field of the schema, from every
+// query and from every id there is, as viewers of other projects: nothing of the
+// hidden part of the world is in any answer, and no answer is an internal error.
+func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s, err := store.Open(t.Context(), store.Options{URL: url, CapabilityDiscovery: catalog.DiscoveryEveryone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		if err := s.FillEmpty(catalog.WithViewer(t.Context(), viewers["admin"]), walkedWorld()); err != nil {
+			t.Fatal(err)
+		}
+		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
+		schema := executor.Schema()
+		ask := func(viewer, query string) string {
+			ctx := catalog.WithViewer(context.Background(), viewers[viewer])
+			document, refused := executor.Parse(ctx, query, 0)
+			if refused == nil {
+				refused = executor.Validate(ctx, document, true)
+			}
+			if refused != nil {
+				t.Fatalf("%v in %s", refused, query)
+			}
+			operation, refused := executor.Prepare(ctx, document, "", nil)
+			if refused != nil {
+				t.Fatal(refused)
+			}
+			return answerText(t, executor.Run(ctx, operation))
+		}
+		everything := map[string]string{}
+		for _, field := range schema.Query.Fields {
+			below := schema.Types[field.Type.Name()]
+			if strings.HasPrefix(field.Name, "__") || below.Kind == ast.Interface {
+				continue
+			}
+			query := field.Name + requiredArguments["Query."+field.Name]
+			if !below.IsLeafType() {
+				query += " { " + selection(t, schema, below, 3) + " }"
+			}
+			everything[field.Name] = "{ " + query + " }"
+		}
+		ids, shown := map[string]bool{}, 0
+		for name, query := range everything {
+			answer := ask("admin", query)
+			if strings.Contains(answer, marker) {
+				shown++
+			}
+			if strings.Contains(answer, `"errors"`) && strings.Contains(answer, `"INTERNAL"`) {
+				t.Errorf("%s as admin: %s", name, answer)
+			}
+			for _, found := range idInAnswer.FindAllStringSubmatch(answer, -1) {
+				ids[found[1]] = true
+			}
+		}
+		if len(ids) < 40 || shown < 8 {
+			t.Fatalf("the walk found %d ids, and %d queries that show an administrator what is hidden: too few", len(ids), shown)
+		}
+		var fragments []string
+		for _, implementation := range schema.PossibleTypes["Node"] {
+			fragments = append(fragments, fmt.Sprintf("... on %s { %s }", implementation.Name, selection(t, schema, implementation, 1)))
+		}
+		for _, viewer := range []string{"foreign", "member", "reader", "nobody"} {
+			for name, query := range everything {
+				answer := ask(viewer, query)
+				if strings.Contains(answer, marker) && !(name == "validateMetadata" && onlyEchoes(answer)) {
+					t.Errorf("%s as %s tells what is hidden: %s", name, viewer, around(answer, marker))
+				}
+				if strings.Contains(answer, `"INTERNAL"`) {
+					t.Errorf("%s as %s: %s", name, viewer, around(answer, "INTERNAL"))
+				}
+			}
+			for id := range ids {
+				for _, fragment := range fragments {
+					if answer := ask(viewer, fmt.Sprintf(`{ node(id: %q) { __typename %s } }`, id, fragment)); strings.Contains(answer, marker) || strings.Contains(answer, `"INTERNAL"`) {
+						t.Errorf("node %s as %s: %s", id, viewer, answer)
+					}
+				}
+			}
+		}
+	})
+}
+
+// onlyEchoes tells whether the marker is in an answer only because the question
+// held it.
+func onlyEchoes(answer string) bool {
+	return strings.Count(answer, marker) == 2*strings.Count(answer, `"marker:marker"`)
+}
+
+func around(text, part string) string {
+	at := strings.Index(text, part)
+	return text[max(0, at-200):min(len(text), at+100)]
+}
+
+func answerText(t *testing.T, response *graphql.Response) string {
+	t.Helper()
+	text, err := json.Marshal(response)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestRolesAreAskedAsTheTableSays asks for every field of Query and Mutation in
+// every role: FORBIDDEN is the answer exactly where the table says so.
+func TestRolesAreAskedAsTheTableSays(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := storetest.Open(t, url)
+		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
+		schema := executor.Schema()
+		for _, field := range slices.Concat(schema.Query.Fields, schema.Mutation.Fields) {
+			if strings.HasPrefix(field.Name, "__") {
+				continue
+			}
+			permission, _ := catalog.PermissionOf(field.Name)
+			for name, viewer := range viewers {
+				ctx := catalog.WithViewer(context.Background(), viewer)
+				_, refused := viewer.Asking(field.Name)
+				response := executor.Execute(ctx, &graphql.RawParams{Query: sample(schema, field)})
+				var codes []string
+				for _, err := range response.Errors {
+					codes = append(codes, fmt.Sprint(err.Extensions["code"]))
+				}
+				forbidden := slices.Contains(codes, "FORBIDDEN")
+				if permission.AfterVisibility {
+					forbidden = forbidden && viewer.May(permission.Rule)
+				}
+				if forbidden != (refused != nil) || slices.Contains(codes, "INTERNAL") {
+					t.Errorf("%s as %s: %v, the table says refused %v\n%s", field.Name, name, codes, refused, sample(schema, field))
+				}
+			}
+		}
+	})
+}
+
+// sample asks for a field with the least that the type system demands.
+func sample(schema *ast.Schema, field *ast.FieldDefinition) string {
+	var arguments []string
+	for _, argument := range field.Arguments {
+		if argument.Type.NonNull && argument.DefaultValue == nil {
+			arguments = append(arguments, argument.Name+": "+leastValue(schema, argument.Type))
+		}
+	}
+	query := field.Name
+	if len(arguments) > 0 {
+		query += "(" + strings.Join(arguments, ", ") + ")"
+	}
+	if !schema.Types[field.Type.Name()].IsLeafType() {
+		query += " { __typename }"
+	}
+	if schema.Mutation.Fields.ForName(field.Name) != nil {
+		return "mutation { " + query + " }"
+	}
+	return "{ " + query + " }"
+}
+
+// leastValue is the least literal of a type.
+func leastValue(schema *ast.Schema, of *ast.Type) string {
+	if of.Elem != nil {
+		return "[]"
+	}
+	switch definition := schema.Types[of.Name()]; {
+	case definition.Kind == ast.Enum:
+		return definition.EnumValues[0].Name
+	case definition.Kind == ast.InputObject:
+		var fields []string
+		for _, field := range definition.Fields {
+			if field.Type.NonNull && field.DefaultValue == nil {
+				fields = append(fields, field.Name+": "+leastValue(schema, field.Type))
+			}
+		}
+		return "{" + strings.Join(fields, ", ") + "}"
+	}
+	switch of.Name() {
+	case "UUID":
+		return `"77777777-7777-4777-8777-777777777777"`
+	case "Int", "Int64":
+		return "1"
+	case "Float":
+		return "1.0"
+	case "Boolean":
+		return "false"
+	}
+	return `"sample"`
+}
