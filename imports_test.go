@@ -19,7 +19,7 @@ var rooms = map[string][]string{
 	"auth":            {"catalog"},
 	"bench":           {"client", "placement", "store"},
 	"catalog":         {},
-	"cli":             {"catalog", "client"},
+	"cli":             {"catalog", "client", "defaults"},
 	"client":          {},
 	"defaults":        {},
 	"demo":            {"catalog", "defaults", "placement", "store"},

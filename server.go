@@ -41,6 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	program := cli.Program{
 		Version: version(),
 		SDL:     schema.SDL(),
+		Stdin:   os.Stdin,
 		Serve: func(ctx context.Context, options cli.ServeOptions) error {
 			return serve(ctx, options, stdout, stderr)
 		},
@@ -92,6 +93,10 @@ func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
 		AuditRetention:              options.AuditRetention,
 		CapabilityDiscovery:         catalog.CapabilityDiscovery(options.CapabilityDiscovery),
 		CapabilityDefaultVisibility: catalog.Visibility(strings.ToUpper(options.CapabilityDefaultVisibility)),
+		Definitions: store.DefinitionOptions{
+			OwnerWrites: options.NamespaceOwnerWrites, NamespacesPerProject: options.NamespacesPerProject,
+			PropertiesPerNamespace: options.PropertiesPerNamespace, DefinitionSize: options.DefinitionBytes,
+		},
 	}
 	if options.Demo {
 		settings.CapabilityDiscovery = catalog.DiscoveryEveryone

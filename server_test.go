@@ -180,8 +180,8 @@ func TestLoadRealDefinitions(t *testing.T) {
 		}
 		address, _, _ := boot(t, "--database", url, "--tokens", tokens)
 		for _, want := range []string{
-			"33 namespaces: 33 created, 0 unchanged, 0 skipped, 0 failed\n",
-			"33 namespaces: 0 created, 33 unchanged, 0 skipped, 0 failed\n",
+			"33 namespaces: 33 created, 0 updated, 0 unchanged, 0 skipped, 0 failed\n",
+			"33 namespaces: 0 created, 0 updated, 33 unchanged, 0 skipped, 0 failed\n",
 		} {
 			var stdout bytes.Buffer
 			if err := run(t.Context(), []string{"metadefs", "load", folder, "--server", address, "--token", "secret"}, &stdout, io.Discard); err != nil {

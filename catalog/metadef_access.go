@@ -13,7 +13,7 @@ type NamespaceStanding struct {
 // MayManage tells whether the viewer may do everything with the namespace: share
 // it, protect it, delete it.
 func (s NamespaceStanding) MayManage() bool {
-	return s.Viewer.IsAdmin() || s.OwnerWrites && s.Viewer.Has(RoleMember) && s.Viewer.ProjectID != "" && s.Viewer.ProjectID == s.Owner
+	return s.Viewer.May(RuleDefinitionsWrite) || s.OwnerWrites && s.Viewer.Has(RoleMember) && s.Viewer.ProjectID != "" && s.Viewer.ProjectID == s.Owner
 }
 
 // MayDefine tells whether the viewer may define in the namespace: properties,
@@ -47,10 +47,19 @@ func refuseDefining(ownerWrites bool, what string) error {
 	return Refuse(ErrForbidden, "only an administrator may %s", what)
 }
 
+// MayWriteResourceTypes refuses whoever may not write resource types. What says
+// what was attempted.
+func MayWriteResourceTypes(v Viewer, what string) error {
+	if v.May(RuleResourceTypesWrite) {
+		return nil
+	}
+	return Refuse(ErrForbidden, "only an administrator may %s", what)
+}
+
 // MayCreateNamespaces refuses whoever creates no namespace at all: all but
 // administrators and, where owners write, members of a project.
 func MayCreateNamespaces(v Viewer, ownerWrites bool, what string) error {
-	if v.IsAdmin() || ownerWrites && v.Has(RoleMember) && v.ProjectID != "" {
+	if v.May(RuleDefinitionsWrite) || ownerWrites && v.Has(RoleMember) && v.ProjectID != "" {
 		return nil
 	}
 	return refuseDefining(ownerWrites, what)
@@ -59,7 +68,7 @@ func MayCreateNamespaces(v Viewer, ownerWrites bool, what string) error {
 // MayGiveNamespace refuses to make a project the owner of a namespace: members
 // give to no other project than their own.
 func MayGiveNamespace(v Viewer, project string) error {
-	if v.IsAdmin() || v.ProjectID == project {
+	if v.May(RuleDefinitionsWrite) || v.ProjectID == project {
 		return nil
 	}
 	return Refuse(ErrForbidden, "only an administrator may make another project the owner of a namespace")

@@ -58,7 +58,8 @@ type Permission struct {
 	Rule Rule
 	// AfterVisibility is set where the store asks, once it has found that the
 	// thing exists for the viewer: what is not visible is not found, whatever the
-	// viewer's role. Elsewhere the role is asked first.
+	// viewer's role; or because owners may, where the operator lets them.
+	// Elsewhere the role is asked first.
 	AfterVisibility bool
 }
 
@@ -74,8 +75,7 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RuleViewer}, `viewer node nodes`)
 	add(Permission{Rule: RuleDefinitionsRead}, `namespaces namespace resourceTypes resourceType tags definitions
 		validateMetadata exportNamespaces`)
-	add(Permission{Rule: RuleDefinitionsWrite}, `createNamespace importNamespaces unloadNamespaces`)
-	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true}, `updateNamespace deleteNamespace deleteNamespaceContents
+	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true}, `createNamespace importNamespaces unloadNamespaces updateNamespace deleteNamespace deleteNamespaceContents
 		createProperty updateProperty deleteProperty createObject updateObject deleteObject setTags updateTag deleteTag
 		associateResourceType updateResourceTypeAssociation disassociateResourceType shareNamespace unshareNamespace`)
 	add(Permission{Rule: RuleResourceTypesWrite}, `createResourceType`)

@@ -53,12 +53,3 @@ func ViewerFrom(ctx context.Context) Viewer {
 	v, _ := ctx.Value(viewerKey{}).(Viewer)
 	return v
 }
-
-// MayDefine refuses whoever may not write definitions: all but administrators.
-// What says what was attempted.
-func MayDefine(v Viewer, what string) error {
-	if v.May(RuleDefinitionsWrite) {
-		return nil
-	}
-	return Refuse(ErrForbidden, "only an administrator may %s", what)
-}

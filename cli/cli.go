@@ -19,6 +19,8 @@ import (
 type Program struct {
 	Version string
 	SDL     string
+	// Stdin is where answers to questions come from; nil answers none.
+	Stdin io.Reader
 	// Serve runs a server until the context ends.
 	Serve func(ctx context.Context, options ServeOptions) error
 }

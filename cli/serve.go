@@ -11,6 +11,11 @@ type ServeOptions struct {
 	Policy   string `type:"path" help:"YAML file of rules that override who may do what."`
 	Demo     bool   `help:"Fill an empty database with a demo cloud and accept the tokens demo-admin, demo-member and demo-reader; loopback addresses only."`
 
+	NamespaceOwnerWrites   bool `help:"Let the members of a project write the namespaces that it owns, not only administrators."`
+	NamespacesPerProject   int  `default:"1000" help:"Namespaces that one project may own."`
+	PropertiesPerNamespace int  `default:"1000" help:"Properties, those of objects included, that one namespace may hold; 1000 at most."`
+	DefinitionBytes        int  `default:"65536" help:"Bytes of one property's definition; 65536 at most."`
+
 	CapabilityDiscovery         string `enum:"admin,everyone" default:"admin" help:"Who discovers public capabilities: ${enum}. A demo opens it."`
 	CapabilityDefaultVisibility string `enum:"private,public" default:"private" help:"Visibility of a capability that is registered by its first use: ${enum}."`
 

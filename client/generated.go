@@ -8,6 +8,18 @@ import (
 	"github.com/Khan/genqlient/graphql"
 )
 
+// ExportNamespacesResponse is returned by ExportNamespaces on success.
+type ExportNamespacesResponse struct {
+	// Namespaces as definition files, the text of one file each, by name. Equal
+	// namespaces give equal bytes, and importing them gives the same definitions.
+	// Members and the origin are no part of a file. At most 1000 namespaces, more are
+	// `BAD_USER_INPUT`; a name that there is none of is `NOT_FOUND`.
+	ExportNamespaces []string `json:"exportNamespaces"`
+}
+
+// GetExportNamespaces returns ExportNamespacesResponse.ExportNamespaces, and is useful for accessing the field via an interface.
+func (v *ExportNamespacesResponse) GetExportNamespaces() []string { return v.ExportNamespaces }
+
 // What an import does with a namespace that exists. What a file is silent about stays in every mode, but for display name and description, which `OVERWRITE` clears.
 type ImportMode string
 
@@ -56,6 +68,8 @@ type ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport 
 	Warnings []string `json:"warnings"`
 	// Why the document failed, each with its path in the document; empty unless `outcome` is `FAILED`.
 	Errors []string `json:"errors"`
+	// What is different from what was there, a line each, for example `changed $.properties.x.default: 5 -> 6`; at most 1001.
+	Differences []string `json:"differences"`
 }
 
 // GetNamespace returns ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport.Namespace, and is useful for accessing the field via an interface.
@@ -77,6 +91,43 @@ func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportRep
 func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport) GetErrors() []string {
 	return v.Errors
 }
+
+// GetDifferences returns ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport.Differences, and is useful for accessing the field via an interface.
+func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport) GetDifferences() []string {
+	return v.Differences
+}
+
+// Documents to import.
+type ImportNamespacesInput struct {
+	// The text of one definition file each; at most 1000 of them, 1 MiB each.
+	Documents []string `json:"documents"`
+	// What to do with a namespace that exists. A new one is created in every mode.
+	Mode ImportMode `json:"mode"`
+	// Whether `OVERWRITE` overwrites protected namespaces.
+	IncludeProtected bool `json:"includeProtected"`
+	// Whether to tell only what would be done.
+	DryRun bool `json:"dryRun"`
+	// The name of the bundle that the documents come from, 1 to 255 characters;
+	// `cadastre` is the product's own. A namespace that the same bundle brought is, in
+	// the mode `SKIP`, upgraded three ways: what only the bundle changed since is
+	// changed, local edits stay and are reported as warnings.
+	Origin *string `json:"origin"`
+}
+
+// GetDocuments returns ImportNamespacesInput.Documents, and is useful for accessing the field via an interface.
+func (v *ImportNamespacesInput) GetDocuments() []string { return v.Documents }
+
+// GetMode returns ImportNamespacesInput.Mode, and is useful for accessing the field via an interface.
+func (v *ImportNamespacesInput) GetMode() ImportMode { return v.Mode }
+
+// GetIncludeProtected returns ImportNamespacesInput.IncludeProtected, and is useful for accessing the field via an interface.
+func (v *ImportNamespacesInput) GetIncludeProtected() bool { return v.IncludeProtected }
+
+// GetDryRun returns ImportNamespacesInput.DryRun, and is useful for accessing the field via an interface.
+func (v *ImportNamespacesInput) GetDryRun() bool { return v.DryRun }
+
+// GetOrigin returns ImportNamespacesInput.Origin, and is useful for accessing the field via an interface.
+func (v *ImportNamespacesInput) GetOrigin() *string { return v.Origin }
 
 // ImportNamespacesResponse is returned by ImportNamespaces on success.
 type ImportNamespacesResponse struct {
@@ -116,27 +167,257 @@ var AllImportOutcome = []ImportOutcome{
 	ImportOutcomeFailed,
 }
 
-// __ImportNamespacesInput is used internally by genqlient
-type __ImportNamespacesInput struct {
-	Documents []string   `json:"documents"`
-	Mode      ImportMode `json:"mode"`
+// NamespaceNamesNamespacesNamespaceConnection includes the requested fields of the GraphQL type NamespaceConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of namespaces.
+type NamespaceNamesNamespacesNamespaceConnection struct {
+	// The namespaces of the page.
+	Nodes []*NamespaceNamesNamespacesNamespaceConnectionNodesNamespace `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *NamespaceNamesNamespacesNamespaceConnectionPageInfo `json:"pageInfo"`
 }
 
-// GetDocuments returns __ImportNamespacesInput.Documents, and is useful for accessing the field via an interface.
-func (v *__ImportNamespacesInput) GetDocuments() []string { return v.Documents }
+// GetNodes returns NamespaceNamesNamespacesNamespaceConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *NamespaceNamesNamespacesNamespaceConnection) GetNodes() []*NamespaceNamesNamespacesNamespaceConnectionNodesNamespace {
+	return v.Nodes
+}
 
-// GetMode returns __ImportNamespacesInput.Mode, and is useful for accessing the field via an interface.
-func (v *__ImportNamespacesInput) GetMode() ImportMode { return v.Mode }
+// GetPageInfo returns NamespaceNamesNamespacesNamespaceConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *NamespaceNamesNamespacesNamespaceConnection) GetPageInfo() *NamespaceNamesNamespacesNamespaceConnectionPageInfo {
+	return v.PageInfo
+}
+
+// NamespaceNamesNamespacesNamespaceConnectionNodesNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace holds definitions - properties, objects, tags - and says to which
+// resource types they apply. Everything in it is referred to by the namespace's
+// name and its own.
+type NamespaceNamesNamespacesNamespaceConnectionNodesNamespace struct {
+	// The name, unique in the whole cloud, 1 to 80 characters.
+	Name string `json:"name"`
+}
+
+// GetName returns NamespaceNamesNamespacesNamespaceConnectionNodesNamespace.Name, and is useful for accessing the field via an interface.
+func (v *NamespaceNamesNamespacesNamespaceConnectionNodesNamespace) GetName() string { return v.Name }
+
+// NamespaceNamesNamespacesNamespaceConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
+// The GraphQL type's documentation follows.
+//
+// Where a page stands in its list.
+type NamespaceNamesNamespacesNamespaceConnectionPageInfo struct {
+	// Whether rows follow the page.
+	HasNextPage bool `json:"hasNextPage"`
+	// The cursor of the last row; `null` for an empty page. Give it as `after` to go on.
+	EndCursor *string `json:"endCursor"`
+}
+
+// GetHasNextPage returns NamespaceNamesNamespacesNamespaceConnectionPageInfo.HasNextPage, and is useful for accessing the field via an interface.
+func (v *NamespaceNamesNamespacesNamespaceConnectionPageInfo) GetHasNextPage() bool {
+	return v.HasNextPage
+}
+
+// GetEndCursor returns NamespaceNamesNamespacesNamespaceConnectionPageInfo.EndCursor, and is useful for accessing the field via an interface.
+func (v *NamespaceNamesNamespacesNamespaceConnectionPageInfo) GetEndCursor() *string {
+	return v.EndCursor
+}
+
+// NamespaceNamesResponse is returned by NamespaceNames on success.
+type NamespaceNamesResponse struct {
+	// The namespaces that the viewer may see: public ones, those of the viewer's
+	// project, those shared with it; for an administrator all.
+	Namespaces *NamespaceNamesNamespacesNamespaceConnection `json:"namespaces"`
+}
+
+// GetNamespaces returns NamespaceNamesResponse.Namespaces, and is useful for accessing the field via an interface.
+func (v *NamespaceNamesResponse) GetNamespaces() *NamespaceNamesNamespacesNamespaceConnection {
+	return v.Namespaces
+}
+
+// Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is `BAD_USER_INPUT`.
+type UnloadNamespacesInput struct {
+	// With any of these names.
+	Names []string `json:"names"`
+	// Associated with any of these resource types.
+	ResourceTypes []string `json:"resourceTypes"`
+	// Brought by this bundle, see `importNamespaces`.
+	Origin *string `json:"origin"`
+	// All that the viewer may see; not together with a condition.
+	All bool `json:"all"`
+	// Whether protected namespaces are deleted, too.
+	IncludeProtected bool `json:"includeProtected"`
+}
+
+// GetNames returns UnloadNamespacesInput.Names, and is useful for accessing the field via an interface.
+func (v *UnloadNamespacesInput) GetNames() []string { return v.Names }
+
+// GetResourceTypes returns UnloadNamespacesInput.ResourceTypes, and is useful for accessing the field via an interface.
+func (v *UnloadNamespacesInput) GetResourceTypes() []string { return v.ResourceTypes }
+
+// GetOrigin returns UnloadNamespacesInput.Origin, and is useful for accessing the field via an interface.
+func (v *UnloadNamespacesInput) GetOrigin() *string { return v.Origin }
+
+// GetAll returns UnloadNamespacesInput.All, and is useful for accessing the field via an interface.
+func (v *UnloadNamespacesInput) GetAll() bool { return v.All }
+
+// GetIncludeProtected returns UnloadNamespacesInput.IncludeProtected, and is useful for accessing the field via an interface.
+func (v *UnloadNamespacesInput) GetIncludeProtected() bool { return v.IncludeProtected }
+
+// UnloadNamespacesResponse is returned by UnloadNamespaces on success.
+type UnloadNamespacesResponse struct {
+	// Deletes namespaces with everything in them, in one transaction. Protected ones
+	// stay and are reported, unless they are included.
+	UnloadNamespaces *UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload `json:"unloadNamespaces"`
+}
+
+// GetUnloadNamespaces returns UnloadNamespacesResponse.UnloadNamespaces, and is useful for accessing the field via an interface.
+func (v *UnloadNamespacesResponse) GetUnloadNamespaces() *UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload {
+	return v.UnloadNamespaces
+}
+
+// UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload includes the requested fields of the GraphQL type UnloadNamespacesPayload.
+// The GraphQL type's documentation follows.
+//
+// What `unloadNamespaces` gives back.
+type UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload struct {
+	// What became of each namespace that was chosen, by name, and of each name that there is none of.
+	Reports []*UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport `json:"reports"`
+}
+
+// GetReports returns UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload.Reports, and is useful for accessing the field via an interface.
+func (v *UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload) GetReports() []*UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport {
+	return v.Reports
+}
+
+// UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport includes the requested fields of the GraphQL type UnloadReport.
+// The GraphQL type's documentation follows.
+//
+// What became of one namespace.
+type UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// What was done.
+	Outcome UnloadOutcome `json:"outcome"`
+	// Why it was not deleted, each beginning with a code such as `PROTECTED`; empty unless `outcome` is `FAILED`.
+	Errors []string `json:"errors"`
+}
+
+// GetNamespace returns UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport.Namespace, and is useful for accessing the field via an interface.
+func (v *UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport) GetNamespace() string {
+	return v.Namespace
+}
+
+// GetOutcome returns UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport.Outcome, and is useful for accessing the field via an interface.
+func (v *UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport) GetOutcome() UnloadOutcome {
+	return v.Outcome
+}
+
+// GetErrors returns UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport.Errors, and is useful for accessing the field via an interface.
+func (v *UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport) GetErrors() []string {
+	return v.Errors
+}
+
+// What an unload did with one namespace.
+type UnloadOutcome string
+
+const (
+	// The namespace is deleted with everything in it.
+	UnloadOutcomeUnloaded UnloadOutcome = "UNLOADED"
+	// The namespace is as it was, see `errors`.
+	UnloadOutcomeFailed UnloadOutcome = "FAILED"
+)
+
+var AllUnloadOutcome = []UnloadOutcome{
+	UnloadOutcomeUnloaded,
+	UnloadOutcomeFailed,
+}
+
+// __ExportNamespacesInput is used internally by genqlient
+type __ExportNamespacesInput struct {
+	Names         []string `json:"names"`
+	ResourceTypes []string `json:"resourceTypes"`
+}
+
+// GetNames returns __ExportNamespacesInput.Names, and is useful for accessing the field via an interface.
+func (v *__ExportNamespacesInput) GetNames() []string { return v.Names }
+
+// GetResourceTypes returns __ExportNamespacesInput.ResourceTypes, and is useful for accessing the field via an interface.
+func (v *__ExportNamespacesInput) GetResourceTypes() []string { return v.ResourceTypes }
+
+// __ImportNamespacesInput is used internally by genqlient
+type __ImportNamespacesInput struct {
+	Input *ImportNamespacesInput `json:"input,omitempty"`
+}
+
+// GetInput returns __ImportNamespacesInput.Input, and is useful for accessing the field via an interface.
+func (v *__ImportNamespacesInput) GetInput() *ImportNamespacesInput { return v.Input }
+
+// __NamespaceNamesInput is used internally by genqlient
+type __NamespaceNamesInput struct {
+	ResourceTypes []string `json:"resourceTypes"`
+	After         *string  `json:"after"`
+}
+
+// GetResourceTypes returns __NamespaceNamesInput.ResourceTypes, and is useful for accessing the field via an interface.
+func (v *__NamespaceNamesInput) GetResourceTypes() []string { return v.ResourceTypes }
+
+// GetAfter returns __NamespaceNamesInput.After, and is useful for accessing the field via an interface.
+func (v *__NamespaceNamesInput) GetAfter() *string { return v.After }
+
+// __UnloadNamespacesInput is used internally by genqlient
+type __UnloadNamespacesInput struct {
+	Input *UnloadNamespacesInput `json:"input,omitempty"`
+}
+
+// GetInput returns __UnloadNamespacesInput.Input, and is useful for accessing the field via an interface.
+func (v *__UnloadNamespacesInput) GetInput() *UnloadNamespacesInput { return v.Input }
+
+// The query executed by ExportNamespaces.
+const ExportNamespaces_Operation = `
+query ExportNamespaces ($names: [String!], $resourceTypes: [String!]) {
+	exportNamespaces(names: $names, resourceTypes: $resourceTypes)
+}
+`
+
+// Gives definition files.
+func ExportNamespaces(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	names []string,
+	resourceTypes []string,
+) (data_ *ExportNamespacesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ExportNamespaces",
+		Query:  ExportNamespaces_Operation,
+		Variables: &__ExportNamespacesInput{
+			Names:         names,
+			ResourceTypes: resourceTypes,
+		},
+	}
+
+	data_ = &ExportNamespacesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
 
 // The mutation executed by ImportNamespaces.
 const ImportNamespaces_Operation = `
-mutation ImportNamespaces ($documents: [String!]!, $mode: ImportMode!) {
-	importNamespaces(input: {documents:$documents,mode:$mode}) {
+mutation ImportNamespaces ($input: ImportNamespacesInput!) {
+	importNamespaces(input: $input) {
 		reports {
 			namespace
 			outcome
 			warnings
 			errors
+			differences
 		}
 	}
 }
@@ -146,19 +427,99 @@ mutation ImportNamespaces ($documents: [String!]!, $mode: ImportMode!) {
 func ImportNamespaces(
 	ctx_ context.Context,
 	client_ graphql.Client,
-	documents []string,
-	mode ImportMode,
+	input *ImportNamespacesInput,
 ) (data_ *ImportNamespacesResponse, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "ImportNamespaces",
 		Query:  ImportNamespaces_Operation,
 		Variables: &__ImportNamespacesInput{
-			Documents: documents,
-			Mode:      mode,
+			Input: input,
 		},
 	}
 
 	data_ = &ImportNamespacesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by NamespaceNames.
+const NamespaceNames_Operation = `
+query NamespaceNames ($resourceTypes: [String!], $after: String) {
+	namespaces(filter: {resourceTypes:$resourceTypes}, first: 500, after: $after) {
+		nodes {
+			name
+		}
+		pageInfo {
+			hasNextPage
+			endCursor
+		}
+	}
+}
+`
+
+// Lists the names of namespaces, a page at a time.
+func NamespaceNames(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	resourceTypes []string,
+	after *string,
+) (data_ *NamespaceNamesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "NamespaceNames",
+		Query:  NamespaceNames_Operation,
+		Variables: &__NamespaceNamesInput{
+			ResourceTypes: resourceTypes,
+			After:         after,
+		},
+	}
+
+	data_ = &NamespaceNamesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by UnloadNamespaces.
+const UnloadNamespaces_Operation = `
+mutation UnloadNamespaces ($input: UnloadNamespacesInput!) {
+	unloadNamespaces(input: $input) {
+		reports {
+			namespace
+			outcome
+			errors
+		}
+	}
+}
+`
+
+// Deletes namespaces.
+func UnloadNamespaces(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *UnloadNamespacesInput,
+) (data_ *UnloadNamespacesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UnloadNamespaces",
+		Query:  UnloadNamespaces_Operation,
+		Variables: &__UnloadNamespacesInput{
+			Input: input,
+		},
+	}
+
+	data_ = &UnloadNamespacesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -78,7 +78,8 @@ func (e *Executor) Parse(ctx context.Context, text string, maxTokens int) (*ast.
 	return document, nil
 }
 
-// Validate holds a document against the schema. With hints the errors say what a
+// Validate holds a document against the schema, and makes a valid one ready for
+// Prepare, which only reads it. With hints the errors say what a
 // wrong name may have meant, which tells names of the schema.
 func (e *Executor) Validate(ctx context.Context, document *ast.QueryDocument, hints bool) gqlerror.List {
 	chosen := e.unhinting
@@ -88,6 +89,9 @@ func (e *Executor) Validate(ctx context.Context, document *ast.QueryDocument, hi
 	refused := validator.ValidateWithRules(e.Schema(), document, chosen)
 	for _, err := range refused {
 		errcode.Set(err, errcode.ValidationFailed)
+	}
+	if len(refused) == 0 {
+		keepLiterals(document)
 	}
 	return PresentErrors(ctx, e.log, refused)
 }
@@ -103,7 +107,7 @@ func (e *Executor) Prepare(ctx context.Context, document *ast.QueryDocument, nam
 		}
 		return nil, gqlerror.List{Problem(ctx, CodeValidationFailed, message)}
 	}
-	literals := keepLiterals(document)
+	literals := literalsOf(document)
 	coerced, refused := coerceVariables(e.Schema(), document, definition, variables, literals)
 	if len(refused) > 0 {
 		return nil, PresentErrors(ctx, e.log, refused)

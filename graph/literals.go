@@ -15,60 +15,73 @@ const literalPrefix = "="
 
 // keepLiterals keeps the text of values that a valid document writes out for the
 // scalar JSON, where reading them as numbers of Go would round 1.50 and lose the
-// digits of long integers: each becomes a variable, named after its text. It
-// gives the values of those variables.
-func keepLiterals(document *ast.QueryDocument) map[string]any {
-	kept := literals{}
+// digits of long integers: each becomes a variable, named after its text.
+func keepLiterals(document *ast.QueryDocument) { walkValues(document, keepLiteral) }
+
+// literalsOf are the values of the variables that keepLiterals made.
+func literalsOf(document *ast.QueryDocument) map[string]any {
+	literals := map[string]any{}
+	walkValues(document, func(value *ast.Value) bool {
+		if text, ok := strings.CutPrefix(value.Raw, literalPrefix); ok && value.Kind == ast.Variable {
+			literals[value.Raw] = catalog.JSON(text)
+		}
+		return true
+	})
+	return literals
+}
+
+// walkValues visits the values of a document, and those within them where visit
+// says so.
+func walkValues(document *ast.QueryDocument, visit func(*ast.Value) (within bool)) {
+	var value func(*ast.Value)
+	value = func(v *ast.Value) {
+		if v == nil || !visit(v) {
+			return
+		}
+		for _, child := range v.Children {
+			value(child.Value)
+		}
+	}
+	var selections func(ast.SelectionSet)
+	selections = func(set ast.SelectionSet) {
+		for _, selection := range set {
+			switch selection := selection.(type) {
+			case *ast.Field:
+				for _, argument := range selection.Arguments {
+					value(argument.Value)
+				}
+				selections(selection.SelectionSet)
+			case *ast.InlineFragment:
+				selections(selection.SelectionSet)
+			}
+		}
+	}
 	for _, operation := range document.Operations {
 		for _, variable := range operation.VariableDefinitions {
-			kept.value(variable.DefaultValue)
+			value(variable.DefaultValue)
 		}
-		kept.selections(operation.SelectionSet)
+		selections(operation.SelectionSet)
 	}
 	for _, fragment := range document.Fragments {
-		kept.selections(fragment.SelectionSet)
-	}
-	return kept
-}
-
-type literals map[string]any
-
-func (l literals) selections(set ast.SelectionSet) {
-	for _, selection := range set {
-		switch selection := selection.(type) {
-		case *ast.Field:
-			for _, argument := range selection.Arguments {
-				l.value(argument.Value)
-			}
-			l.selections(selection.SelectionSet)
-		case *ast.InlineFragment:
-			l.selections(selection.SelectionSet)
-		}
+		selections(fragment.SelectionSet)
 	}
 }
 
-// value keeps a literal of the scalar JSON, and those within an input. A null
-// stays one, which an input tells from a value.
-func (l literals) value(value *ast.Value) {
-	if value == nil {
-		return
-	}
+// keepLiteral keeps a literal of the scalar JSON. A null stays one, which an
+// input tells from a value.
+func keepLiteral(value *ast.Value) (within bool) {
 	isJSON := value.Definition != nil && value.Definition.Name == "JSON"
 	isList := value.ExpectedType != nil && value.ExpectedType.Elem != nil && value.Kind == ast.ListValue
 	if !isJSON || isList {
-		for _, child := range value.Children {
-			l.value(child.Value)
-		}
-		return
+		return true
 	}
 	if value.Kind == ast.NullValue || value.Kind == ast.Variable {
-		return
+		return false
 	}
 	if text, ok := jsonText(value); ok {
-		name := literalPrefix + text
-		l[name] = catalog.JSON(text)
-		value.Kind, value.Raw, value.Children = ast.Variable, name, nil
+		value.Kind, value.Raw, value.Children = ast.Variable, literalPrefix+text, nil
 	}
+	return false
 }
 
 // jsonText is a literal as JSON; false where it holds a variable.

@@ -13,7 +13,7 @@ import (
 // CreateResourceType creates a resource type, for administrators. A name that is
 // taken is ErrAlreadyExists.
 func (s *Store) CreateResourceType(ctx context.Context, name string, strict, protected bool) (*catalog.ResourceType, error) {
-	if err := catalog.MayDefine(catalog.ViewerFrom(ctx), "create a resource type"); err != nil {
+	if err := catalog.MayWriteResourceTypes(catalog.ViewerFrom(ctx), "create a resource type"); err != nil {
 		return nil, err
 	}
 	var problems catalog.Problems
@@ -132,5 +132,5 @@ func (s *Store) lockResourceType(ctx context.Context, tx *ent.Tx, name, what str
 	if err != nil {
 		return nil, err
 	}
-	return row, catalog.MayDefine(catalog.ViewerFrom(ctx), what)
+	return row, catalog.MayWriteResourceTypes(catalog.ViewerFrom(ctx), what)
 }

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/client"
+)
+
+type exportCommand struct {
+	remote
+	Names         []string `name:"name" sep:"none" help:"Only the namespace of this name; can be given several times."`
+	ResourceTypes []string `name:"resource-type" sep:"none" help:"Only namespaces that apply to this resource type; can be given several times."`
+	Dir           string   `arg:"" type:"path" help:"The folder to write to; it is made if it is not there."`
+}
+
+// exportBatch is how many namespaces one request asks for.
+const exportBatch = 20
+
+// Run writes one file for each namespace. Files of the same names are replaced,
+// others stay.
+func (c *exportCommand) Run(run *session) error {
+	names := slices.Compact(slices.Sorted(slices.Values(c.Names)))
+	if len(names) == 0 || len(c.ResourceTypes) > 0 {
+		listed, err := c.list(run)
+		if err != nil {
+			return c.explained(err)
+		}
+		if len(names) > 0 {
+			listed = slices.DeleteFunc(listed, func(name string) bool { return !slices.Contains(names, name) })
+		}
+		names = listed
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return err
+	}
+	files := fileNames(names)
+	done := run.progress("exporting", len(names))
+	defer done.end()
+	for chunk := range slices.Chunk(names, exportBatch) {
+		answer, err := client.ExportNamespaces(run.ctx, c.client(), chunk, nil)
+		if err != nil {
+			return c.explained(err)
+		}
+		for _, text := range answer.ExportNamespaces {
+			document, _, _ := catalog.ParseDocument(text)
+			if document == nil || files[document.Name] == "" {
+				return errors.New("the server answered with a namespace that was not asked for")
+			}
+			if err := os.WriteFile(filepath.Join(c.Dir, files[document.Name]), []byte(text), 0o644); err != nil {
+				return err
+			}
+		}
+		done.add(len(chunk))
+	}
+	done.end()
+	fmt.Fprintf(run.stdout, "%s exported to %s\n", counted(len(names), "namespace"), c.Dir)
+	return nil
+}
+
+// list is the names of the namespaces to choose from.
+func (c *exportCommand) list(run *session) ([]string, error) {
+	var names []string
+	var after *string
+	for {
+		page, err := client.NamespaceNames(run.ctx, c.client(), c.ResourceTypes, after)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range page.Namespaces.Nodes {
+			names = append(names, node.Name)
+		}
+		if !page.Namespaces.PageInfo.HasNextPage {
+			return names, nil
+		}
+		after = page.Namespaces.PageInfo.EndCursor
+	}
+}
+
+// maxFileName bounds the bytes of a file's name before its ending.
+const maxFileName = 200
+
+// fileNames are the names of the files of namespaces: letters and digits as they
+// are, everything else as a dash. Names that are the same then, or differ in case
+// only, and those that are cut, get a part of their hash.
+func fileNames(names []string) map[string]string {
+	plain := make(map[string]string, len(names))
+	count := map[string]int{}
+	for _, name := range names {
+		plain[name] = plainName(name)
+		count[strings.ToLower(plain[name])]++
+	}
+	files := make(map[string]string, len(names))
+	for _, name := range names {
+		file := plain[name]
+		if count[strings.ToLower(file)] > 1 || len(file) > maxFileName {
+			sum := sha256.Sum256([]byte(name))
+			file = strings.ToValidUTF8(file[:min(len(file), maxFileName)], "") + "-" + hex.EncodeToString(sum[:4])
+		}
+		files[name] = file + ".json"
+	}
+	return files
+}
+
+func plainName(name string) string {
+	file := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '.' {
+			return r
+		}
+		return '-'
+	}, name)
+	if strings.Trim(file, ".") == "" || strings.HasPrefix(file, ".") {
+		return "_" + file
+	}
+	return file
+}

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/Khan/genqlient/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/defaults"
+)
+
+type loadCommand struct {
+	remote
+	Mode             string `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits."`
+	DryRun           bool   `help:"Tell what would be done, and do nothing."`
+	IncludeProtected bool   `help:"Overwrite protected namespaces, too; only with --mode overwrite."`
+	Builtin          bool   `help:"Load the definitions that come with the program, instead of files."`
+	Path             string `arg:"" optional:"" type:"path" help:"A definition file, or a folder whose *.json files are loaded."`
+}
+
+// What one request holds at most: well below what a server takes, and works off
+// in its time.
+const (
+	maxBatch      = 256 << 10 // bytes of text
+	maxBatchFiles = 50
+)
+
+// definitionFile is a file and its text, or why it cannot be read.
+type definitionFile struct {
+	path, text string
+	err        error
+}
+
+// Run loads the files in their order and reports on each. A file that fails does
+// not stop the others, and makes the command fail.
+func (c *loadCommand) Run(run *session) error {
+	files, err := c.files()
+	if err != nil {
+		return err
+	}
+	l := &load{command: c, run: run, to: c.client(), tally: map[client.ImportOutcome]int{}, done: run.progress("loading", len(files))}
+	defer l.done.end()
+	files = slices.DeleteFunc(files, func(file definitionFile) bool {
+		if file.err != nil {
+			l.fail(file, file.err.Error())
+		}
+		return file.err != nil
+	})
+	total := len(files) + len(l.failed)
+	for len(files) > 0 {
+		n := batch(files)
+		if err := l.send(files[:n]); err != nil {
+			return err
+		}
+		files = files[n:]
+	}
+	l.done.end()
+	what := ""
+	if c.DryRun {
+		what = " (dry run, nothing was done)"
+	}
+	fmt.Fprintf(run.stdout, "%s: %d created, %d updated, %d unchanged, %d skipped, %d failed%s\n", counted(total, "namespace"),
+		l.tally[client.ImportOutcomeCreated], l.tally[client.ImportOutcomeUpdated], l.tally[client.ImportOutcomeUnchanged],
+		l.tally[client.ImportOutcomeSkipped], len(l.failed), what)
+	if len(l.failed) > 0 {
+		return fmt.Errorf("%d of %s failed: %s", len(l.failed), counted(total, "file"), strings.Join(l.failed, ", "))
+	}
+	return nil
+}
+
+// files are those that the command names.
+func (c *loadCommand) files() ([]definitionFile, error) {
+	switch {
+	case c.IncludeProtected && c.Mode != "overwrite":
+		return nil, errors.New("--include-protected goes with --mode overwrite only")
+	case c.Builtin && c.Path != "":
+		return nil, errors.New("--builtin takes no path: load the one or the other")
+	case c.Builtin:
+		var files []definitionFile
+		for _, text := range defaults.Definitions() {
+			files = append(files, definitionFile{path: namespaceIn(text), text: text})
+		}
+		return files, nil
+	case c.Path == "":
+		return nil, errors.New("name a definition file or a folder with *.json files, or say --builtin")
+	}
+	return definitionFiles(c.Path)
+}
+
+func namespaceIn(text string) string {
+	document, _, problems := catalog.ParseDocument(text)
+	if len(problems) > 0 {
+		return "a built-in definition"
+	}
+	return document.Name
+}
+
+// definitionFiles reads a file, or the *.json files of a folder by name.
+func definitionFiles(path string) ([]definitionFile, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: name a definition file or a folder with *.json files", err)
+	}
+	if !info.IsDir() {
+		return []definitionFile{readDefinition(path)}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []definitionFile
+	for _, entry := range entries {
+		if !entry.IsDir() && strings.HasSuffix(entry.Name(), ".json") {
+			files = append(files, readDefinition(filepath.Join(path, entry.Name())))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s holds no *.json file: name a definition file or a folder with some", path)
+	}
+	return files, nil
+}
+
+func readDefinition(path string) definitionFile {
+	text, err := os.ReadFile(path)
+	if err == nil && !utf8.Valid(text) {
+		err = errors.New("$: is not text in UTF-8")
+	}
+	return definitionFile{path: path, text: string(text), err: err}
+}
+
+// batch is how many of the files go into the next request: one at least.
+func batch(files []definitionFile) int {
+	size, n := 0, 0
+	for n < min(len(files), maxBatchFiles) && (n == 0 || size+len(files[n].text) <= maxBatch) {
+		size += len(files[n].text)
+		n++
+	}
+	return n
+}
+
+// load is a loading under way.
+type load struct {
+	command *loadCommand
+	run     *session
+	to      graphql.Client
+	done    *progress
+	tally   map[client.ImportOutcome]int
+	failed  []string
+}
+
+func (l *load) fail(file definitionFile, problems ...string) {
+	for _, problem := range problems {
+		l.done.printf("%s: %s\n", file.path, problem)
+	}
+	l.failed = append(l.failed, file.path)
+}
+
+// send loads the files of one request. A file that the server does not even take
+// fails; a server that cannot be spoken to ends the command.
+func (l *load) send(files []definitionFile) error {
+	input := &client.ImportNamespacesInput{
+		Mode: client.ImportMode(strings.ToUpper(strings.ReplaceAll(l.command.Mode, "-", "_"))), DryRun: l.command.DryRun, IncludeProtected: l.command.IncludeProtected,
+	}
+	if l.command.Builtin {
+		origin := catalog.OwnOrigin
+		input.Origin = &origin
+	}
+	for _, file := range files {
+		input.Documents = append(input.Documents, file.text)
+	}
+	answer, err := client.ImportNamespaces(l.run.ctx, l.to, input)
+	if err != nil && len(files) == 1 && isAboutInput(err) {
+		l.fail(files[0], err.Error())
+		return nil
+	}
+	if err != nil {
+		return l.command.explained(err)
+	}
+	for i, report := range answer.ImportNamespaces.Reports {
+		l.report(files[i], report)
+	}
+	l.done.add(len(files))
+	return nil
+}
+
+type importReport = client.ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport
+
+func (l *load) report(file definitionFile, report *importReport) {
+	for _, warning := range report.Warnings {
+		l.done.printf("%s: warning: %s\n", file.path, warning)
+	}
+	if report.Outcome == client.ImportOutcomeFailed {
+		l.fail(file, report.Errors...)
+		return
+	}
+	l.tally[report.Outcome]++
+	if l.command.DryRun || report.Outcome == client.ImportOutcomeUpdated {
+		l.done.printf("%s: %s %s\n", file.path, strings.ToLower(string(report.Outcome)), report.Namespace)
+		for _, difference := range report.Differences {
+			l.done.printf("    %s\n", difference)
+		}
+	}
+}
+
+// isAboutInput tells whether a server refused what it was sent.
+func isAboutInput(err error) bool {
+	if status := new(graphql.HTTPError); errors.As(err, &status) {
+		return status.StatusCode == http.StatusRequestEntityTooLarge || status.StatusCode == http.StatusBadRequest
+	}
+	if refused := (gqlerror.List)(nil); errors.As(err, &refused) && len(refused) > 0 {
+		return refused[0].Extensions["code"] == "BAD_USER_INPUT"
+	}
+	return false
+}
