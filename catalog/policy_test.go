@@ -9,16 +9,16 @@ import (
 func TestPolicyDefaults(t *testing.T) {
 	t.Parallel()
 	for field, allowed := range map[string][]string{
-		"viewer":           {"", RoleReader, RoleMember, RoleService, RoleAdmin},
-		"namespaces":       {RoleReader, RoleMember, RoleService, RoleAdmin},
-		"createNamespace":  {RoleAdmin},
-		"setMetadata":      {RoleMember, RoleService, RoleAdmin},
-		"setCapabilities":  {RoleService, RoleAdmin},
-		"setAllocations":   {RoleService, RoleAdmin},
-		"auditEvents":      {RoleAdmin},
-		"updateNamespace":  {"", RoleReader, RoleMember, RoleService, RoleAdmin}, // asked after visibility
-		"noSuchField":      {},
-		"createCapability": {RoleAdmin},
+		"viewer":             {"", RoleReader, RoleMember, RoleService, RoleAdmin},
+		"namespaces":         {RoleReader, RoleMember, RoleService, RoleAdmin},
+		"createResourceType": {RoleAdmin},
+		"setMetadata":        {RoleMember, RoleService, RoleAdmin},
+		"setCapabilities":    {RoleService, RoleAdmin},
+		"setAllocations":     {RoleService, RoleAdmin},
+		"auditEvents":        {RoleAdmin},
+		"updateNamespace":    {"", RoleReader, RoleMember, RoleService, RoleAdmin}, // asked after visibility
+		"noSuchField":        {},
+		"createCapability":   {RoleAdmin},
 	} {
 		for _, role := range []string{"", RoleReader, RoleMember, RoleService, RoleAdmin} {
 			_, err := Viewer{Roles: []string{role}}.Asking(field)
@@ -44,7 +44,7 @@ func TestPolicyOverridesRulesAndFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	member := Viewer{Roles: []string{RoleMember}}.Under(policy)
-	for field, want := range map[string]bool{"setAllocations": true, "createTrait": false, "setMetadata": true, "createNamespace": false} {
+	for field, want := range map[string]bool{"setAllocations": true, "createTrait": false, "setMetadata": true, "createResourceType": false} {
 		if _, err := member.Asking(field); (err == nil) != want {
 			t.Errorf("%s as a member: %v, want allowed %v", field, err, want)
 		}
