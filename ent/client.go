@@ -27,6 +27,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/placementchange"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/provideraggregate"
 	"github.com/cadastre-dev/cadastre/ent/providertrait"
@@ -71,6 +72,8 @@ type Client struct {
 	NamespaceMember *NamespaceMemberClient
 	// ObjectDefinition is the client for interacting with the ObjectDefinition builders.
 	ObjectDefinition *ObjectDefinitionClient
+	// PlacementChange is the client for interacting with the PlacementChange builders.
+	PlacementChange *PlacementChangeClient
 	// PropertyDefinition is the client for interacting with the PropertyDefinition builders.
 	PropertyDefinition *PropertyDefinitionClient
 	// ProviderAggregate is the client for interacting with the ProviderAggregate builders.
@@ -116,6 +119,7 @@ func (c *Client) init() {
 	c.Namespace = NewNamespaceClient(c.config)
 	c.NamespaceMember = NewNamespaceMemberClient(c.config)
 	c.ObjectDefinition = NewObjectDefinitionClient(c.config)
+	c.PlacementChange = NewPlacementChangeClient(c.config)
 	c.PropertyDefinition = NewPropertyDefinitionClient(c.config)
 	c.ProviderAggregate = NewProviderAggregateClient(c.config)
 	c.ProviderTrait = NewProviderTraitClient(c.config)
@@ -231,6 +235,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Namespace:               NewNamespaceClient(cfg),
 		NamespaceMember:         NewNamespaceMemberClient(cfg),
 		ObjectDefinition:        NewObjectDefinitionClient(cfg),
+		PlacementChange:         NewPlacementChangeClient(cfg),
 		PropertyDefinition:      NewPropertyDefinitionClient(cfg),
 		ProviderAggregate:       NewProviderAggregateClient(cfg),
 		ProviderTrait:           NewProviderTraitClient(cfg),
@@ -273,6 +278,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Namespace:               NewNamespaceClient(cfg),
 		NamespaceMember:         NewNamespaceMemberClient(cfg),
 		ObjectDefinition:        NewObjectDefinitionClient(cfg),
+		PlacementChange:         NewPlacementChangeClient(cfg),
 		PropertyDefinition:      NewPropertyDefinitionClient(cfg),
 		ProviderAggregate:       NewProviderAggregateClient(cfg),
 		ProviderTrait:           NewProviderTraitClient(cfg),
@@ -315,7 +321,7 @@ func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.Allocation, c.AuditEvent, c.Capability, c.CapabilityCount, c.CapabilityMember,
 		c.CapabilityValue, c.Consumer, c.Inventory, c.MetadataItem, c.Namespace,
-		c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition,
+		c.NamespaceMember, c.ObjectDefinition, c.PlacementChange, c.PropertyDefinition,
 		c.ProviderAggregate, c.ProviderTrait, c.Resource, c.ResourceClass,
 		c.ResourceProvider, c.ResourceTag, c.ResourceType, c.ResourceTypeAssociation,
 		c.Tag, c.Trait,
@@ -330,7 +336,7 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.Allocation, c.AuditEvent, c.Capability, c.CapabilityCount, c.CapabilityMember,
 		c.CapabilityValue, c.Consumer, c.Inventory, c.MetadataItem, c.Namespace,
-		c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition,
+		c.NamespaceMember, c.ObjectDefinition, c.PlacementChange, c.PropertyDefinition,
 		c.ProviderAggregate, c.ProviderTrait, c.Resource, c.ResourceClass,
 		c.ResourceProvider, c.ResourceTag, c.ResourceType, c.ResourceTypeAssociation,
 		c.Tag, c.Trait,
@@ -366,6 +372,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.NamespaceMember.mutate(ctx, m)
 	case *ObjectDefinitionMutation:
 		return c.ObjectDefinition.mutate(ctx, m)
+	case *PlacementChangeMutation:
+		return c.PlacementChange.mutate(ctx, m)
 	case *PropertyDefinitionMutation:
 		return c.PropertyDefinition.mutate(ctx, m)
 	case *ProviderAggregateMutation:
@@ -2373,6 +2381,139 @@ func (c *ObjectDefinitionClient) mutate(ctx context.Context, m *ObjectDefinition
 	}
 }
 
+// PlacementChangeClient is a client for the PlacementChange schema.
+type PlacementChangeClient struct {
+	config
+}
+
+// NewPlacementChangeClient returns a client for the PlacementChange from the given config.
+func NewPlacementChangeClient(c config) *PlacementChangeClient {
+	return &PlacementChangeClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `placementchange.Hooks(f(g(h())))`.
+func (c *PlacementChangeClient) Use(hooks ...Hook) {
+	c.hooks.PlacementChange = append(c.hooks.PlacementChange, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `placementchange.Intercept(f(g(h())))`.
+func (c *PlacementChangeClient) Intercept(interceptors ...Interceptor) {
+	c.inters.PlacementChange = append(c.inters.PlacementChange, interceptors...)
+}
+
+// Create returns a builder for creating a PlacementChange entity.
+func (c *PlacementChangeClient) Create() *PlacementChangeCreate {
+	mutation := newPlacementChangeMutation(c.config, OpCreate)
+	return &PlacementChangeCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of PlacementChange entities.
+func (c *PlacementChangeClient) CreateBulk(builders ...*PlacementChangeCreate) *PlacementChangeCreateBulk {
+	return &PlacementChangeCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *PlacementChangeClient) MapCreateBulk(slice any, setFunc func(*PlacementChangeCreate, int)) *PlacementChangeCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &PlacementChangeCreateBulk{err: fmt.Errorf("calling to PlacementChangeClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*PlacementChangeCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &PlacementChangeCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for PlacementChange.
+func (c *PlacementChangeClient) Update() *PlacementChangeUpdate {
+	mutation := newPlacementChangeMutation(c.config, OpUpdate)
+	return &PlacementChangeUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *PlacementChangeClient) UpdateOne(_m *PlacementChange) *PlacementChangeUpdateOne {
+	mutation := newPlacementChangeMutation(c.config, OpUpdateOne, withPlacementChange(_m))
+	return &PlacementChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *PlacementChangeClient) UpdateOneID(id int64) *PlacementChangeUpdateOne {
+	mutation := newPlacementChangeMutation(c.config, OpUpdateOne, withPlacementChangeID(id))
+	return &PlacementChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for PlacementChange.
+func (c *PlacementChangeClient) Delete() *PlacementChangeDelete {
+	mutation := newPlacementChangeMutation(c.config, OpDelete)
+	return &PlacementChangeDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *PlacementChangeClient) DeleteOne(_m *PlacementChange) *PlacementChangeDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *PlacementChangeClient) DeleteOneID(id int64) *PlacementChangeDeleteOne {
+	builder := c.Delete().Where(placementchange.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &PlacementChangeDeleteOne{builder}
+}
+
+// Query returns a query builder for PlacementChange.
+func (c *PlacementChangeClient) Query() *PlacementChangeQuery {
+	return &PlacementChangeQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypePlacementChange},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a PlacementChange entity by its id.
+func (c *PlacementChangeClient) Get(ctx context.Context, id int64) (*PlacementChange, error) {
+	return c.Query().Where(placementchange.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *PlacementChangeClient) GetX(ctx context.Context, id int64) *PlacementChange {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *PlacementChangeClient) Hooks() []Hook {
+	return c.hooks.PlacementChange
+}
+
+// Interceptors returns the client interceptors.
+func (c *PlacementChangeClient) Interceptors() []Interceptor {
+	return c.inters.PlacementChange
+}
+
+func (c *PlacementChangeClient) mutate(ctx context.Context, m *PlacementChangeMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&PlacementChangeCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&PlacementChangeUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&PlacementChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&PlacementChangeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown PlacementChange mutation op: %q", m.Op())
+	}
+}
+
 // PropertyDefinitionClient is a client for the PropertyDefinition schema.
 type PropertyDefinitionClient struct {
 	config
@@ -4353,16 +4494,16 @@ type (
 	hooks struct {
 		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
 		CapabilityValue, Consumer, Inventory, MetadataItem, Namespace, NamespaceMember,
-		ObjectDefinition, PropertyDefinition, ProviderAggregate, ProviderTrait,
-		Resource, ResourceClass, ResourceProvider, ResourceTag, ResourceType,
-		ResourceTypeAssociation, Tag, Trait []ent.Hook
+		ObjectDefinition, PlacementChange, PropertyDefinition, ProviderAggregate,
+		ProviderTrait, Resource, ResourceClass, ResourceProvider, ResourceTag,
+		ResourceType, ResourceTypeAssociation, Tag, Trait []ent.Hook
 	}
 	inters struct {
 		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
 		CapabilityValue, Consumer, Inventory, MetadataItem, Namespace, NamespaceMember,
-		ObjectDefinition, PropertyDefinition, ProviderAggregate, ProviderTrait,
-		Resource, ResourceClass, ResourceProvider, ResourceTag, ResourceType,
-		ResourceTypeAssociation, Tag, Trait []ent.Interceptor
+		ObjectDefinition, PlacementChange, PropertyDefinition, ProviderAggregate,
+		ProviderTrait, Resource, ResourceClass, ResourceProvider, ResourceTag,
+		ResourceType, ResourceTypeAssociation, Tag, Trait []ent.Interceptor
 	}
 )
 

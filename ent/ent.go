@@ -24,6 +24,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/placementchange"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/provideraggregate"
 	"github.com/cadastre-dev/cadastre/ent/providertrait"
@@ -107,6 +108,7 @@ func checkColumn(t, c string) error {
 			namespace.Table:               namespace.ValidColumn,
 			namespacemember.Table:         namespacemember.ValidColumn,
 			objectdefinition.Table:        objectdefinition.ValidColumn,
+			placementchange.Table:         placementchange.ValidColumn,
 			propertydefinition.Table:      propertydefinition.ValidColumn,
 			provideraggregate.Table:       provideraggregate.ValidColumn,
 			providertrait.Table:           providertrait.ValidColumn,

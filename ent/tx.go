@@ -38,6 +38,8 @@ type Tx struct {
 	NamespaceMember *NamespaceMemberClient
 	// ObjectDefinition is the client for interacting with the ObjectDefinition builders.
 	ObjectDefinition *ObjectDefinitionClient
+	// PlacementChange is the client for interacting with the PlacementChange builders.
+	PlacementChange *PlacementChangeClient
 	// PropertyDefinition is the client for interacting with the PropertyDefinition builders.
 	PropertyDefinition *PropertyDefinitionClient
 	// ProviderAggregate is the client for interacting with the ProviderAggregate builders.
@@ -203,6 +205,7 @@ func (tx *Tx) init() {
 	tx.Namespace = NewNamespaceClient(tx.config)
 	tx.NamespaceMember = NewNamespaceMemberClient(tx.config)
 	tx.ObjectDefinition = NewObjectDefinitionClient(tx.config)
+	tx.PlacementChange = NewPlacementChangeClient(tx.config)
 	tx.PropertyDefinition = NewPropertyDefinitionClient(tx.config)
 	tx.ProviderAggregate = NewProviderAggregateClient(tx.config)
 	tx.ProviderTrait = NewProviderTraitClient(tx.config)

@@ -44,7 +44,8 @@ func (s *Store) FillEmpty(ctx context.Context, content Content) error {
 	if err != nil {
 		return fmt.Errorf("fill an empty database: %w", err)
 	}
-	return s.loadWorld(ctx)
+	_, err = s.loadWorld(ctx)
+	return err
 }
 
 func isEmpty(ctx context.Context, tx *ent.Tx) (bool, error) {

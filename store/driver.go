@@ -16,6 +16,7 @@ import (
 type database struct {
 	dialect string
 	path    string // of the SQLite file
+	address string // of the PostgreSQL database, with the session's settings
 	writer  *sql.DB
 	readers *sql.DB
 }

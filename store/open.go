@@ -116,5 +116,5 @@ func openPostgres(ctx context.Context, databaseURL string) (*database, error) {
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("reach the database: %w", err), pool.Close())
 	}
-	return &database{dialect: dialect.Postgres, writer: pool, readers: pool}, nil
+	return &database{dialect: dialect.Postgres, address: address.String(), writer: pool, readers: pool}, nil
 }

@@ -25,14 +25,15 @@ func (s *Store) FillPlacement(ctx context.Context, names placement.Names, provid
 	if err != nil {
 		return err
 	}
-	return s.loadWorld(ctx)
+	_, err = s.loadWorld(ctx)
+	return err
 }
 
 // WorldDifference explains how the world in memory differs from one that is
 // loaded anew, "" if it does not.
 func (s *Store) WorldDifference(ctx context.Context) (string, error) {
 	fresh := &Store{db: s.db, ent: s.ent, clock: s.clock, log: s.log}
-	if err := fresh.loadWorld(ctx); err != nil {
+	if _, err := fresh.loadWorld(ctx); err != nil {
 		return "", err
 	}
 	return s.resident.world.Load().Difference(fresh.resident.world.Load()), nil

@@ -68,6 +68,7 @@ type Store struct {
 	auditRetention time.Duration
 	auditPruned    atomic.Int64 // when events were last deleted, in Unix nanoseconds
 	resident       resident
+	follower       *follower // nil on SQLite, whose file belongs to one server
 	claims         claimQueue
 }
 
@@ -110,12 +111,31 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.fillBuiltIns(ctx); err != nil {
 		return err
 	}
-	return s.loadWorld(ctx)
+	if !s.postgres() {
+		_, err := s.loadWorld(ctx)
+		return err
+	}
+	// Subscribe, load, apply: nothing that is committed meanwhile is missed.
+	follower, err := s.follow(ctx, s.db.address)
+	if err != nil {
+		return err
+	}
+	s.follower = follower
+	since, err := s.loadWorld(ctx)
+	if err != nil {
+		return err
+	}
+	follower.start(since)
+	return nil
 }
 
 // Close closes the database.
 func (s *Store) Close() error {
-	err := s.db.Close()
+	var err error
+	if s.follower != nil {
+		err = s.follower.close()
+	}
+	err = errors.Join(err, s.db.Close())
 	if s.lock != nil {
 		err = errors.Join(err, s.lock.Unlock())
 	}
@@ -123,10 +143,13 @@ func (s *Store) Close() error {
 }
 
 // Ready tells why the store cannot serve at the moment: the database cannot be
-// reached. Nil means ready.
+// reached, or the placement world may be out of date. Nil means ready.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.db.readers.PingContext(ctx); err != nil {
 		return fmt.Errorf("reach the database: %w", err)
+	}
+	if age := s.WorldAge(); age > staleAfter {
+		return fmt.Errorf("the placement world may be %s old", age.Round(time.Second))
 	}
 	return nil
 }

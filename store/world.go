@@ -119,8 +119,9 @@ func (r *resident) forget() {
 	}
 }
 
-// loadWorld makes the world anew from the database.
-func (s *Store) loadWorld(ctx context.Context) error {
+// loadWorld makes the world anew from the database. On PostgreSQL it gives the
+// oldest transaction that ran then, whose notes are to be read next.
+func (s *Store) loadWorld(ctx context.Context) (since int64, err error) {
 	started := time.Now()
 	s.resident.naming.Lock()
 	defer s.resident.naming.Unlock()
@@ -128,7 +129,12 @@ func (s *Store) loadWorld(ctx context.Context) error {
 	defer s.resident.writing.Unlock()
 	var names placement.Names
 	var states []providerRow
-	err := s.snapshot(ctx, func(tx *sql.Tx) (err error) {
+	err = s.snapshot(ctx, func(tx *sql.Tx) (err error) {
+		if s.postgres() {
+			if since, err = s.oldestTransaction(ctx, tx); err != nil {
+				return err
+			}
+		}
 		if names, err = s.readNames(ctx, tx); err != nil {
 			return err
 		}
@@ -136,7 +142,7 @@ func (s *Store) loadWorld(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("load the providers: %w", err)
+		return 0, fmt.Errorf("load the providers: %w", err)
 	}
 	rows := make(map[string]residentRow, len(states))
 	providers := make([]placement.Provider, len(states))
@@ -147,7 +153,7 @@ func (s *Store) loadWorld(ctx context.Context) error {
 	s.resident.rows, s.resident.deleted = rows, nil
 	s.resident.world.Store(placement.NewWorld(names, providers))
 	s.log.Info("the resource providers are loaded", "providers", len(providers), "took", time.Since(started))
-	return nil
+	return since, nil
 }
 
 // snapshot reads several things as of one instant.
@@ -198,6 +204,9 @@ func (s *Store) changePlacement(ctx context.Context, write func(tx *ent.Tx, t *t
 	switch {
 	case err == nil:
 		s.resident.apply(news{states: t.states, deleted: t.deleted, added: t.added, removed: t.removed})
+		if s.follower != nil {
+			s.follower.committed()
+		}
 	case isUncertain(err):
 		s.settle(ctx, t)
 	}
@@ -250,6 +259,9 @@ func (s *Store) settle(ctx context.Context, t *touched) {
 	})
 	if err != nil {
 		s.log.ErrorContext(ctx, "the world may lack a commit until the database answers", "error", err, "providers", len(t.states))
+		if s.follower != nil {
+			s.follower.wake()
+		}
 		return
 	}
 	s.resident.apply(n)

@@ -153,6 +153,18 @@ func (f ObjectDefinitionFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.V
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ObjectDefinitionMutation", m)
 }
 
+// The PlacementChangeFunc type is an adapter to allow the use of ordinary
+// function as PlacementChange mutator.
+type PlacementChangeFunc func(context.Context, *ent.PlacementChangeMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f PlacementChangeFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.PlacementChangeMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PlacementChangeMutation", m)
+}
+
 // The PropertyDefinitionFunc type is an adapter to allow the use of ordinary
 // function as PropertyDefinition mutator.
 type PropertyDefinitionFunc func(context.Context, *ent.PropertyDefinitionMutation) (ent.Value, error)

@@ -509,6 +509,31 @@ var (
 			},
 		},
 	}
+	// PlacementChangesColumns holds the columns for the "placement_changes" table.
+	PlacementChangesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "provider", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(36)"}},
+		{Name: "transaction", Type: field.TypeInt64},
+		{Name: "created_at", Type: field.TypeTime},
+	}
+	// PlacementChangesTable holds the schema information for the "placement_changes" table.
+	PlacementChangesTable = &schema.Table{
+		Name:       "placement_changes",
+		Columns:    PlacementChangesColumns,
+		PrimaryKey: []*schema.Column{PlacementChangesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "placementchange_transaction",
+				Unique:  false,
+				Columns: []*schema.Column{PlacementChangesColumns[2]},
+			},
+			{
+				Name:    "placementchange_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{PlacementChangesColumns[3]},
+			},
+		},
+	}
 	// PropertyDefinitionsColumns holds the columns for the "property_definitions" table.
 	PropertyDefinitionsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -958,6 +983,7 @@ var (
 		NamespacesTable,
 		NamespaceMembersTable,
 		ObjectDefinitionsTable,
+		PlacementChangesTable,
 		PropertyDefinitionsTable,
 		ProviderAggregatesTable,
 		ProviderTraitsTable,
@@ -1022,6 +1048,9 @@ func init() {
 	ObjectDefinitionsTable.ForeignKeys[0].RefTable = NamespacesTable
 	ObjectDefinitionsTable.Annotation = &entsql.Annotation{
 		Table: "object_definitions",
+	}
+	PlacementChangesTable.Annotation = &entsql.Annotation{
+		Table: "placement_changes",
 	}
 	PropertyDefinitionsTable.ForeignKeys[0].RefTable = NamespacesTable
 	PropertyDefinitionsTable.ForeignKeys[1].RefTable = ObjectDefinitionsTable

@@ -42,6 +42,9 @@ type NamespaceMember func(*sql.Selector)
 // ObjectDefinition is the predicate function for objectdefinition builders.
 type ObjectDefinition func(*sql.Selector)
 
+// PlacementChange is the predicate function for placementchange builders.
+type PlacementChange func(*sql.Selector)
+
 // PropertyDefinition is the predicate function for propertydefinition builders.
 type PropertyDefinition func(*sql.Selector)
 

@@ -1,0 +1,360 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// How a follower keeps time.
+const (
+	// idleLook is how long a server that hears of nothing waits before it looks.
+	idleLook = 45 * time.Second
+	// deafLook is how long one waits that cannot listen.
+	deafLook = 500 * time.Millisecond
+	// staleAfter is how old the world may be before the server is not ready.
+	staleAfter = 30 * time.Second
+	// reloadAfter is how old it may be before it is loaded anew; notes of changes
+	// are kept for keepChanges, which is longer.
+	reloadAfter = 5 * time.Minute
+	keepChanges = 10 * time.Minute
+	// coalesce is how long commits are gathered before others are told.
+	coalesce = 20 * time.Millisecond
+	// listenWithin is how long a starting server waits for its ears.
+	listenWithin = 5 * time.Second
+)
+
+// follower keeps the world up to what other processes commit to the same
+// PostgreSQL database. Triggers note each written provider with the number of
+// its transaction; a follower reads everything noted since the oldest
+// transaction that ran at its last look, because transactions do not commit in
+// the order of their numbers, and applies whole states, of which the world
+// ignores older ones. A notification says only that there is something to see;
+// it is sent in a transaction of its own, after the commit.
+type follower struct {
+	store    *Store
+	name     string // tells this process from others in notifications
+	channel  string
+	listener *pq.Listener
+	hearing  atomic.Bool  // the listening connection is up
+	caughtUp atomic.Int64 // when the world was last known to be complete, in Unix nanoseconds
+
+	since  int64 // the oldest transaction that ran at the last look
+	look   chan struct{}
+	tell   chan struct{}
+	pruned time.Time
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// follow subscribes to what other processes commit. The world is loaded after
+// this, and before start.
+func (s *Store) follow(ctx context.Context, address string) (*follower, error) {
+	f := &follower{store: s, name: newUUID()[:8], look: make(chan struct{}, 1), tell: make(chan struct{}, 1), pruned: s.now()}
+	var schema string
+	if err := s.query(ctx, s.db, `SELECT current_schema()`, func(rows *sql.Rows) error { return rows.Scan(&schema) }); err != nil {
+		return nil, fmt.Errorf("look up the database schema: %w", err)
+	}
+	f.channel = "cadastre_placement_" + schema
+	f.listener = pq.NewListener(address, 50*time.Millisecond, 5*time.Second, f.connection)
+	listening := make(chan error, 1)
+	go func() { listening <- f.listener.Listen(f.channel) }()
+	select {
+	case err := <-listening:
+		if err != nil {
+			s.log.WarnContext(ctx, "cannot listen to other servers, will look often instead", "error", err)
+			f.hearing.Store(false)
+		}
+	case <-time.After(listenWithin):
+		s.log.WarnContext(ctx, "cannot listen to other servers yet, will look often instead")
+	case <-ctx.Done():
+		return nil, errors.Join(ctx.Err(), f.listener.Close())
+	}
+	return f, nil
+}
+
+// connection hears how the listening connection fares.
+func (f *follower) connection(event pq.ListenerEventType, err error) {
+	switch event {
+	case pq.ListenerEventConnected, pq.ListenerEventReconnected:
+		f.hearing.Store(true)
+		f.wake()
+	case pq.ListenerEventDisconnected:
+		f.hearing.Store(false)
+		f.store.log.Warn("the connection that listens to other servers is lost", "error", err)
+		f.wake()
+	}
+}
+
+// start begins to follow, from the transaction that was the oldest when the
+// world was loaded.
+func (f *follower) start(since int64) {
+	f.since = since
+	f.caughtUp.Store(time.Now().UnixNano())
+	ctx, cancel := context.WithCancel(context.Background())
+	f.stop = cancel
+	f.running.Go(func() { f.run(ctx) })
+	f.running.Go(func() { f.announce(ctx) })
+	f.wake()
+}
+
+// close ends following.
+func (f *follower) close() error {
+	if f.stop != nil {
+		f.stop()
+	}
+	f.running.Wait()
+	return f.listener.Close()
+}
+
+// wake makes the follower look soon.
+func (f *follower) wake() {
+	select {
+	case f.look <- struct{}{}:
+	default:
+	}
+}
+
+// committed makes other processes look soon.
+func (f *follower) committed() {
+	select {
+	case f.tell <- struct{}{}:
+	default:
+	}
+}
+
+// run looks when there is news, and once in a while.
+func (f *follower) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case n := <-f.listener.NotificationChannel():
+			if n != nil && n.Extra == f.name {
+				continue // this process knows what it committed
+			}
+			if n == nil { // connected again: not all servers at once
+				pause(ctx, rand.N(200*time.Millisecond))
+			}
+		case <-f.look:
+		case <-timer.C:
+		}
+		f.drain()
+		if err := f.catchUp(ctx); err != nil && ctx.Err() == nil {
+			f.store.log.WarnContext(ctx, "cannot follow other servers at the moment", "error", err)
+		}
+		wait := idleLook
+		if !f.hearing.Load() || time.Since(time.Unix(0, f.caughtUp.Load())) > deafLook {
+			wait = deafLook
+		}
+		timer.Reset(wait + rand.N(wait/4))
+	}
+}
+
+func pause(ctx context.Context, length time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(length):
+	}
+}
+
+// drain drops further calls to look: one look serves all.
+func (f *follower) drain() {
+	for {
+		select {
+		case <-f.listener.NotificationChannel():
+		case <-f.look:
+		default:
+			return
+		}
+	}
+}
+
+// announce tells other processes of commits, those of a moment together.
+func (f *follower) announce(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.tell:
+		}
+		pause(ctx, coalesce)
+		select {
+		case <-f.tell:
+		default:
+		}
+		err := f.store.execute(ctx, f.store.db, `SELECT pg_notify($1, $2)`, f.channel, f.name)
+		if err != nil && ctx.Err() == nil {
+			f.store.log.WarnContext(ctx, "cannot tell other servers of a commit; they will find it when they look", "error", err)
+		}
+	}
+}
+
+// catchUp applies what was committed since the last look.
+func (f *follower) catchUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	started := time.Now()
+	if started.Sub(time.Unix(0, f.caughtUp.Load())) > reloadAfter {
+		since, err := f.store.loadWorld(ctx)
+		if err != nil {
+			return err
+		}
+		f.since = since
+		f.caughtUp.Store(started.UnixNano())
+		return nil
+	}
+	since, err := f.store.applyChanges(ctx, f.since)
+	if err != nil {
+		return err
+	}
+	f.since = since
+	f.caughtUp.Store(started.UnixNano())
+	return f.prune(ctx)
+}
+
+// prune deletes notes that nobody needs any more, once in a while.
+func (f *follower) prune(ctx context.Context) error {
+	now := f.store.now()
+	if now.Sub(f.pruned) < keepChanges {
+		return nil
+	}
+	f.pruned = now
+	return f.store.execute(ctx, f.store.db, `DELETE FROM placement_changes WHERE created_at < now() - make_interval(secs => $1)`, keepChanges.Seconds())
+}
+
+// age is how old the world may be: nothing while news is heard as it happens.
+func (f *follower) age() time.Duration {
+	age := time.Since(time.Unix(0, f.caughtUp.Load()))
+	if f.hearing.Load() && age < idleLook+idleLook/2 {
+		return 0
+	}
+	return age
+}
+
+// WorldAge is how old the placement world may be: 0 while this process is told
+// of every commit as it happens, else the time since it last looked with
+// success.
+func (s *Store) WorldAge() time.Duration {
+	if s.follower == nil {
+		return 0
+	}
+	return s.follower.age()
+}
+
+// applyChanges brings the world up to what was noted by transactions from since
+// on, and gives the transaction to begin with next time.
+func (s *Store) applyChanges(ctx context.Context, since int64) (int64, error) {
+	var next int64
+	var n news
+	var named bool
+	// Names have no versions: none may be written here until these are applied.
+	s.resident.naming.Lock()
+	defer s.resident.naming.Unlock()
+	held := s.resident.world.Load()
+	var absent []string
+	err := s.snapshot(ctx, func(tx *sql.Tx) error {
+		var err error
+		if next, err = s.oldestTransaction(ctx, tx); err != nil {
+			return err
+		}
+		var stale []int64
+		err = s.query(ctx, tx, `SELECT c.provider, COALESCE(p.id, 0), COALESCE(p.version, 0)
+			FROM (SELECT DISTINCT provider FROM placement_changes WHERE transaction >= $1) AS c
+			LEFT JOIN resource_providers p ON p.uuid = c.provider`, func(rows *sql.Rows) error {
+			var uuid string
+			var id, version int64
+			if err := rows.Scan(&uuid, &id, &version); err != nil {
+				return err
+			}
+			provider, found := held.Provider(uuid)
+			switch {
+			case uuid == "":
+				named = true
+			case id == 0:
+				absent = append(absent, uuid)
+			case !found || provider.Version < version || s.resident.row(uuid) != id:
+				stale = append(stale, id)
+			}
+			return nil
+		}, since)
+		if err != nil {
+			return err
+		}
+		if named {
+			if err := s.readNamesInto(ctx, tx, &n, held.Names()); err != nil {
+				return err
+			}
+		}
+		if len(stale) > 0 {
+			n.states, err = s.readProviders(ctx, tx, stale)
+		}
+		return err
+	})
+	if err == nil && len(absent) > 0 {
+		n.deleted, err = s.confirmDeleted(ctx, absent)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read what other servers changed: %w", err)
+	}
+	if named || len(n.states)+len(n.deleted) > 0 {
+		s.resident.apply(n)
+	}
+	return next, nil
+}
+
+// confirmDeleted gives those rows of the world's providers that are gone for
+// good. A provider that a look missed can also have been created after it, by
+// this process; but a row that the world has was committed, and does not come
+// back once it is gone.
+func (s *Store) confirmDeleted(ctx context.Context, uuids []string) ([]deletedRow, error) {
+	var ids []int64
+	rows := map[int64]string{}
+	for _, uuid := range uuids {
+		if id := s.resident.row(uuid); id != 0 {
+			ids, rows[id] = append(ids, id), uuid
+		}
+	}
+	err := s.query(ctx, s.db, `SELECT id FROM resource_providers WHERE `+s.listed("id", "$1", "bigint"), func(found *sql.Rows) error {
+		var id int64
+		err := found.Scan(&id)
+		delete(rows, id)
+		return err
+	}, jsonOf(ids))
+	var deleted []deletedRow
+	for id, uuid := range rows {
+		deleted = append(deleted, deletedRow{id: id, uuid: uuid})
+	}
+	return deleted, err
+}
+
+// oldestTransaction is the oldest transaction that runs: all before it have
+// ended.
+func (s *Store) oldestTransaction(ctx context.Context, on conn) (xmin int64, err error) {
+	err = s.query(ctx, on, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
+		func(rows *sql.Rows) error { return rows.Scan(&xmin) })
+	return xmin, err
+}
+
+// readNamesInto notes how the names that exist differ from those held.
+func (s *Store) readNamesInto(ctx context.Context, on conn, n *news, held placement.Names) error {
+	there, err := s.readNames(ctx, on)
+	if err != nil {
+		return err
+	}
+	n.added = placement.Names{Traits: without(there.Traits, held.Traits), ResourceClasses: without(there.ResourceClasses, held.ResourceClasses)}
+	n.removed = placement.Names{Traits: without(held.Traits, there.Traits), ResourceClasses: without(held.ResourceClasses, there.ResourceClasses)}
+	return nil
+}

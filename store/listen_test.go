@@ -1,0 +1,216 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// within waits until a condition holds, looking often.
+func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("after %s: not %s", limit, what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func worldOf(t testing.TB, s *store.Store) *placement.World {
+	t.Helper()
+	world, err := s.World(asAdmin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return world
+}
+
+// sameWorld holds that a store's world is the one that the database has.
+func sameWorld(t testing.TB, s *store.Store) {
+	t.Helper()
+	difference, err := s.WorldDifference(context.Background())
+	if err != nil || difference != "" {
+		t.Errorf("the world in memory and a new one differ: %s %v", difference, err)
+	}
+}
+
+// TestServersFollowEachOther changes everything that can be changed on either of
+// two servers: within a second of each commit the other answers the same.
+func TestServersFollowEachOther(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	servers := []*store.Store{storetest.Open(t, url), storetest.Open(t, url)}
+	ctx := asAdmin()
+	history := newChanges(7)
+	for i := range 120 {
+		at := servers[i%2]
+		history.change(t, ctx, at)
+		if i%10 == 9 {
+			within(t, time.Second, "the same world", func() bool {
+				return worldOf(t, servers[0]).Difference(worldOf(t, servers[1])) == ""
+			})
+		}
+	}
+	for _, s := range servers {
+		within(t, time.Second, "the world of the database", func() bool {
+			difference, err := s.WorldDifference(ctx)
+			return err == nil && difference == ""
+		})
+		if age := s.WorldAge(); age != 0 {
+			t.Errorf("the world is %s old", age)
+		}
+		if err := s.Ready(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAFollowerOutlivesItsConnections cuts every connection: the server goes on
+// with the world it has, and catches up.
+func TestAFollowerOutlivesItsConnections(t *testing.T) {
+	t.Parallel()
+	url := storetest.PostgresDatabase(t)
+	one, other := storetest.Open(t, url), storetest.Open(t, url)
+	ctx := asAdmin()
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`); err != nil {
+		t.Fatal(err)
+	}
+	input := placement.NewProvider{Name: "after the cut"}
+	within(t, 5*time.Second, "writing again", func() bool {
+		_, _, err := one.CreateResourceProvider(ctx, input)
+		return err == nil
+	})
+	within(t, 5*time.Second, "caught up", func() bool {
+		_, found := worldOf(t, other).ProviderNamed("after the cut")
+		return found && other.WorldAge() == 0
+	})
+}
+
+// TestAnIdleServerKeepsQuiet counts what two idle servers send to the database.
+func TestAnIdleServerKeepsQuiet(t *testing.T) {
+	t.Parallel()
+	url := storetest.PostgresDatabase(t)
+	for range 2 {
+		storetest.Open(t, url)
+	}
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	busy := func() (n int) {
+		t.Helper()
+		err := db.QueryRow(`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+			AND application_name = 'cadastre' AND query_start > clock_timestamp() - interval '1 second'`).Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	within(t, 10*time.Second, "quiet", func() bool { return busy() == 0 })
+	quiet := time.Now().Add(2 * time.Second)
+	within(t, 5*time.Second, "quiet for long", func() bool {
+		if n := busy(); n > 0 {
+			t.Fatalf("%d connections of idle servers were used within a second", n)
+		}
+		return time.Now().After(quiet)
+	})
+}
+
+// changes makes random changes of placement that are always allowed in form.
+type changes struct {
+	random  *rand.Rand
+	made    int
+	uuids   []string
+	aggs    []string
+	classes []string
+	traits  []string
+}
+
+func newChanges(seed uint64) *changes {
+	return &changes{random: rand.New(rand.NewPCG(seed, seed)), classes: []string{"VCPU", "MEMORY_MB"}, traits: []string{"COMPUTE_NODE"},
+		aggs: []string{uuidOf(900), uuidOf(901), uuidOf(902)}}
+}
+
+func uuidOf(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(n)*2654435761, n) }
+
+func some[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
+
+// change makes one change; refusals for good reason are part of the game.
+func (c *changes) change(t testing.TB, ctx context.Context, s *store.Store) {
+	t.Helper()
+	c.made++
+	kind := c.random.IntN(12)
+	if len(c.uuids) < 3 {
+		kind = 0
+	}
+	var err error
+	switch kind {
+	case 0, 1:
+		uuid := uuidOf(c.random.IntN(30))
+		input := placement.NewProvider{Name: fmt.Sprintf("provider %d", c.made), UUID: &uuid}
+		if len(c.uuids) > 0 && c.random.IntN(2) == 0 {
+			parent := some(c.random, c.uuids)
+			input.Parent = &parent
+		}
+		if _, _, err = s.CreateResourceProvider(ctx, input); err == nil {
+			c.uuids = append(c.uuids, uuid)
+		}
+	case 2:
+		_, _, err = s.DeleteResourceProvider(ctx, some(c.random, c.uuids))
+	case 3:
+		parent := some(c.random, append(c.uuids, ""))
+		_, _, err = s.UpdateResourceProvider(ctx, placement.ProviderChange{Provider: some(c.random, c.uuids), Parent: &parent})
+	case 4:
+		name := fmt.Sprintf("renamed %d", c.made)
+		_, _, err = s.UpdateResourceProvider(ctx, placement.ProviderChange{Provider: some(c.random, c.uuids), NewName: &name})
+	case 5, 6:
+		_, _, err = s.SetInventory(ctx, placement.OneInventory{Provider: some(c.random, c.uuids), Inventory: placement.Inventory{
+			ResourceClass: some(c.random, c.classes), Total: int32(1 + c.random.IntN(20)), MinUnit: 1, MaxUnit: 20, StepSize: 1, AllocationRatio: 1.5}})
+	case 7:
+		_, _, err = s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: some(c.random, c.uuids), Traits: []string{some(c.random, c.traits), placement.TraitShares}})
+	case 8:
+		_, _, err = s.SetProviderAggregates(ctx, placement.ProviderAggregates{Provider: some(c.random, c.uuids), Aggregates: []string{some(c.random, c.aggs)}})
+	case 9:
+		name := fmt.Sprintf("CUSTOM_%d", c.random.IntN(5))
+		if c.random.IntN(2) == 0 {
+			_, err = s.CreateTrait(ctx, name)
+		} else {
+			_, err = s.DeleteTrait(ctx, name)
+		}
+	case 10:
+		_, err = s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: uuidOf(500 + c.random.IntN(10)), ProjectID: "p", UserID: "u",
+			Allocations: []placement.ProviderAllocation{{Provider: some(c.random, c.uuids), Resources: []placement.Amount{{ResourceClass: some(c.random, c.classes), Amount: 1 + c.random.Int64N(5)}}}}}}})
+	case 11:
+		_, err = s.DeleteAllocations(ctx, uuidOf(500+c.random.IntN(10)))
+	}
+	if err != nil && !refused(err) {
+		t.Errorf("change %d of kind %d: %v", c.made, kind, err)
+	}
+}
+
+// refused tells whether an error is one of those that a caller causes.
+func refused(err error) bool {
+	for _, kind := range []error{catalog.ErrInvalidInput, catalog.ErrNotFound, catalog.ErrAlreadyExists, catalog.ErrConcurrentUpdate,
+		catalog.ErrInUse, catalog.ErrCapacityExceeded} {
+		if isKind(err, kind) {
+			return true
+		}
+	}
+	return false
+}
