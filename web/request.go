@@ -44,13 +44,13 @@ func readBody(r *http.Request, maxBytes int64) (*request, *refusal) {
 	body := io.Reader(r.Body)
 	if maxBytes > 0 {
 		if r.ContentLength > maxBytes {
-			return nil, tooLarge()
+			return nil, tooLarge(r.Body)
 		}
 		body = http.MaxBytesReader(nil, r.Body, maxBytes)
 	}
 	text, err := io.ReadAll(body)
 	if tooMuch := new(http.MaxBytesError); errors.As(err, &tooMuch) {
-		return nil, tooLarge()
+		return nil, tooLarge(r.Body)
 	}
 	if err != nil {
 		return nil, bad("the body could not be read to its end")
@@ -65,7 +65,12 @@ func readBody(r *http.Request, maxBytes int64) (*request, *refusal) {
 	return readMembers(members)
 }
 
-func tooLarge() *refusal {
+// unreadBytes is how much of a body that is too large is still read, and thrown
+// away: a client that is cut off while it sends never sees why.
+const unreadBytes = 8 << 20
+
+func tooLarge(body io.Reader) *refusal {
+	_, _ = io.CopyN(io.Discard, body, unreadBytes) // the answer is the same
 	return &refusal{status: http.StatusRequestEntityTooLarge, code: graph.CodeBadRequest, message: "the body of the request is too large"}
 }
 
