@@ -86,6 +86,7 @@ func (e *Executor) Validate(ctx context.Context, document *ast.QueryDocument, hi
 	if hints {
 		chosen = e.hinting
 	}
+	longIntegers(document)
 	refused := validator.ValidateWithRules(e.Schema(), document, chosen)
 	for _, err := range refused {
 		errcode.Set(err, errcode.ValidationFailed)

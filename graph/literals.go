@@ -18,6 +18,17 @@ const literalPrefix = "="
 // digits of long integers: each becomes a variable, named after its text.
 func keepLiterals(document *ast.QueryDocument) { walkValues(document, keepLiteral) }
 
+// longIntegers lets validation read integers of any length, whatever they are
+// for: as numbers of 64 bits, whose text stays what it was.
+func longIntegers(document *ast.QueryDocument) {
+	walkValues(document, func(value *ast.Value) bool {
+		if _, err := strconv.ParseInt(value.Raw, 10, 64); err != nil && value.Kind == ast.IntValue {
+			value.Kind = ast.FloatValue
+		}
+		return true
+	})
+}
+
 // literalsOf are the values of the variables that keepLiterals made.
 func literalsOf(document *ast.QueryDocument) map[string]any {
 	literals := map[string]any{}

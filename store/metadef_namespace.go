@@ -38,8 +38,11 @@ func (s *Store) UpdateNamespace(ctx context.Context, name string, patch catalog.
 				}
 			}
 			showAs(row, &wanted)
-			err := writeNamespace(ctx, tx, row)
-			return change{action: e.action, kind: "Namespace", key: row.Name, before: before, after: namespaceDocument(row)}, err
+			after := namespaceDocument(row)
+			if after.Text() == before.Text() {
+				return change{}, nil
+			}
+			return change{action: e.action, kind: "Namespace", key: before.Name, before: before, after: after}, writeNamespace(ctx, tx, row)
 		}, nil
 	})
 	if isDuplicate(err) {
