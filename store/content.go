@@ -44,8 +44,7 @@ func (s *Store) FillEmpty(ctx context.Context, content Content) error {
 	if err != nil {
 		return fmt.Errorf("fill an empty database: %w", err)
 	}
-	_, err = s.loadWorld(ctx)
-	return err
+	return s.reloadWorld(ctx)
 }
 
 func isEmpty(ctx context.Context, tx *ent.Tx) (bool, error) {

@@ -165,6 +165,30 @@ func (s *Store) readStalls(ctx context.Context, tx *ent.Tx, b *books, rows []int
 // that the transaction must start anew.
 var errMoved = errors.New("another transaction was faster")
 
+// stillAbsent holds before a refusal that consumers which were not there when the
+// books were opened, and could not be locked, are not there now that the
+// providers are locked: else the refusal would mix two moments.
+func (s *Store) stillAbsent(ctx context.Context, tx *ent.Tx, b *books, claims []placement.ConsumerClaim) error {
+	var absent []string
+	for _, uuid := range claimed(claims) {
+		if b.consumers[uuid] == nil {
+			absent = append(absent, uuid)
+		}
+	}
+	if len(absent) == 0 {
+		return nil
+	}
+	come := false
+	err := s.query(ctx, tx, `SELECT id FROM consumers WHERE `+s.listed("uuid", "$1", "text"), func(rows *sql.Rows) error {
+		come = true
+		return rows.Scan(new(int64))
+	}, jsonOf(absent))
+	if err == nil && come {
+		return errMoved
+	}
+	return err
+}
+
 // closeBooks writes what the ledger says, and notes what that does to the world.
 func (s *Store) closeBooks(ctx context.Context, tx *ent.Tx, b *books, t *touched) error {
 	if err := s.writeConsumers(ctx, tx, b); err != nil {

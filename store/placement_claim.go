@@ -65,6 +65,9 @@ func (s *Store) settleClaims(ctx context.Context, claims []*waitingClaim) error 
 			before := b.accounts(w.claim.Consumers)
 			if objections := b.ledger.Claim(&w.claim, "input", s.knowsClass(ctx, tx)); len(objections) > 0 {
 				w.err = refusalOf(objections)
+				if err := s.stillAbsent(ctx, tx, b, w.claim.Consumers); err != nil {
+					return err
+				}
 				continue
 			}
 			accepted = true
@@ -135,6 +138,9 @@ func (s *Store) Reshape(ctx context.Context, reshape placement.Reshape) (*placem
 		}
 		before := b.accounts(reshape.Consumers)
 		if objections := b.ledger.Reshape(&reshape, "input", s.knowsClass(ctx, tx)); len(objections) > 0 {
+			if err := s.stillAbsent(ctx, tx, b, reshape.Consumers); err != nil {
+				return err
+			}
 			return refusalOf(objections)
 		}
 		consumers = b.consumersOf(reshape.Consumers)

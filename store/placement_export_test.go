@@ -25,8 +25,7 @@ func (s *Store) FillPlacement(ctx context.Context, names placement.Names, provid
 	if err != nil {
 		return err
 	}
-	_, err = s.loadWorld(ctx)
-	return err
+	return s.reloadWorld(ctx)
 }
 
 // WorldDifference explains how the world in memory differs from one that is

@@ -156,6 +156,16 @@ func (s *Store) loadWorld(ctx context.Context) (since int64, err error) {
 	return since, nil
 }
 
+// reloadWorld loads the world after a transaction that wrote much, and makes
+// other servers look.
+func (s *Store) reloadWorld(ctx context.Context) error {
+	_, err := s.loadWorld(ctx)
+	if s.follower != nil {
+		s.follower.committed()
+	}
+	return err
+}
+
 // snapshot reads several things as of one instant.
 func (s *Store) snapshot(ctx context.Context, read func(tx *sql.Tx) error) error {
 	tx, err := s.db.readers.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshotLevel(), ReadOnly: true})
