@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"slices"
 
@@ -29,17 +30,22 @@ func (s *Store) SetAllocations(ctx context.Context, claim placement.Claim) ([]*p
 	return w.consumers, nil
 }
 
-// claimKey says with which other claims a claim shares a transaction: those that
-// are to get something from the same first provider; on SQLite, where writers
-// wait for each other anyway, all.
-func (s *Store) claimKey(claim *placement.Claim) string {
-	if providers := given(claim.Consumers); s.postgres() && len(providers) > 0 {
-		return providers[0]
+// claimLanes is how many transactions of claims run at once on PostgreSQL. More
+// would wait for each other in the database instead of travelling together.
+const claimLanes = 4
+
+// claimKey says with which other claims a claim shares a transaction when they
+// wait: those whose first provider has the same lane, so always those for the
+// same provider; on SQLite, where writers wait for each other anyway, all.
+func (s *Store) claimKey(claim *placement.Claim) int {
+	if !s.postgres() {
+		return 0
 	}
-	if s.postgres() {
-		return claim.Consumers[0].UUID
+	first := claim.Consumers[0].UUID
+	if providers := given(claim.Consumers); len(providers) > 0 {
+		first = providers[0]
 	}
-	return ""
+	return int(crc32.ChecksumIEEE([]byte(first)) % claimLanes)
 }
 
 // errAllRefused rolls back a transaction in which there is nothing to write.

@@ -15,7 +15,7 @@ import (
 // claims.
 type claimQueue struct {
 	mu      sync.Mutex
-	waiting map[string][]*waitingClaim // a key is there while a transaction is under way for it
+	waiting map[int][]*waitingClaim // a key is there while a transaction is under way for it
 }
 
 // waitingClaim is a claim with its outcome.
@@ -34,7 +34,7 @@ const claimsAtOnce = 64
 
 // settle gets a claim settled, alone or with others, by this caller or another,
 // and gives its error.
-func (q *claimQueue) settle(ctx context.Context, key string, w *waitingClaim, settle func(context.Context, []*waitingClaim) error) error {
+func (q *claimQueue) settle(ctx context.Context, key int, w *waitingClaim, settle func(context.Context, []*waitingClaim) error) error {
 	w.lead, w.done = make(chan []*waitingClaim, 1), make(chan struct{})
 	if q.enter(key, w) {
 		w.lead <- []*waitingClaim{w}
@@ -61,11 +61,11 @@ func (q *claimQueue) settle(ctx context.Context, key string, w *waitingClaim, se
 }
 
 // enter lets a claim wait, or says that it goes first.
-func (q *claimQueue) enter(key string, w *waitingClaim) (first bool) {
+func (q *claimQueue) enter(key int, w *waitingClaim) (first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.waiting == nil {
-		q.waiting = map[string][]*waitingClaim{}
+		q.waiting = map[int][]*waitingClaim{}
 	}
 	list, busy := q.waiting[key]
 	if busy {
@@ -77,7 +77,7 @@ func (q *claimQueue) enter(key string, w *waitingClaim) (first bool) {
 }
 
 // leave takes a claim out that nobody has begun to settle.
-func (q *claimQueue) leave(key string, w *waitingClaim) bool {
+func (q *claimQueue) leave(key int, w *waitingClaim) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list, busy := q.waiting[key]
@@ -91,7 +91,7 @@ func (q *claimQueue) leave(key string, w *waitingClaim) bool {
 
 // run settles claims together and wakes whoever is next. A transaction for
 // several does not end with the request of the one that leads it.
-func (q *claimQueue) run(ctx context.Context, key string, together []*waitingClaim, settle func(context.Context, []*waitingClaim) error) {
+func (q *claimQueue) run(ctx context.Context, key int, together []*waitingClaim, settle func(context.Context, []*waitingClaim) error) {
 	defer q.next(key)
 	if len(together) > 1 {
 		ctx = context.WithoutCancel(ctx)
@@ -114,7 +114,7 @@ func (q *claimQueue) run(ctx context.Context, key string, together []*waitingCla
 var errUnsettled = errors.New("the transaction came to no end")
 
 // next hands what waits to the first of those that do.
-func (q *claimQueue) next(key string) {
+func (q *claimQueue) next(key int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := q.waiting[key]
