@@ -1,0 +1,128 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestPrivateValuesGiveNothingAway asks two worlds that differ in private values
+// only the same random questions: whoever is no administrator gets the same
+// bytes, from open and from closed discovery.
+func TestPrivateValuesGiveNothingAway(t *testing.T) {
+	t.Parallel()
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		for _, discovery := range []catalog.CapabilityDiscovery{catalog.DiscoveryEveryone, catalog.DiscoveryAdmin} {
+			t.Run(engine+" "+string(discovery), func(t *testing.T) {
+				t.Parallel()
+				one, other := privateWorld(t, url(t), discovery, "1"), privateWorld(t, url(t), discovery, "20")
+				random := rand.New(rand.NewPCG(17, 23))
+				differ := 0
+				for range 400 {
+					query := privateQuestion(random)
+					viewer := []string{"member", "reader", "foreign", "service"}[random.IntN(4)]
+					if a, b := answer(t, one, viewer, query), answer(t, other, viewer, query); a != b {
+						t.Fatalf("%s asks %s\none world answers %s\nthe other %s", viewer, query, a, b)
+					}
+					if answer(t, one, "admin", query) != answer(t, other, "admin", query) {
+						differ++
+					}
+				}
+				if differ < 20 {
+					t.Errorf("administrators see a difference in %d answers only: the questions are too tame", differ)
+				}
+			})
+		}
+	}
+}
+
+func answer(t *testing.T, executor *graph.Executor, viewer, query string) string {
+	t.Helper()
+	ctx := catalog.WithViewer(t.Context(), viewers[viewer])
+	text, err := json.Marshal(executor.Execute(ctx, &graphql.RawParams{Query: query}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// privateWorld is hosts with a public capability and private ones, whose values
+// hang on the seed.
+func privateWorld(t *testing.T, url string, discovery catalog.CapabilityDiscovery, seed string) *graph.Executor {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{
+		URL: url, CapabilityDiscovery: discovery, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	admin := catalog.WithViewer(t.Context(), viewers["admin"])
+	for i := range 8 {
+		project := []string{"demo", "elsewhere"}[i%2]
+		input := catalog.ResourceInput{
+			Type: "physical:host", Name: fmt.Sprint("host-", i), ProjectID: &project, UUID: new(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)),
+			Metadata: []catalog.KeyValue{{Key: "rack", Value: fmt.Sprint("r", i%3)}},
+			Capabilities: []catalog.KeyValue{
+				{Key: "arch", Value: []string{"x86_64", "aarch64"}[i%2]}, {Key: "count", Value: strconv.Itoa(i * 5)},
+				{Key: "serial", Value: seed}, {Key: "codes", Value: `["` + seed + `", "a"]`},
+			},
+		}
+		if i%4 == 0 {
+			input.Visibility = new(catalog.Public)
+		}
+		if i%3 == 0 { // some have it in one world only
+			input.Capabilities[2].Value = "same"
+		}
+		if _, err := s.CreateResource(admin, input); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"arch", "count"} {
+		if _, err := s.SetCapabilityVisibility(admin, "physical:host", name, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))
+}
+
+func privateQuestion(random *rand.Rand) string {
+	pick := func(texts ...string) string { return texts[random.IntN(len(texts))] }
+	name := func() string { return pick("arch", "count", "serial", "serial", "codes", "nothing") }
+	value := func() string { return pick("1", "20", "10", "a", "same", "x86_64", "") }
+	leaf := func() string {
+		return fmt.Sprintf(`["%s", "$%s", "%s"]`, pick("==", "!=", ">=", "<=", ">", "<", "="), name(), value())
+	}
+	test := func() string {
+		return fmt.Sprintf(`{ capability: { name: "%s", %s } }`, name(), pick(
+			`exists: true`, `exists: false`, fmt.Sprintf(`equals: "%s"`, value()), fmt.Sprintf(`in: ["%s", "%s"]`, value(), value()),
+			fmt.Sprintf(`gte: "%s"`, value()), fmt.Sprintf(`lte: "%s"`, value()), fmt.Sprintf(`contains: "%s"`, value())))
+	}
+	filter := pick(
+		`matching: `+strconv.Quote(leaf()),
+		`matching: `+strconv.Quote(fmt.Sprintf(`["%s", %s, ["not", %s]]`, pick("and", "or"), leaf(), leaf())),
+		fmt.Sprintf(`requirements: [{ key: "%s%s", requirement: "%s %s" }]`, pick("", "capabilities:"), name(), pick("==", "s==", "s!=", "<in>", "<or>", "<all-in>", ">="), value()),
+		fmt.Sprintf(`where: { %s: [%s, { not: %s }, { metadata: { key: "rack", exists: true } }] }`, pick("any", "all"), test(), test()),
+		`where: `+test())
+	return pick(
+		fmt.Sprintf(`{ resources(filter: { %s }, orderBy: { field: %s, direction: DESC }) { totalCount nodes { uuid revision updatedAt capabilities(includePrivate: true) { name value private } } } }`, filter, pick("NAME", "UPDATED_AT")),
+		fmt.Sprintf(`{ resources(filter: { %s }, first: 2) { pageInfo { hasNextPage endCursor } metadataFacets(keys: ["rack"]) { values { value resourceCount } } edges { cursor } } }`, filter),
+		fmt.Sprintf(`{ explainResources(filter: { %s }) { considered clauses { clause passing remaining ignored notNumbers } } }`, filter),
+		fmt.Sprintf(`{ resourceType(name: "physical:host") { capabilities(includePrivate: %s) { id name private valueCount values(startsWith: "%s") { value resourceCount } } resources(filter: { %s }) { totalCount nodes { name } } } }`, pick("true", "false"), pick("", "1", "2", "a"), filter),
+		fmt.Sprintf(`{ resourceType(name: "physical:host") { capability(name: "%s") { private valueCount values(first: %d) { value resourceCount } } } }`, name(), random.IntN(3)),
+		fmt.Sprintf(`{ node(id: "%s") { id ... on Capability { name values { value } } } }`, (&catalog.Capability{ID: int64(1 + random.IntN(4))}).NodeID()),
+		fmt.Sprintf(`{ resource(uuid: "00000000-0000-4000-8000-%012d") { capabilities(includePrivate: true) { name value } metadata { key value } } }`, random.IntN(8)),
+	)
+}

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"entgo.io/ent/dialect"
+
+	"github.com/cadastre-dev/cadastre/ent"
+)
+
+// What the tests of plans reach into.
+
+// HashOf is the hash by which values are found.
+func HashOf(text string) int64 { return hashOf(text) }
+
+// Statement is a statement that was sent, with its arguments.
+type Statement struct {
+	Query string
+	Args  []any
+}
+
+// RecordStatements makes a store keep every read that it sends from now on.
+func RecordStatements(s *Store) *[]Statement {
+	r := &recorder{database: s.db}
+	s.ent = ent.NewClient(ent.Driver(r))
+	return &r.statements
+}
+
+type recorder struct {
+	*database
+	statements []Statement
+}
+
+func (r *recorder) Query(ctx context.Context, query string, args, v any) error {
+	r.statements = append(r.statements, Statement{query, args.([]any)})
+	return r.database.Query(ctx, query, args, v)
+}
+
+// Explain is how the database goes about a statement.
+func Explain(t testing.TB, s *Store, statement Statement) string {
+	t.Helper()
+	explain := "EXPLAIN QUERY PLAN "
+	if s.db.dialect == dialect.Postgres {
+		explain = "EXPLAIN "
+	}
+	rows, err := s.db.readers.QueryContext(t.Context(), explain+statement.Query, statement.Args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan []string
+	for rows.Next() {
+		values := make([]any, len(columns))
+		for i := range values {
+			values[i] = new(any)
+		}
+		if err := rows.Scan(values...); err != nil {
+			t.Fatal(err)
+		}
+		last := *values[len(values)-1].(*any)
+		if text, ok := last.([]byte); ok {
+			last = string(text)
+		}
+		plan = append(plan, fmt.Sprint(last))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(plan, "\n")
+}

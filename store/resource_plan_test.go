@@ -1,0 +1,113 @@
+package store_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"entgo.io/ent/dialect"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestMetadataIsFoundByAnIndex fills a database with resources of 5 items each,
+// 100,000 in CI and fewer elsewhere, and holds that a page found by metadata and
+// shown with it takes three statements, and that the database finds it by the
+// index over keys and hashes, or prefixes, of values.
+func TestMetadataIsFoundByAnIndex(t *testing.T) {
+	t.Parallel()
+	count := 20_000
+	if os.Getenv("CI") == "true" {
+		count = 100_000
+	}
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		fillResources(t, url, count)
+		s := storetest.Open(t, url)
+		recorded := store.RecordStatements(s)
+		ctx, statements := store.CountStatements(asAdmin())
+		filter := catalog.ResourceFilter{Metadata: pairs("key-0", "value-7", "key-3", "value-7")}
+		page, err := s.Resources(ctx, filter, catalog.Order{Field: "NAME"}, catalog.PageRequest{})
+		if err != nil || len(page.Items) != min(50, count/500) {
+			t.Fatalf("%d resources, error %v", len(page.Items), err)
+		}
+		var ids []int64
+		for _, r := range page.Items {
+			ids = append(ids, r.ID)
+		}
+		items, err := s.MetadataOf(ctx, ids, nil)
+		if err != nil || len(items) != len(ids) || len(items[ids[0]]) != 5 {
+			t.Fatalf("metadata of %d resources, error %v", len(items), err)
+		}
+		if total, err := s.CountResources(ctx, filter); err != nil || total != count/500 {
+			t.Errorf("%d resources in all, error %v", total, err)
+		}
+		if statements() != 3 {
+			t.Errorf("%d statements, want 3", statements())
+		}
+		long, prefix := strings.Repeat("界", 80), "value-77"
+		for _, where := range []catalog.MetadataCondition{{Key: "key-1", Prefix: &prefix}, {Key: "key-2", Prefix: &long}, {Key: "key-4", In: []string{"value-1", "value-2"}}} {
+			if _, err := s.CountResources(ctx, catalog.ResourceFilter{Where: &catalog.ResourceCondition{Metadata: &where}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, statement := range *recorded {
+			plan := store.Explain(t, s, statement)
+			index := []string{"metadataitem_key_value_hash_resource_id", "metadataitem_resource_id_key", "metadataitem_key_value_hash_resource_id",
+				"metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_hash_resource_id"}[i]
+			if !strings.Contains(plan, index) || strings.Contains(plan, "Seq Scan on metadata_items") || strings.Contains(plan, "SCAN metadata_items") {
+				t.Errorf("statement %d does not use %s:\n%s\n%s", i, index, statement.Query, plan)
+			}
+		}
+	})
+}
+
+// fillResources writes resources by bulk: the values of their items are 500.
+func fillResources(t *testing.T, url string, count int) {
+	t.Helper()
+	storetest.Open(t, url).Close()
+	db, closeDB, err := store.OpenWithoutMigrating(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeDB()
+	tx, err := db.SQL().Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	run := func(statement string, args ...any) {
+		t.Helper()
+		if _, err := tx.Exec(statement, args...); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	numbers, uuid := fmt.Sprintf("WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < %d)", count-1),
+		"printf('00000000-0000-4000-8000-%012d', n)"
+	name := "printf('resource-%06d', n)"
+	if db.Dialect() == dialect.Postgres {
+		run("SET LOCAL statement_timeout = 0")
+		uuid, name = "'00000000-0000-4000-8000-' || lpad(n::text, 12, '0')", "'resource-' || lpad(n::text, 6, '0')"
+	}
+	run("CREATE TEMPORARY TABLE vals (n bigint, value varchar(1023), value_hash bigint)")
+	for n := range 500 {
+		value := fmt.Sprint("value-", n)
+		run(fmt.Sprintf("INSERT INTO vals VALUES (%d, '%s', %d)", n, value, store.HashOf(value)))
+	}
+	run("CREATE UNIQUE INDEX vals_n ON vals (n)")
+	run("ANALYZE vals")
+	run(numbers + ` INSERT INTO resources (uuid, resource_type_id, name, name_key, project_id, visibility, revision, created_at, updated_at)
+		SELECT ` + uuid + `, (SELECT MIN(id) FROM resource_types), ` + name + `, ` + name + `, 'demo', 'PUBLIC', 1, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP FROM numbers`)
+	run(`WITH RECURSIVE keys (k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM keys WHERE k < 4)
+		INSERT INTO metadata_items (resource_id, key, value, value_hash, value_prefix, user_modifiable, created_at, updated_at)
+		SELECT resources.id, 'key-' || k, vals.value, vals.value_hash, vals.value, true, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP
+		FROM resources JOIN keys ON true JOIN vals ON vals.n = resources.id % 500`)
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.SQL().Exec("ANALYZE"); err != nil {
+		t.Fatal(err)
+	}
+}
