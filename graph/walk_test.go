@@ -59,7 +59,7 @@ func walkedWorld() store.Content {
 			{UUID: hiddenHost, Type: "physical:host", Name: "marker host", ProjectID: "vault", Visibility: catalog.Private,
 				Capabilities: []catalog.KeyValue{{Key: "marker_capability", Value: "marker"}}, Tags: []string{"marker"}},
 			{UUID: hiddenShare, Type: "OS::Manila::Share", Name: "marker share", Description: marker, ProjectID: "vault", Visibility: catalog.Private,
-				Metadata: []catalog.MetadataItem{{Key: "marker", Value: "marker", UserModifiable: true}}, Tags: []string{"marker"}},
+				Metadata: []catalog.MetadataItem{{Key: "marker", Value: "marker"}, {Key: "size", Value: "marker"}}, Tags: []string{"marker"}},
 		},
 		Providers: []placement.Provider{
 			{UUID: provider, Name: "root", Resource: publicHost, Inventories: []placement.Inventory{{ResourceClass: "VCPU",
@@ -91,7 +91,7 @@ var requiredArguments = map[string]string{
 	"Namespace.tag":                     `(name: "TOP")`,
 	"ResourceType.capability":           `(name: "arch")`,
 	"Resource.metadataItem":             `(key: "size")`,
-	"ResourceConnection.metadataFacets": `(keys: ["size", "marker"])`,
+	"ResourceConnection.metadataFacets": `(keys: ["size"])`,
 	"ResourceProvider.inventory":        `(resourceClass: "VCPU")`,
 }
 

@@ -892,7 +892,7 @@ var (
 		},
 		Indexes: []*schema.Index{
 			{
-				Name:    "resourcetypeassociation_namespace_id_resource_type_id_prefix_properties_target",
+				Name:    "resourcetypeassociation_key",
 				Unique:  true,
 				Columns: []*schema.Column{ResourceTypeAssociationsColumns[5], ResourceTypeAssociationsColumns[6], ResourceTypeAssociationsColumns[3], ResourceTypeAssociationsColumns[4]},
 			},

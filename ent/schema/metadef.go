@@ -213,7 +213,7 @@ func (ResourceTypeAssociation) Edges() []ent.Edge {
 
 func (ResourceTypeAssociation) Indexes() []ent.Index {
 	return []ent.Index{
-		index.Fields("namespace_id", "resource_type_id", "prefix", "properties_target").Unique(),
+		index.Fields("namespace_id", "resource_type_id", "prefix", "properties_target").Unique().StorageKey("resourcetypeassociation_key"),
 		index.Fields("resource_type_id"),
 		index.Fields("properties_target"),
 	}

@@ -360,8 +360,8 @@ CREATE TABLE "resource_type_associations" (
   CONSTRAINT "resource_type_associations_namespaces_associations" FOREIGN KEY ("namespace_id") REFERENCES "namespaces" ("id") ON UPDATE NO ACTION ON DELETE CASCADE,
   CONSTRAINT "resource_type_associations_resource_types_associations" FOREIGN KEY ("resource_type_id") REFERENCES "resource_types" ("id") ON UPDATE NO ACTION ON DELETE RESTRICT
 );
--- create index "resourcetypeassociation_namesp_4c476c6cfc76fa345396cec72faa51c4" to table: "resource_type_associations"
-CREATE UNIQUE INDEX "resourcetypeassociation_namesp_4c476c6cfc76fa345396cec72faa51c4" ON "resource_type_associations" ("namespace_id", "resource_type_id", "prefix", "properties_target");
+-- create index "resourcetypeassociation_key" to table: "resource_type_associations"
+CREATE UNIQUE INDEX "resourcetypeassociation_key" ON "resource_type_associations" ("namespace_id", "resource_type_id", "prefix", "properties_target");
 -- create index "resourcetypeassociation_properties_target" to table: "resource_type_associations"
 CREATE INDEX "resourcetypeassociation_properties_target" ON "resource_type_associations" ("properties_target");
 -- create index "resourcetypeassociation_resource_type_id" to table: "resource_type_associations"
@@ -399,8 +399,8 @@ DROP TABLE "tags";
 DROP INDEX "resourcetypeassociation_resource_type_id";
 -- reverse: create index "resourcetypeassociation_properties_target" to table: "resource_type_associations"
 DROP INDEX "resourcetypeassociation_properties_target";
--- reverse: create index "resourcetypeassociation_namesp_4c476c6cfc76fa345396cec72faa51c4" to table: "resource_type_associations"
-DROP INDEX "resourcetypeassociation_namesp_4c476c6cfc76fa345396cec72faa51c4";
+-- reverse: create index "resourcetypeassociation_key" to table: "resource_type_associations"
+DROP INDEX "resourcetypeassociation_key";
 -- reverse: create "resource_type_associations" table
 DROP TABLE "resource_type_associations";
 -- reverse: create index "resourcetag_resource_id_name_key" to table: "resource_tags"

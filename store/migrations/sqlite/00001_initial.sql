@@ -330,8 +330,8 @@ CREATE TABLE `resource_type_associations` (
   CONSTRAINT `resource_type_associations_namespaces_associations` FOREIGN KEY (`namespace_id`) REFERENCES `namespaces` (`id`) ON DELETE CASCADE,
   CONSTRAINT `resource_type_associations_resource_types_associations` FOREIGN KEY (`resource_type_id`) REFERENCES `resource_types` (`id`) ON DELETE RESTRICT
 );
--- create index "resourcetypeassociation_namespa_ea253ba77a40da1460cf276ab8e4a600" to table: "resource_type_associations"
-CREATE UNIQUE INDEX `resourcetypeassociation_namespa_ea253ba77a40da1460cf276ab8e4a600` ON `resource_type_associations` (`namespace_id`, `resource_type_id`, `prefix`, `properties_target`);
+-- create index "resourcetypeassociation_key" to table: "resource_type_associations"
+CREATE UNIQUE INDEX `resourcetypeassociation_key` ON `resource_type_associations` (`namespace_id`, `resource_type_id`, `prefix`, `properties_target`);
 -- create index "resourcetypeassociation_resource_type_id" to table: "resource_type_associations"
 CREATE INDEX `resourcetypeassociation_resource_type_id` ON `resource_type_associations` (`resource_type_id`);
 -- create index "resourcetypeassociation_properties_target" to table: "resource_type_associations"
@@ -382,8 +382,8 @@ DROP TABLE `tags`;
 DROP INDEX `resourcetypeassociation_properties_target`;
 -- reverse: create index "resourcetypeassociation_resource_type_id" to table: "resource_type_associations"
 DROP INDEX `resourcetypeassociation_resource_type_id`;
--- reverse: create index "resourcetypeassociation_namespa_ea253ba77a40da1460cf276ab8e4a600" to table: "resource_type_associations"
-DROP INDEX `resourcetypeassociation_namespa_ea253ba77a40da1460cf276ab8e4a600`;
+-- reverse: create index "resourcetypeassociation_key" to table: "resource_type_associations"
+DROP INDEX `resourcetypeassociation_key`;
 -- reverse: create "resource_type_associations" table
 DROP TABLE `resource_type_associations`;
 -- reverse: create index "resourcetype_updated_at_id" to table: "resource_types"
