@@ -93,6 +93,12 @@ func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
 		AuditRetention:              options.AuditRetention,
 		CapabilityDiscovery:         catalog.CapabilityDiscovery(options.CapabilityDiscovery),
 		CapabilityDefaultVisibility: catalog.Visibility(strings.ToUpper(options.CapabilityDefaultVisibility)),
+		CapabilityRegistration:      catalog.CapabilityRegistration(options.CapabilityRegistration),
+		ProtectedMetadataKeys:       options.ProtectedMetadataKeys,
+		ResourceLimits: &catalog.ResourceLimits{
+			MetadataItems: options.MaxMetadataItems,
+			Writes:        catalog.WriteRate{PerMinute: options.WriteRate, Burst: options.WriteBurst},
+		},
 		Definitions: store.DefinitionOptions{
 			OwnerWrites: options.NamespaceOwnerWrites, NamespacesPerProject: options.NamespacesPerProject,
 			PropertiesPerNamespace: options.PropertiesPerNamespace, DefinitionSize: options.DefinitionBytes,

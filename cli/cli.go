@@ -27,10 +27,12 @@ type Program struct {
 
 // commands is the grammar of the command line.
 type commands struct {
-	Serve    serveCommand    `cmd:"" help:"Serve the GraphQL API and the IDE."`
-	Metadefs metadefsCommand `cmd:"" help:"Work with metadata definitions."`
-	Schema   schemaCommand   `cmd:"" help:"Print the GraphQL schema."`
-	Version  versionCommand  `cmd:"" help:"Print the version."`
+	Serve      serveCommand      `cmd:"" help:"Serve the GraphQL API and the IDE."`
+	Metadefs   metadefsCommand   `cmd:"" help:"Work with metadata definitions."`
+	Capability capabilityCommand `cmd:"" help:"Discover capabilities and say who does."`
+	Metadata   metadataCommand   `cmd:"" help:"Read and write the metadata of resources."`
+	Schema     schemaCommand     `cmd:"" help:"Print the GraphQL schema."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
 
 // Run runs the command that the arguments name. Its error says what to do; the

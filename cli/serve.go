@@ -16,8 +16,13 @@ type ServeOptions struct {
 	PropertiesPerNamespace int  `default:"1000" help:"Properties, those of objects included, that one namespace may hold; 1000 at most."`
 	DefinitionBytes        int  `default:"65536" help:"Bytes of one property's definition; 65536 at most."`
 
-	CapabilityDiscovery         string `enum:"admin,everyone" default:"admin" help:"Who discovers public capabilities: ${enum}. A demo opens it."`
-	CapabilityDefaultVisibility string `enum:"private,public" default:"private" help:"Visibility of a capability that is registered by its first use: ${enum}."`
+	CapabilityDiscovery         string   `enum:"admin,everyone" default:"admin" help:"Who discovers public capabilities: ${enum}. A demo opens it."`
+	CapabilityDefaultVisibility string   `enum:"private,public" default:"private" help:"Visibility of a capability that is registered by its first use: ${enum}."`
+	CapabilityRegistration      string   `enum:"on-use,explicit" default:"on-use" help:"How the name of a capability is registered: by its first use, or explicitly before it: ${enum}."`
+	ProtectedMetadataKeys       []string `placeholder:"KEY" help:"Metadata keys that only administrators and services write, on every resource."`
+	MaxMetadataItems            int      `default:"128" help:"Metadata items of one resource; 0 is no limit."`
+	WriteRate                   int      `default:"600" help:"Writes of resources a minute that a project may make; 0 is no limit. Administrators and services are exempt."`
+	WriteBurst                  int      `default:"200" help:"Writes of resources that a project may make at once."`
 
 	AuditRetention time.Duration `default:"2160h" help:"How long audit events are kept."`
 

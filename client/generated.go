@@ -8,6 +8,132 @@ import (
 	"github.com/Khan/genqlient/graphql"
 )
 
+// CreateCapabilityCreateCapabilityCreateCapabilityPayload includes the requested fields of the GraphQL type CreateCapabilityPayload.
+// The GraphQL type's documentation follows.
+//
+// What `createCapability` gives back.
+type CreateCapabilityCreateCapabilityCreateCapabilityPayload struct {
+	// The capability.
+	Capability *CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability `json:"capability"`
+}
+
+// GetCapability returns CreateCapabilityCreateCapabilityCreateCapabilityPayload.Capability, and is useful for accessing the field via an interface.
+func (v *CreateCapabilityCreateCapabilityCreateCapabilityPayload) GetCapability() *CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability {
+	return v.Capability
+}
+
+// CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability includes the requested fields of the GraphQL type Capability.
+// The GraphQL type's documentation follows.
+//
+// What resources of a type can be asked for: a name, registered once for the type.
+type CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability struct {
+	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
+	Name string `json:"name"`
+	// Whether only administrators discover it and its values.
+	Private bool `json:"private"`
+}
+
+// GetName returns CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability.Name, and is useful for accessing the field via an interface.
+func (v *CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability) GetName() string {
+	return v.Name
+}
+
+// GetPrivate returns CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability.Private, and is useful for accessing the field via an interface.
+func (v *CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability) GetPrivate() bool {
+	return v.Private
+}
+
+// A capability to register.
+type CreateCapabilityInput struct {
+	// The name of the resource type.
+	ResourceType string `json:"resourceType"`
+	// The name, 1 to 255 characters.
+	Name string `json:"name"`
+	// Whether only administrators discover it; as the operator chose when absent, which is `true` unless configured otherwise.
+	Private *bool `json:"private"`
+}
+
+// GetResourceType returns CreateCapabilityInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *CreateCapabilityInput) GetResourceType() string { return v.ResourceType }
+
+// GetName returns CreateCapabilityInput.Name, and is useful for accessing the field via an interface.
+func (v *CreateCapabilityInput) GetName() string { return v.Name }
+
+// GetPrivate returns CreateCapabilityInput.Private, and is useful for accessing the field via an interface.
+func (v *CreateCapabilityInput) GetPrivate() *bool { return v.Private }
+
+// CreateCapabilityResponse is returned by CreateCapability on success.
+type CreateCapabilityResponse struct {
+	// Registers a capability for a resource type. Needs the admin role (`FORBIDDEN`).
+	// An unknown type is `NOT_FOUND`, a name that is registered `ALREADY_EXISTS`.
+	CreateCapability *CreateCapabilityCreateCapabilityCreateCapabilityPayload `json:"createCapability"`
+}
+
+// GetCreateCapability returns CreateCapabilityResponse.CreateCapability, and is useful for accessing the field via an interface.
+func (v *CreateCapabilityResponse) GetCreateCapability() *CreateCapabilityCreateCapabilityCreateCapabilityPayload {
+	return v.CreateCapability
+}
+
+// DeleteMetadataDeleteMetadataDeleteMetadataPayload includes the requested fields of the GraphQL type DeleteMetadataPayload.
+// The GraphQL type's documentation follows.
+//
+// What `deleteMetadata` gives back.
+type DeleteMetadataDeleteMetadataDeleteMetadataPayload struct {
+	// The resource as it is now.
+	Resource *DeleteMetadataDeleteMetadataDeleteMetadataPayloadResource `json:"resource"`
+}
+
+// GetResource returns DeleteMetadataDeleteMetadataDeleteMetadataPayload.Resource, and is useful for accessing the field via an interface.
+func (v *DeleteMetadataDeleteMetadataDeleteMetadataPayload) GetResource() *DeleteMetadataDeleteMetadataDeleteMetadataPayloadResource {
+	return v.Resource
+}
+
+// DeleteMetadataDeleteMetadataDeleteMetadataPayloadResource includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+type DeleteMetadataDeleteMetadataDeleteMetadataPayloadResource struct {
+	// The metadata, by key; as many items as a resource may have, 128 unless configured otherwise.
+	Metadata []*Item `json:"metadata"`
+}
+
+// GetMetadata returns DeleteMetadataDeleteMetadataDeleteMetadataPayloadResource.Metadata, and is useful for accessing the field via an interface.
+func (v *DeleteMetadataDeleteMetadataDeleteMetadataPayloadResource) GetMetadata() []*Item {
+	return v.Metadata
+}
+
+// Metadata items to delete.
+type DeleteMetadataInput struct {
+	// The uuid of the resource.
+	Resource string `json:"resource"`
+	// The keys, each once; not empty.
+	Keys []string `json:"keys"`
+	// The revision of the resource that the change is based on; any when absent.
+	Revision *int `json:"revision"`
+}
+
+// GetResource returns DeleteMetadataInput.Resource, and is useful for accessing the field via an interface.
+func (v *DeleteMetadataInput) GetResource() string { return v.Resource }
+
+// GetKeys returns DeleteMetadataInput.Keys, and is useful for accessing the field via an interface.
+func (v *DeleteMetadataInput) GetKeys() []string { return v.Keys }
+
+// GetRevision returns DeleteMetadataInput.Revision, and is useful for accessing the field via an interface.
+func (v *DeleteMetadataInput) GetRevision() *int { return v.Revision }
+
+// DeleteMetadataResponse is returned by DeleteMetadata on success.
+type DeleteMetadataResponse struct {
+	// Deletes metadata items of a resource; all of them or none. A key that the
+	// resource does not have is `NOT_FOUND`; an item that only administrators and
+	// services change is `FORBIDDEN` for everyone else.
+	DeleteMetadata *DeleteMetadataDeleteMetadataDeleteMetadataPayload `json:"deleteMetadata"`
+}
+
+// GetDeleteMetadata returns DeleteMetadataResponse.DeleteMetadata, and is useful for accessing the field via an interface.
+func (v *DeleteMetadataResponse) GetDeleteMetadata() *DeleteMetadataDeleteMetadataDeleteMetadataPayload {
+	return v.DeleteMetadata
+}
+
 // ExportNamespacesResponse is returned by ExportNamespaces on success.
 type ExportNamespacesResponse struct {
 	// Namespaces as definition files, the text of one file each, by name. Equal
@@ -167,6 +293,98 @@ var AllImportOutcome = []ImportOutcome{
 	ImportOutcomeFailed,
 }
 
+// An item of a resource's metadata.
+type Item struct {
+	// The key, case-sensitive, 1 to 255 characters.
+	Key string `json:"key"`
+	// The value, 1 to 1023 characters.
+	Value string `json:"value"`
+	// Whether users may change and delete the item; `false` leaves that to administrators and services.
+	UserModifiable bool `json:"userModifiable"`
+}
+
+// GetKey returns Item.Key, and is useful for accessing the field via an interface.
+func (v *Item) GetKey() string { return v.Key }
+
+// GetValue returns Item.Value, and is useful for accessing the field via an interface.
+func (v *Item) GetValue() string { return v.Value }
+
+// GetUserModifiable returns Item.UserModifiable, and is useful for accessing the field via an interface.
+func (v *Item) GetUserModifiable() bool { return v.UserModifiable }
+
+// A key with its value.
+type KeyValueInput struct {
+	// The key, case-sensitive, 1 to 255 characters.
+	Key string `json:"key"`
+	// The value. Its limits are those of what is written; in a filter it is compared exactly.
+	Value string `json:"value"`
+}
+
+// GetKey returns KeyValueInput.Key, and is useful for accessing the field via an interface.
+func (v *KeyValueInput) GetKey() string { return v.Key }
+
+// GetValue returns KeyValueInput.Value, and is useful for accessing the field via an interface.
+func (v *KeyValueInput) GetValue() string { return v.Value }
+
+// ListCapabilitiesResourceType includes the requested fields of the GraphQL type ResourceType.
+// The GraphQL type's documentation follows.
+//
+// A kind of resource, named as in Heat where Heat has it.
+type ListCapabilitiesResourceType struct {
+	// What resources of the type can be asked for, by name: the capabilities that some
+	// resource of the type has a value for, whoever can see that resource. `null`
+	// with `FORBIDDEN` for all but administrators until the operator opens discovery.
+	// At most as many as are registered for the type.
+	Capabilities []*ListCapabilitiesResourceTypeCapabilitiesCapability `json:"capabilities"`
+}
+
+// GetCapabilities returns ListCapabilitiesResourceType.Capabilities, and is useful for accessing the field via an interface.
+func (v *ListCapabilitiesResourceType) GetCapabilities() []*ListCapabilitiesResourceTypeCapabilitiesCapability {
+	return v.Capabilities
+}
+
+// ListCapabilitiesResourceTypeCapabilitiesCapability includes the requested fields of the GraphQL type Capability.
+// The GraphQL type's documentation follows.
+//
+// What resources of a type can be asked for: a name, registered once for the type.
+type ListCapabilitiesResourceTypeCapabilitiesCapability struct {
+	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
+	Name string `json:"name"`
+	// Whether only administrators discover it and its values.
+	Private bool `json:"private"`
+	// How many different values are in use.
+	ValueCount int `json:"valueCount"`
+	// The values in use, by code point, each with the number of resources that have
+	// it. Every member of a list is a value. Values of all resources of the type count,
+	// also of those that the viewer cannot see.
+	Values []*ValueInUse `json:"values"`
+}
+
+// GetName returns ListCapabilitiesResourceTypeCapabilitiesCapability.Name, and is useful for accessing the field via an interface.
+func (v *ListCapabilitiesResourceTypeCapabilitiesCapability) GetName() string { return v.Name }
+
+// GetPrivate returns ListCapabilitiesResourceTypeCapabilitiesCapability.Private, and is useful for accessing the field via an interface.
+func (v *ListCapabilitiesResourceTypeCapabilitiesCapability) GetPrivate() bool { return v.Private }
+
+// GetValueCount returns ListCapabilitiesResourceTypeCapabilitiesCapability.ValueCount, and is useful for accessing the field via an interface.
+func (v *ListCapabilitiesResourceTypeCapabilitiesCapability) GetValueCount() int { return v.ValueCount }
+
+// GetValues returns ListCapabilitiesResourceTypeCapabilitiesCapability.Values, and is useful for accessing the field via an interface.
+func (v *ListCapabilitiesResourceTypeCapabilitiesCapability) GetValues() []*ValueInUse {
+	return v.Values
+}
+
+// ListCapabilitiesResponse is returned by ListCapabilities on success.
+type ListCapabilitiesResponse struct {
+	// The resource type with this name; `null` when there is none or it is not visible.
+	ResourceType *ListCapabilitiesResourceType `json:"resourceType"`
+}
+
+// GetResourceType returns ListCapabilitiesResponse.ResourceType, and is useful for accessing the field via an interface.
+func (v *ListCapabilitiesResponse) GetResourceType() *ListCapabilitiesResourceType {
+	return v.ResourceType
+}
+
 // NamespaceNamesNamespacesNamespaceConnection includes the requested fields of the GraphQL type NamespaceConnection.
 // The GraphQL type's documentation follows.
 //
@@ -234,6 +452,292 @@ type NamespaceNamesResponse struct {
 func (v *NamespaceNamesResponse) GetNamespaces() *NamespaceNamesNamespacesNamespaceConnection {
 	return v.Namespaces
 }
+
+// ReadCapabilityResourceType includes the requested fields of the GraphQL type ResourceType.
+// The GraphQL type's documentation follows.
+//
+// A kind of resource, named as in Heat where Heat has it.
+type ReadCapabilityResourceType struct {
+	// One capability; `null` where the type has none of that name. A private one is
+	// `FORBIDDEN` for all but administrators, and while discovery is closed every name
+	// is.
+	Capability *ReadCapabilityResourceTypeCapability `json:"capability"`
+}
+
+// GetCapability returns ReadCapabilityResourceType.Capability, and is useful for accessing the field via an interface.
+func (v *ReadCapabilityResourceType) GetCapability() *ReadCapabilityResourceTypeCapability {
+	return v.Capability
+}
+
+// ReadCapabilityResourceTypeCapability includes the requested fields of the GraphQL type Capability.
+// The GraphQL type's documentation follows.
+//
+// What resources of a type can be asked for: a name, registered once for the type.
+type ReadCapabilityResourceTypeCapability struct {
+	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
+	Name string `json:"name"`
+	// Whether only administrators discover it and its values.
+	Private bool `json:"private"`
+	// How many different values are in use.
+	ValueCount int `json:"valueCount"`
+	// The values in use, by code point, each with the number of resources that have
+	// it. Every member of a list is a value. Values of all resources of the type count,
+	// also of those that the viewer cannot see.
+	Values []*ValueInUse `json:"values"`
+}
+
+// GetName returns ReadCapabilityResourceTypeCapability.Name, and is useful for accessing the field via an interface.
+func (v *ReadCapabilityResourceTypeCapability) GetName() string { return v.Name }
+
+// GetPrivate returns ReadCapabilityResourceTypeCapability.Private, and is useful for accessing the field via an interface.
+func (v *ReadCapabilityResourceTypeCapability) GetPrivate() bool { return v.Private }
+
+// GetValueCount returns ReadCapabilityResourceTypeCapability.ValueCount, and is useful for accessing the field via an interface.
+func (v *ReadCapabilityResourceTypeCapability) GetValueCount() int { return v.ValueCount }
+
+// GetValues returns ReadCapabilityResourceTypeCapability.Values, and is useful for accessing the field via an interface.
+func (v *ReadCapabilityResourceTypeCapability) GetValues() []*ValueInUse { return v.Values }
+
+// ReadCapabilityResponse is returned by ReadCapability on success.
+type ReadCapabilityResponse struct {
+	// The resource type with this name; `null` when there is none or it is not visible.
+	ResourceType *ReadCapabilityResourceType `json:"resourceType"`
+}
+
+// GetResourceType returns ReadCapabilityResponse.ResourceType, and is useful for accessing the field via an interface.
+func (v *ReadCapabilityResponse) GetResourceType() *ReadCapabilityResourceType { return v.ResourceType }
+
+// ReadMetadataResource includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+type ReadMetadataResource struct {
+	// The metadata, by key; as many items as a resource may have, 128 unless configured otherwise.
+	Metadata []*Item `json:"metadata"`
+}
+
+// GetMetadata returns ReadMetadataResource.Metadata, and is useful for accessing the field via an interface.
+func (v *ReadMetadataResource) GetMetadata() []*Item { return v.Metadata }
+
+// ReadMetadataResponse is returned by ReadMetadata on success.
+type ReadMetadataResponse struct {
+	// The resource with this uuid; `null` when there is none or it is not visible.
+	Resource *ReadMetadataResource `json:"resource"`
+}
+
+// GetResource returns ReadMetadataResponse.Resource, and is useful for accessing the field via an interface.
+func (v *ReadMetadataResponse) GetResource() *ReadMetadataResource { return v.Resource }
+
+// Metadata to replace all by.
+type ReplaceMetadataInput struct {
+	// The uuid of the resource.
+	Resource string `json:"resource"`
+	// The items: keys 1 to 255, values 1 to 1023 characters, each key once. An empty list clears.
+	Items []*KeyValueInput `json:"items"`
+	// Whether users may change the items named, for administrators and services to say (`FORBIDDEN`). Absent keeps what is, and is `true` for new items.
+	UserModifiable *bool `json:"userModifiable"`
+	// Whether items that only administrators and services change are replaced, too; for them to say (`FORBIDDEN`).
+	IncludeServiceOwned bool `json:"includeServiceOwned"`
+	// The revision of the resource that the change is based on; any when absent.
+	Revision *int `json:"revision"`
+}
+
+// GetResource returns ReplaceMetadataInput.Resource, and is useful for accessing the field via an interface.
+func (v *ReplaceMetadataInput) GetResource() string { return v.Resource }
+
+// GetItems returns ReplaceMetadataInput.Items, and is useful for accessing the field via an interface.
+func (v *ReplaceMetadataInput) GetItems() []*KeyValueInput { return v.Items }
+
+// GetUserModifiable returns ReplaceMetadataInput.UserModifiable, and is useful for accessing the field via an interface.
+func (v *ReplaceMetadataInput) GetUserModifiable() *bool { return v.UserModifiable }
+
+// GetIncludeServiceOwned returns ReplaceMetadataInput.IncludeServiceOwned, and is useful for accessing the field via an interface.
+func (v *ReplaceMetadataInput) GetIncludeServiceOwned() bool { return v.IncludeServiceOwned }
+
+// GetRevision returns ReplaceMetadataInput.Revision, and is useful for accessing the field via an interface.
+func (v *ReplaceMetadataInput) GetRevision() *int { return v.Revision }
+
+// ReplaceMetadataReplaceMetadataReplaceMetadataPayload includes the requested fields of the GraphQL type ReplaceMetadataPayload.
+// The GraphQL type's documentation follows.
+//
+// What `replaceMetadata` gives back.
+type ReplaceMetadataReplaceMetadataReplaceMetadataPayload struct {
+	// The resource as it is now.
+	Resource *ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource `json:"resource"`
+	// The items that were not named and stay because only administrators and services change them; at most 128 unless configured otherwise.
+	Retained []*Item `json:"retained"`
+}
+
+// GetResource returns ReplaceMetadataReplaceMetadataReplaceMetadataPayload.Resource, and is useful for accessing the field via an interface.
+func (v *ReplaceMetadataReplaceMetadataReplaceMetadataPayload) GetResource() *ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource {
+	return v.Resource
+}
+
+// GetRetained returns ReplaceMetadataReplaceMetadataReplaceMetadataPayload.Retained, and is useful for accessing the field via an interface.
+func (v *ReplaceMetadataReplaceMetadataReplaceMetadataPayload) GetRetained() []*Item {
+	return v.Retained
+}
+
+// ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+type ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource struct {
+	// The metadata, by key; as many items as a resource may have, 128 unless configured otherwise.
+	Metadata []*Item `json:"metadata"`
+}
+
+// GetMetadata returns ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource.Metadata, and is useful for accessing the field via an interface.
+func (v *ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource) GetMetadata() []*Item {
+	return v.Metadata
+}
+
+// ReplaceMetadataResponse is returned by ReplaceMetadata on success.
+type ReplaceMetadataResponse struct {
+	// Replaces the metadata of a resource by the items given, in one transaction: no
+	// reader sees it without. Items that only administrators and services change stay
+	// and are given back as `retained`, whoever asks, unless an administrator or a
+	// service includes them. Refuses as `setMetadata` does.
+	ReplaceMetadata *ReplaceMetadataReplaceMetadataReplaceMetadataPayload `json:"replaceMetadata"`
+}
+
+// GetReplaceMetadata returns ReplaceMetadataResponse.ReplaceMetadata, and is useful for accessing the field via an interface.
+func (v *ReplaceMetadataResponse) GetReplaceMetadata() *ReplaceMetadataReplaceMetadataReplaceMetadataPayload {
+	return v.ReplaceMetadata
+}
+
+// The visibility of a capability.
+type SetCapabilityVisibilityInput struct {
+	// The name of the resource type.
+	ResourceType string `json:"resourceType"`
+	// The name.
+	Name string `json:"name"`
+	// Whether only administrators discover it.
+	Private bool `json:"private"`
+}
+
+// GetResourceType returns SetCapabilityVisibilityInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *SetCapabilityVisibilityInput) GetResourceType() string { return v.ResourceType }
+
+// GetName returns SetCapabilityVisibilityInput.Name, and is useful for accessing the field via an interface.
+func (v *SetCapabilityVisibilityInput) GetName() string { return v.Name }
+
+// GetPrivate returns SetCapabilityVisibilityInput.Private, and is useful for accessing the field via an interface.
+func (v *SetCapabilityVisibilityInput) GetPrivate() bool { return v.Private }
+
+// SetCapabilityVisibilityResponse is returned by SetCapabilityVisibility on success.
+type SetCapabilityVisibilityResponse struct {
+	// Says whether a capability is private; every answer from then on follows it.
+	// Saying it again changes nothing. Needs the admin role (`FORBIDDEN`). An unknown
+	// type or name is `NOT_FOUND`.
+	SetCapabilityVisibility *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayload `json:"setCapabilityVisibility"`
+}
+
+// GetSetCapabilityVisibility returns SetCapabilityVisibilityResponse.SetCapabilityVisibility, and is useful for accessing the field via an interface.
+func (v *SetCapabilityVisibilityResponse) GetSetCapabilityVisibility() *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayload {
+	return v.SetCapabilityVisibility
+}
+
+// SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayload includes the requested fields of the GraphQL type SetCapabilityVisibilityPayload.
+// The GraphQL type's documentation follows.
+//
+// What `setCapabilityVisibility` gives back.
+type SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayload struct {
+	// The capability as it is now.
+	Capability *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability `json:"capability"`
+}
+
+// GetCapability returns SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayload.Capability, and is useful for accessing the field via an interface.
+func (v *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayload) GetCapability() *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability {
+	return v.Capability
+}
+
+// SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability includes the requested fields of the GraphQL type Capability.
+// The GraphQL type's documentation follows.
+//
+// What resources of a type can be asked for: a name, registered once for the type.
+type SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability struct {
+	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
+	Name string `json:"name"`
+	// Whether only administrators discover it and its values.
+	Private bool `json:"private"`
+}
+
+// GetName returns SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability.Name, and is useful for accessing the field via an interface.
+func (v *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability) GetName() string {
+	return v.Name
+}
+
+// GetPrivate returns SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability.Private, and is useful for accessing the field via an interface.
+func (v *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability) GetPrivate() bool {
+	return v.Private
+}
+
+// Metadata items to set.
+type SetMetadataInput struct {
+	// The uuid of the resource.
+	Resource string `json:"resource"`
+	// The items: keys 1 to 255, values 1 to 1023 characters, each key once.
+	Items []*KeyValueInput `json:"items,omitempty"`
+	// Whether users may change the items named, for administrators and services to say (`FORBIDDEN`). Absent keeps what is, and is `true` for new items.
+	UserModifiable *bool `json:"userModifiable"`
+	// The revision of the resource that the change is based on; any when absent.
+	Revision *int `json:"revision"`
+}
+
+// GetResource returns SetMetadataInput.Resource, and is useful for accessing the field via an interface.
+func (v *SetMetadataInput) GetResource() string { return v.Resource }
+
+// GetItems returns SetMetadataInput.Items, and is useful for accessing the field via an interface.
+func (v *SetMetadataInput) GetItems() []*KeyValueInput { return v.Items }
+
+// GetUserModifiable returns SetMetadataInput.UserModifiable, and is useful for accessing the field via an interface.
+func (v *SetMetadataInput) GetUserModifiable() *bool { return v.UserModifiable }
+
+// GetRevision returns SetMetadataInput.Revision, and is useful for accessing the field via an interface.
+func (v *SetMetadataInput) GetRevision() *int { return v.Revision }
+
+// SetMetadataResponse is returned by SetMetadata on success.
+type SetMetadataResponse struct {
+	// Sets metadata items of a resource and leaves all others as they are, in one
+	// transaction. Members write what is their project's (`FORBIDDEN` otherwise, and
+	// `NOT_FOUND` for what they cannot see); naming an item that only administrators
+	// and services change is `FORBIDDEN` for everyone else, and nothing of the request
+	// is stored. More than 128 items on the resource are `QUOTA_EXCEEDED`, a stale
+	// `revision` is `CONCURRENT_UPDATE`.
+	SetMetadata *SetMetadataSetMetadataSetMetadataPayload `json:"setMetadata"`
+}
+
+// GetSetMetadata returns SetMetadataResponse.SetMetadata, and is useful for accessing the field via an interface.
+func (v *SetMetadataResponse) GetSetMetadata() *SetMetadataSetMetadataSetMetadataPayload {
+	return v.SetMetadata
+}
+
+// SetMetadataSetMetadataSetMetadataPayload includes the requested fields of the GraphQL type SetMetadataPayload.
+// The GraphQL type's documentation follows.
+//
+// What `setMetadata` gives back.
+type SetMetadataSetMetadataSetMetadataPayload struct {
+	// The resource as it is now.
+	Resource *SetMetadataSetMetadataSetMetadataPayloadResource `json:"resource"`
+}
+
+// GetResource returns SetMetadataSetMetadataSetMetadataPayload.Resource, and is useful for accessing the field via an interface.
+func (v *SetMetadataSetMetadataSetMetadataPayload) GetResource() *SetMetadataSetMetadataSetMetadataPayloadResource {
+	return v.Resource
+}
+
+// SetMetadataSetMetadataSetMetadataPayloadResource includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+type SetMetadataSetMetadataSetMetadataPayloadResource struct {
+	// The metadata, by key; as many items as a resource may have, 128 unless configured otherwise.
+	Metadata []*Item `json:"metadata"`
+}
+
+// GetMetadata returns SetMetadataSetMetadataSetMetadataPayloadResource.Metadata, and is useful for accessing the field via an interface.
+func (v *SetMetadataSetMetadataSetMetadataPayloadResource) GetMetadata() []*Item { return v.Metadata }
 
 // Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is `BAD_USER_INPUT`.
 type UnloadNamespacesInput struct {
@@ -333,6 +837,36 @@ var AllUnloadOutcome = []UnloadOutcome{
 	UnloadOutcomeFailed,
 }
 
+// A value that resources have.
+type ValueInUse struct {
+	// The value, or one member of a list.
+	Value string `json:"value"`
+	// How many resources of the type have it.
+	ResourceCount int `json:"resourceCount"`
+}
+
+// GetValue returns ValueInUse.Value, and is useful for accessing the field via an interface.
+func (v *ValueInUse) GetValue() string { return v.Value }
+
+// GetResourceCount returns ValueInUse.ResourceCount, and is useful for accessing the field via an interface.
+func (v *ValueInUse) GetResourceCount() int { return v.ResourceCount }
+
+// __CreateCapabilityInput is used internally by genqlient
+type __CreateCapabilityInput struct {
+	Input *CreateCapabilityInput `json:"input,omitempty"`
+}
+
+// GetInput returns __CreateCapabilityInput.Input, and is useful for accessing the field via an interface.
+func (v *__CreateCapabilityInput) GetInput() *CreateCapabilityInput { return v.Input }
+
+// __DeleteMetadataInput is used internally by genqlient
+type __DeleteMetadataInput struct {
+	Input *DeleteMetadataInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteMetadataInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteMetadataInput) GetInput() *DeleteMetadataInput { return v.Input }
+
 // __ExportNamespacesInput is used internally by genqlient
 type __ExportNamespacesInput struct {
 	Names         []string `json:"names"`
@@ -353,6 +887,22 @@ type __ImportNamespacesInput struct {
 // GetInput returns __ImportNamespacesInput.Input, and is useful for accessing the field via an interface.
 func (v *__ImportNamespacesInput) GetInput() *ImportNamespacesInput { return v.Input }
 
+// __ListCapabilitiesInput is used internally by genqlient
+type __ListCapabilitiesInput struct {
+	ResourceType   string `json:"resourceType"`
+	IncludePrivate bool   `json:"includePrivate"`
+	WithValues     bool   `json:"withValues"`
+}
+
+// GetResourceType returns __ListCapabilitiesInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *__ListCapabilitiesInput) GetResourceType() string { return v.ResourceType }
+
+// GetIncludePrivate returns __ListCapabilitiesInput.IncludePrivate, and is useful for accessing the field via an interface.
+func (v *__ListCapabilitiesInput) GetIncludePrivate() bool { return v.IncludePrivate }
+
+// GetWithValues returns __ListCapabilitiesInput.WithValues, and is useful for accessing the field via an interface.
+func (v *__ListCapabilitiesInput) GetWithValues() bool { return v.WithValues }
+
 // __NamespaceNamesInput is used internally by genqlient
 type __NamespaceNamesInput struct {
 	ResourceTypes []string `json:"resourceTypes"`
@@ -365,6 +915,54 @@ func (v *__NamespaceNamesInput) GetResourceTypes() []string { return v.ResourceT
 // GetAfter returns __NamespaceNamesInput.After, and is useful for accessing the field via an interface.
 func (v *__NamespaceNamesInput) GetAfter() *string { return v.After }
 
+// __ReadCapabilityInput is used internally by genqlient
+type __ReadCapabilityInput struct {
+	ResourceType string `json:"resourceType"`
+	Name         string `json:"name"`
+}
+
+// GetResourceType returns __ReadCapabilityInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *__ReadCapabilityInput) GetResourceType() string { return v.ResourceType }
+
+// GetName returns __ReadCapabilityInput.Name, and is useful for accessing the field via an interface.
+func (v *__ReadCapabilityInput) GetName() string { return v.Name }
+
+// __ReadMetadataInput is used internally by genqlient
+type __ReadMetadataInput struct {
+	Resource string   `json:"resource"`
+	Keys     []string `json:"keys"`
+}
+
+// GetResource returns __ReadMetadataInput.Resource, and is useful for accessing the field via an interface.
+func (v *__ReadMetadataInput) GetResource() string { return v.Resource }
+
+// GetKeys returns __ReadMetadataInput.Keys, and is useful for accessing the field via an interface.
+func (v *__ReadMetadataInput) GetKeys() []string { return v.Keys }
+
+// __ReplaceMetadataInput is used internally by genqlient
+type __ReplaceMetadataInput struct {
+	Input *ReplaceMetadataInput `json:"input,omitempty"`
+}
+
+// GetInput returns __ReplaceMetadataInput.Input, and is useful for accessing the field via an interface.
+func (v *__ReplaceMetadataInput) GetInput() *ReplaceMetadataInput { return v.Input }
+
+// __SetCapabilityVisibilityInput is used internally by genqlient
+type __SetCapabilityVisibilityInput struct {
+	Input *SetCapabilityVisibilityInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetCapabilityVisibilityInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetCapabilityVisibilityInput) GetInput() *SetCapabilityVisibilityInput { return v.Input }
+
+// __SetMetadataInput is used internally by genqlient
+type __SetMetadataInput struct {
+	Input *SetMetadataInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetMetadataInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetMetadataInput) GetInput() *SetMetadataInput { return v.Input }
+
 // __UnloadNamespacesInput is used internally by genqlient
 type __UnloadNamespacesInput struct {
 	Input *UnloadNamespacesInput `json:"input,omitempty"`
@@ -372,6 +970,88 @@ type __UnloadNamespacesInput struct {
 
 // GetInput returns __UnloadNamespacesInput.Input, and is useful for accessing the field via an interface.
 func (v *__UnloadNamespacesInput) GetInput() *UnloadNamespacesInput { return v.Input }
+
+// The mutation executed by CreateCapability.
+const CreateCapability_Operation = `
+mutation CreateCapability ($input: CreateCapabilityInput!) {
+	createCapability(input: $input) {
+		capability {
+			name
+			private
+		}
+	}
+}
+`
+
+// Registers a capability.
+func CreateCapability(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *CreateCapabilityInput,
+) (data_ *CreateCapabilityResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateCapability",
+		Query:  CreateCapability_Operation,
+		Variables: &__CreateCapabilityInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CreateCapabilityResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteMetadata.
+const DeleteMetadata_Operation = `
+mutation DeleteMetadata ($input: DeleteMetadataInput!) {
+	deleteMetadata(input: $input) {
+		resource {
+			metadata {
+				... Item
+			}
+		}
+	}
+}
+fragment Item on MetadataItem {
+	key
+	value
+	userModifiable
+}
+`
+
+// Deletes metadata items of a resource.
+func DeleteMetadata(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteMetadataInput,
+) (data_ *DeleteMetadataResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteMetadata",
+		Query:  DeleteMetadata_Operation,
+		Variables: &__DeleteMetadataInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteMetadataResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
 
 // The query executed by ExportNamespaces.
 const ExportNamespaces_Operation = `
@@ -449,6 +1129,56 @@ func ImportNamespaces(
 	return data_, err_
 }
 
+// The query executed by ListCapabilities.
+const ListCapabilities_Operation = `
+query ListCapabilities ($resourceType: String!, $includePrivate: Boolean!, $withValues: Boolean!) {
+	resourceType(name: $resourceType) {
+		capabilities(includePrivate: $includePrivate) {
+			name
+			private
+			valueCount
+			values(first: 1000) @include(if: $withValues) {
+				... ValueInUse
+			}
+		}
+	}
+}
+fragment ValueInUse on CapabilityValue {
+	value
+	resourceCount
+}
+`
+
+// Lists the capabilities of a resource type, on demand with their values.
+func ListCapabilities(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	resourceType string,
+	includePrivate bool,
+	withValues bool,
+) (data_ *ListCapabilitiesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListCapabilities",
+		Query:  ListCapabilities_Operation,
+		Variables: &__ListCapabilitiesInput{
+			ResourceType:   resourceType,
+			IncludePrivate: includePrivate,
+			WithValues:     withValues,
+		},
+	}
+
+	data_ = &ListCapabilitiesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by NamespaceNames.
 const NamespaceNames_Operation = `
 query NamespaceNames ($resourceTypes: [String!], $after: String) {
@@ -481,6 +1211,227 @@ func NamespaceNames(
 	}
 
 	data_ = &NamespaceNamesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadCapability.
+const ReadCapability_Operation = `
+query ReadCapability ($resourceType: String!, $name: String!) {
+	resourceType(name: $resourceType) {
+		capability(name: $name) {
+			name
+			private
+			valueCount
+			values(first: 1000) {
+				... ValueInUse
+			}
+		}
+	}
+}
+fragment ValueInUse on CapabilityValue {
+	value
+	resourceCount
+}
+`
+
+// Reads one capability of a resource type.
+func ReadCapability(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	resourceType string,
+	name string,
+) (data_ *ReadCapabilityResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadCapability",
+		Query:  ReadCapability_Operation,
+		Variables: &__ReadCapabilityInput{
+			ResourceType: resourceType,
+			Name:         name,
+		},
+	}
+
+	data_ = &ReadCapabilityResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadMetadata.
+const ReadMetadata_Operation = `
+query ReadMetadata ($resource: UUID!, $keys: [String!]) {
+	resource(uuid: $resource) {
+		metadata(keys: $keys) {
+			... Item
+		}
+	}
+}
+fragment Item on MetadataItem {
+	key
+	value
+	userModifiable
+}
+`
+
+// Reads the metadata of a resource.
+func ReadMetadata(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	resource string,
+	keys []string,
+) (data_ *ReadMetadataResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadMetadata",
+		Query:  ReadMetadata_Operation,
+		Variables: &__ReadMetadataInput{
+			Resource: resource,
+			Keys:     keys,
+		},
+	}
+
+	data_ = &ReadMetadataResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by ReplaceMetadata.
+const ReplaceMetadata_Operation = `
+mutation ReplaceMetadata ($input: ReplaceMetadataInput!) {
+	replaceMetadata(input: $input) {
+		resource {
+			metadata {
+				... Item
+			}
+		}
+		retained {
+			... Item
+		}
+	}
+}
+fragment Item on MetadataItem {
+	key
+	value
+	userModifiable
+}
+`
+
+// Replaces the metadata of a resource.
+func ReplaceMetadata(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *ReplaceMetadataInput,
+) (data_ *ReplaceMetadataResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReplaceMetadata",
+		Query:  ReplaceMetadata_Operation,
+		Variables: &__ReplaceMetadataInput{
+			Input: input,
+		},
+	}
+
+	data_ = &ReplaceMetadataResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetCapabilityVisibility.
+const SetCapabilityVisibility_Operation = `
+mutation SetCapabilityVisibility ($input: SetCapabilityVisibilityInput!) {
+	setCapabilityVisibility(input: $input) {
+		capability {
+			name
+			private
+		}
+	}
+}
+`
+
+// Says whether a capability is private.
+func SetCapabilityVisibility(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetCapabilityVisibilityInput,
+) (data_ *SetCapabilityVisibilityResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetCapabilityVisibility",
+		Query:  SetCapabilityVisibility_Operation,
+		Variables: &__SetCapabilityVisibilityInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetCapabilityVisibilityResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetMetadata.
+const SetMetadata_Operation = `
+mutation SetMetadata ($input: SetMetadataInput!) {
+	setMetadata(input: $input) {
+		resource {
+			metadata {
+				... Item
+			}
+		}
+	}
+}
+fragment Item on MetadataItem {
+	key
+	value
+	userModifiable
+}
+`
+
+// Sets metadata items of a resource.
+func SetMetadata(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetMetadataInput,
+) (data_ *SetMetadataResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetMetadata",
+		Query:  SetMetadata_Operation,
+		Variables: &__SetMetadataInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetMetadataResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

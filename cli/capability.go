@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/cadastre-dev/cadastre/client"
+)
+
+type capabilityCommand struct {
+	List   capabilityListCommand   `cmd:"" help:"List what resources of a type can be asked for."`
+	Get    capabilityGetCommand    `cmd:"" help:"Show the values of one capability."`
+	Set    capabilitySetCommand    `cmd:"" help:"Say who discovers a capability."`
+	Create capabilityCreateCommand `cmd:"" help:"Register a capability."`
+}
+
+// shownCapability is a capability as it is shown to programs.
+type shownCapability struct {
+	Name       string               `json:"name"`
+	Private    bool                 `json:"private"`
+	ValueCount *int                 `json:"valueCount,omitempty"`
+	Values     []*client.ValueInUse `json:"values,omitempty"`
+}
+
+type capabilityListCommand struct {
+	remote
+	output
+	Type   string `arg:"" help:"The name of the resource type, such as physical:host."`
+	All    bool   `help:"Private ones, too; only administrators see them."`
+	Detail bool   `help:"With the values in use, at most 1000 of each."`
+}
+
+func (c *capabilityListCommand) Run(run *session) error {
+	answer, err := client.ListCapabilities(run.ctx, c.client(), c.Type, c.All, c.Detail)
+	if err != nil {
+		return c.explained(err)
+	}
+	if answer.ResourceType == nil {
+		return fmt.Errorf("there is no resource type %q", c.Type)
+	}
+	var shown []shownCapability
+	for _, of := range answer.ResourceType.Capabilities {
+		shown = append(shown, shownCapability{of.Name, of.Private, &of.ValueCount, of.Values})
+	}
+	if !c.Detail || c.Output == "json" {
+		return show(run.stdout, c.output, shown, []string{"NAME", "PRIVATE", "VALUES"}, func(of shownCapability) []string {
+			return []string{of.Name, yesOrNo(of.Private), strconv.Itoa(*of.ValueCount)}
+		})
+	}
+	type line struct {
+		of    shownCapability
+		value *client.ValueInUse
+	}
+	var lines []line
+	for _, of := range shown {
+		for _, value := range of.Values {
+			lines = append(lines, line{of, value})
+		}
+	}
+	return show(run.stdout, c.output, lines, []string{"NAME", "PRIVATE", "VALUE", "RESOURCES"}, func(of line) []string {
+		return []string{of.of.Name, yesOrNo(of.of.Private), of.value.Value, strconv.Itoa(of.value.ResourceCount)}
+	})
+}
+
+type capabilityGetCommand struct {
+	remote
+	output
+	Type string `arg:"" help:"The name of the resource type."`
+	Name string `arg:"" help:"The name of the capability."`
+}
+
+func (c *capabilityGetCommand) Run(run *session) error {
+	answer, err := client.ReadCapability(run.ctx, c.client(), c.Type, c.Name)
+	if err != nil {
+		return c.explained(err)
+	}
+	if answer.ResourceType == nil {
+		return fmt.Errorf("there is no resource type %q", c.Type)
+	}
+	of := answer.ResourceType.Capability
+	if of == nil {
+		return fmt.Errorf("the type %s has no capability %q", c.Type, c.Name)
+	}
+	if c.Output == "json" {
+		return show(run.stdout, c.output, []shownCapability{{of.Name, of.Private, &of.ValueCount, of.Values}}, nil, nil)
+	}
+	return show(run.stdout, c.output, of.Values, []string{"VALUE", "RESOURCES"}, func(value *client.ValueInUse) []string {
+		return []string{value.Value, strconv.Itoa(value.ResourceCount)}
+	})
+}
+
+type capabilitySetCommand struct {
+	remote
+	output
+	Type    string `arg:"" help:"The name of the resource type."`
+	Name    string `arg:"" help:"The name of the capability."`
+	Private bool   `required:"" xor:"visibility" help:"Only administrators discover it."`
+	Public  bool   `required:"" xor:"visibility" help:"Everyone discovers it who may discover capabilities."`
+}
+
+func (c *capabilitySetCommand) Run(run *session) error {
+	answer, err := client.SetCapabilityVisibility(run.ctx, c.client(), &client.SetCapabilityVisibilityInput{
+		ResourceType: c.Type, Name: c.Name, Private: c.Private,
+	})
+	if err != nil {
+		return c.explained(err)
+	}
+	of := answer.SetCapabilityVisibility.Capability
+	return showVisibility(run, c.output, of.Name, of.Private)
+}
+
+type capabilityCreateCommand struct {
+	remote
+	output
+	Type    string `arg:"" help:"The name of the resource type."`
+	Name    string `arg:"" help:"The name of the capability, 1 to 255 characters."`
+	Private bool   `xor:"visibility" help:"Only administrators discover it."`
+	Public  bool   `xor:"visibility" help:"Everyone discovers it who may discover capabilities. With neither flag the server's default holds."`
+}
+
+func (c *capabilityCreateCommand) Run(run *session) error {
+	input := &client.CreateCapabilityInput{ResourceType: c.Type, Name: c.Name}
+	if c.Private || c.Public {
+		input.Private = &c.Private
+	}
+	answer, err := client.CreateCapability(run.ctx, c.client(), input)
+	if err != nil {
+		return c.explained(err)
+	}
+	of := answer.CreateCapability.Capability
+	return showVisibility(run, c.output, of.Name, of.Private)
+}
+
+func showVisibility(run *session, form output, name string, private bool) error {
+	return show(run.stdout, form, []shownCapability{{Name: name, Private: private}}, []string{"NAME", "PRIVATE"}, func(of shownCapability) []string {
+		return []string{of.Name, yesOrNo(of.Private)}
+	})
+}
