@@ -15,7 +15,7 @@ import (
 )
 
 // within waits until a condition holds, looking often.
-func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
+func within(t testing.TB, limit time.Duration, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
 	for !holds() {

@@ -239,12 +239,34 @@ func (s *Store) recordTouched(ctx context.Context, tx *ent.Tx, t *touched) error
 
 // settle finds out what became of a transaction whose COMMIT has no clear
 // answer, and brings the world up to whatever is the case. It outlives the
-// request.
+// request. Where the database does not answer, the follower finds out later.
 func (s *Store) settle(ctx context.Context, t *touched) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWithin)
 	defer cancel()
-	n := news{}
-	err := s.snapshot(ctx, func(tx *sql.Tx) (err error) {
+	for {
+		n, err := s.becameOf(ctx, t)
+		if err == nil {
+			s.resident.apply(n)
+			return
+		}
+		pause(ctx, settleWithin/20)
+		if ctx.Err() == nil {
+			continue
+		}
+		s.log.ErrorContext(ctx, "the world may lack a commit until the database answers", "error", err, "providers", len(t.states))
+		if s.follower != nil {
+			s.follower.wake()
+		}
+		return
+	}
+}
+
+// settleWithin bounds how long settle asks.
+const settleWithin = 2 * time.Second
+
+// becameOf reads what a transaction was to write.
+func (s *Store) becameOf(ctx context.Context, t *touched) (n news, err error) {
+	err = s.snapshot(ctx, func(tx *sql.Tx) (err error) {
 		names, err := s.readNames(ctx, tx)
 		if err != nil {
 			return err
@@ -267,14 +289,7 @@ func (s *Store) settle(ctx context.Context, t *touched) {
 		}
 		return err
 	})
-	if err != nil {
-		s.log.ErrorContext(ctx, "the world may lack a commit until the database answers", "error", err, "providers", len(t.states))
-		if s.follower != nil {
-			s.follower.wake()
-		}
-		return
-	}
-	s.resident.apply(n)
+	return n, err
 }
 
 // settledNames says which of the names that a transaction wrote are there.

@@ -1,0 +1,143 @@
+package placement_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/cadastre-dev/cadastre/placement"
+)
+
+// shop is a ledger of two providers, a and b, with 10 units of GOLD each (b: 4 at
+// most, in steps of 2), and two consumers: x has 6 of a, y has 2 of a and 4 of b.
+func shop() *Ledger {
+	gold := func(used int64) Inventory {
+		return Inventory{ResourceClass: "GOLD", Total: 10, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1, Capacity: 10, Used: used}
+	}
+	stepped := gold(4)
+	stepped.MinUnit, stepped.MaxUnit, stepped.StepSize = 2, 4, 2
+	return NewLedger(map[string]*Account{
+		"x": {ProjectID: "p", UserID: "u", Generation: 3, Allocations: map[Share]int64{{"a", "GOLD"}: 6}},
+		"y": {ProjectID: "p", UserID: "u", Generation: 1, Allocations: map[Share]int64{{"a", "GOLD"}: 2, {"b", "GOLD"}: 4}},
+	}, map[string]*Stall{
+		"a": {Generation: 7, Inventories: map[string]Inventory{"GOLD": gold(8)}},
+		"b": {Generation: 1, Inventories: map[string]Inventory{"GOLD": stepped}},
+	})
+}
+
+// want makes a consumer's claim: provider and amount by turns.
+func want(consumer string, generation int64, pairs ...any) ConsumerClaim {
+	c := ConsumerClaim{UUID: consumer, ProjectID: "p", UserID: "u"}
+	if generation > 0 {
+		c.Generation = &generation
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		c.Allocations = append(c.Allocations, ProviderAllocation{Provider: pairs[i].(string),
+			Resources: []Amount{{ResourceClass: "GOLD", Amount: int64(pairs[i+1].(int))}}})
+	}
+	return c
+}
+
+func knowsGold(class string) bool { return class == "GOLD" || class == "SILVER" }
+
+func TestLedgerJudgesClaims(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		consumers []ConsumerClaim
+		objection string // "" when the claim holds
+		state     string // used of a and b, their steps, generations of x, y and z
+	}{
+		"a new consumer":                      {[]ConsumerClaim{want("z", 0, "a", 2)}, "", "10 4 | 1 0 | 3 1 1"},
+		"too much":                            {[]ConsumerClaim{want("z", 0, "a", 3)}, "3 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"its own goes back first":             {[]ConsumerClaim{want("x", 3, "a", 8)}, "", "10 4 | 1 0 | 4 1 0"},
+		"that of the others in the claim too": {[]ConsumerClaim{want("x", 3, "b", 4), want("y", 1, "a", 9)}, "", "9 4 | 1 1 | 4 2 0"},
+		"the sum counts":                      {[]ConsumerClaim{want("y", 1, "a", 3), want("z", 0, "a", 2)}, "3 input.consumers[1].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"a provider that is left stays":       {[]ConsumerClaim{want("x", 3, "b", 4)}, "", "2 8 | 0 1 | 4 1 0"},
+		"clearing bumps what was had":         {[]ConsumerClaim{want("y", 1)}, "", "6 0 | 1 1 | 3 0 0"},
+		"clearing nobody":                     {[]ConsumerClaim{want("z", 0)}, "", "8 4 | 0 0 | 3 1 0"},
+		"below the least":                     {[]ConsumerClaim{want("z", 0, "b", 1)}, "3 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"off the step":                        {[]ConsumerClaim{want("z", 0, "b", 3)}, "3 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"above the most":                      {[]ConsumerClaim{want("z", 0, "b", 6)}, "3 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"has allocations already":             {[]ConsumerClaim{want("x", 0, "a", 1)}, "2 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
+		"has none":                            {[]ConsumerClaim{want("z", 1, "a", 1)}, "2 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
+		"another generation":                  {[]ConsumerClaim{want("x", 2, "a", 100)}, "2 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
+		"an unknown provider goes first":      {[]ConsumerClaim{want("x", 2, "a", 100), want("z", 0, "c", 1)}, "0 input.consumers[1].allocations[0].provider", "8 4 | 0 0 | 3 1 0"},
+		"all or none":                         {[]ConsumerClaim{want("x", 3, "a", 1), want("y", 9, "a", 1)}, "2 input.consumers[1].generation", "8 4 | 0 0 | 3 1 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := shop()
+			got := ""
+			if objections := l.Claim(&Claim{Consumers: c.consumers}, "input", knowsGold); len(objections) > 0 {
+				got = fmt.Sprint(int(objections[0].Kind), " ", objections[0].Path)
+			}
+			if got != c.objection {
+				t.Errorf("objection %q, want %q", got, c.objection)
+			}
+			if state := describe(l); state != c.state {
+				t.Errorf("then %s, want %s", state, c.state)
+			}
+		})
+	}
+}
+
+func describe(l *Ledger) string {
+	a, b := l.Stall("a"), l.Stall("b")
+	return fmt.Sprintf("%d %d | %d %d | %d %d %d", a.Inventories["GOLD"].Used, b.Inventories["GOLD"].Used, a.Steps, b.Steps,
+		l.Account("x").Generation, l.Account("y").Generation, l.Account("z").Generation)
+}
+
+func TestLedgerLetsAnOverfullInventoryShrink(t *testing.T) {
+	t.Parallel()
+	l := shop()
+	shrunk := l.Stall("a").Inventories["GOLD"]
+	shrunk.Capacity = 5 // 8 are used
+	l.Stall("a").Inventories["GOLD"] = shrunk
+	for i, step := range []struct {
+		amount int
+		holds  bool
+	}{{7, false}, {6, true}, {5, true}, {6, false}, {1, true}, {4, false}, {3, true}} {
+		claim := Claim{Consumers: []ConsumerClaim{want("x", l.Account("x").Generation, "a", step.amount)}}
+		if holds := len(l.Claim(&claim, "input", knowsGold)) == 0; holds != step.holds {
+			t.Errorf("step %d: %d units: %v", i, step.amount, holds)
+		}
+	}
+}
+
+func TestLedgerReshapes(t *testing.T) {
+	t.Parallel()
+	inventory := func(class string, total int32) Inventory {
+		return Inventory{ResourceClass: class, Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1}
+	}
+	for name, c := range map[string]struct {
+		reshape   Reshape
+		objection string
+		steps     string
+	}{
+		"everything moves": {Reshape{
+			Inventories: []ProviderInventories{{Provider: "a"}, {Provider: "b", Inventories: []Inventory{inventory("GOLD", 20)}}},
+			Consumers:   []ConsumerClaim{want("x", 3, "b", 6), want("y", 1, "b", 6)}}, "", "1 3"},
+		"a class is still used": {Reshape{Inventories: []ProviderInventories{{Provider: "a"}}},
+			"4 input.inventories[0].inventories", ""},
+		"a stale generation": {Reshape{Inventories: []ProviderInventories{{Provider: "a", Generation: new(int64(6))}}},
+			"2 input.inventories[0].generation", ""},
+		"unknown names": {Reshape{Inventories: []ProviderInventories{{Provider: "c"}, {Provider: "a", Generation: new(int64(6)), Inventories: []Inventory{inventory("TIN", 1)}}}},
+			"0 input.inventories[0].provider", ""},
+		"a new class beside the old one": {Reshape{
+			Inventories: []ProviderInventories{{Provider: "a", Generation: new(int64(7)), Inventories: []Inventory{inventory("GOLD", 10), inventory("SILVER", 1)}}}}, "", "2 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := shop()
+			got := ""
+			if objections := l.Reshape(&c.reshape, "input", knowsGold); len(objections) > 0 {
+				got = fmt.Sprint(int(objections[0].Kind), " ", objections[0].Path)
+			}
+			if got != c.objection {
+				t.Errorf("objection %q, want %q", got, c.objection)
+			}
+			if steps := fmt.Sprint(l.Stall("a").Steps, " ", l.Stall("b").Steps); c.objection == "" && steps != c.steps {
+				t.Errorf("the generations grow by %s, want %s", steps, c.steps)
+			}
+		})
+	}
+}
