@@ -39,7 +39,7 @@ func TestTablesAndJSON(t *testing.T) {
 	things := []shownCapability{{Name: "arch\x1b[2J", Private: true}}
 	row := func(of shownCapability) []string { return []string{of.Name, yesOrNo(of.Private)} }
 	for form, want := range map[string]string{
-		"table": "NAME       PRIVATE\narch�[2J  yes\n",
+		"table": "NAME      PRIVATE\narch�[2J  yes\n",
 		"json":  "[\n  {\n    \"name\": \"arch\\u001b[2J\",\n    \"private\": true\n  }\n]\n",
 	} {
 		var out bytes.Buffer
