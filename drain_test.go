@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// gracePeriod is how long a server that is told to stop goes on answering what it
+// has accepted.
+const gracePeriod = 10 * time.Second
+
+// TestNothingAcknowledgedIsLost builds the program, ends it with SIGTERM while
+// clients change things, and looks for everything that it said was done.
+func TestNothingAcknowledgedIsLost(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	program, tokens := filepath.Join(folder, "cadastre"), filepath.Join(folder, "tokens.yaml")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.WriteFile(tokens, []byte("tokens:\n  - {token: secret, user: ada, project: operations, roles: [admin]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		server := spawn(t, program, "serve", "--listen", "127.0.0.1:0", "--database", url, "--tokens", tokens,
+			"--limit-project-writes", "0", "--limit-principal-points", "0", "--limit-address-points", "0")
+		writers := newWriters(server.address)
+		select {
+		case <-writers.middle:
+		case <-writers.ended:
+			t.Fatalf("the clients ended before the server\n%s", server.stderr)
+		}
+		told := time.Now()
+		if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-server.ended:
+			if err != nil {
+				t.Errorf("the server ended with %v\n%s", err, server.stderr)
+			}
+		case <-time.After(gracePeriod + 5*time.Second):
+			t.Fatalf("the server went on after its grace period\n%s", server.stderr)
+		}
+		took := time.Since(told)
+		<-writers.ended
+		if unexpected := writers.unexpected.Load(); unexpected != nil {
+			t.Errorf("an answer that is neither done nor unavailable: %s", *unexpected)
+		}
+
+		kept, events := changesIn(t, url, tokens)
+		lost := 0
+		for _, name := range writers.names() {
+			if !kept[name] {
+				lost++
+			}
+		}
+		if lost > 0 {
+			t.Errorf("%d of %d acknowledged changes are lost", lost, writers.acknowledged.Load())
+		}
+		if events != len(kept) {
+			t.Errorf("%d changes are kept, with %d audit events", len(kept), events)
+		}
+		t.Logf("%d acknowledged, %d kept; the server ended %v after SIGTERM", writers.acknowledged.Load(), len(kept), took)
+	})
+}
+
+// spawned is a server in a process of its own.
+type spawned struct {
+	command *exec.Cmd
+	address string
+	stderr  *output
+	ended   chan error
+}
+
+// spawn starts the program and waits until it serves.
+func spawn(t *testing.T, program string, args ...string) *spawned {
+	t.Helper()
+	s := &spawned{command: exec.Command(program, args...), stderr: &output{}, ended: make(chan error, 1)}
+	s.command.Stderr = s.stderr
+	if err := s.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	go func() {
+		s.ended <- s.command.Wait()
+		close(gone)
+	}()
+	t.Cleanup(func() {
+		_ = s.command.Process.Kill()
+		<-gone
+	})
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if at := servingAt.FindStringSubmatch(s.stderr.String()); at != nil {
+			s.address = "http://" + at[1]
+			return s
+		}
+		select {
+		case <-gone:
+			t.Fatalf("the server ended at once:\n%s", s.stderr)
+		default:
+		}
+	}
+	t.Fatalf("the server did not start:\n%s", s.stderr)
+	return nil
+}
+
+const (
+	writerCount     = 8
+	writesPerWriter = 2000
+	// middle is after how many acknowledged writes the server is told to stop.
+	middle = 300
+)
+
+// writers create traits, each one after the other, until the server takes no more
+// requests.
+type writers struct {
+	done         [writerCount][]string
+	acknowledged atomic.Int64
+	unexpected   atomic.Pointer[string]
+	middle       chan struct{} // closed once enough is acknowledged
+	ended        chan struct{} // closed when no client writes any more
+}
+
+func newWriters(address string) *writers {
+	w := &writers{middle: make(chan struct{}), ended: make(chan struct{})}
+	var all sync.WaitGroup
+	for i := range w.done {
+		all.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}, Timeout: gracePeriod + 5*time.Second}
+			defer client.CloseIdleConnections()
+			for n := range writesPerWriter {
+				name := fmt.Sprintf("CUSTOM_%d_%d", i, n)
+				done, err := w.create(client, address, name)
+				if err != nil {
+					return
+				}
+				if !done {
+					continue
+				}
+				w.done[i] = append(w.done[i], name)
+				if w.acknowledged.Add(1) == middle {
+					close(w.middle)
+				}
+			}
+		})
+	}
+	go func() {
+		all.Wait()
+		close(w.ended)
+	}()
+	return w
+}
+
+// create creates a trait and tells whether the server said that it did; an error
+// is a request without a whole answer.
+func (w *writers) create(client *http.Client, address, name string) (bool, error) {
+	body := fmt.Sprintf(`{"query": "mutation { createTrait(input: {name: \"%s\"}) { trait { name } } }"}`, name)
+	request, err := http.NewRequest(http.MethodPost, address+"/graphql", strings.NewReader(body))
+	if err != nil {
+		return false, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer secret")
+	response, err := client.Do(request)
+	if err != nil {
+		return false, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return false, err
+	}
+	if done := response.StatusCode == http.StatusOK && bytes.Contains(text, []byte(`"name":"`+name+`"`)); done {
+		return true, nil
+	}
+	if response.StatusCode != http.StatusServiceUnavailable {
+		told := fmt.Sprintf("%d %s", response.StatusCode, text)
+		w.unexpected.Store(&told)
+	}
+	return false, nil
+}
+
+// names are those of the traits that were acknowledged.
+func (w *writers) names() []string {
+	var names []string
+	for _, done := range w.done {
+		names = append(names, done...)
+	}
+	return names
+}
+
+// changesIn opens a database again and gives the custom traits in it, and the
+// number of audit events that tell of their creation.
+func changesIn(t *testing.T, url, tokens string) (kept map[string]bool, events int) {
+	t.Helper()
+	address, _, _ := boot(t, "--database", url, "--tokens", tokens)
+	kept = map[string]bool{}
+	for after := "null"; after != ""; {
+		_, text := ask(t, address, "secret", fmt.Sprintf(`{ auditEvents(filter: {action: "createTrait"}, first: 0) { totalCount }
+			traits(first: 1000, after: %s) { nodes { name } pageInfo { hasNextPage endCursor } } }`, after))
+		var answer struct {
+			Data struct {
+				AuditEvents struct{ TotalCount int }
+				Traits      struct {
+					Nodes    []struct{ Name string }
+					PageInfo struct {
+						HasNextPage bool
+						EndCursor   string
+					}
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Data.Traits.Nodes == nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		for _, trait := range answer.Data.Traits.Nodes {
+			if strings.HasPrefix(trait.Name, "CUSTOM_") {
+				kept[trait.Name] = true
+			}
+		}
+		events = answer.Data.AuditEvents.TotalCount
+		after = ""
+		if answer.Data.Traits.PageInfo.HasNextPage {
+			after = fmt.Sprintf("%q", answer.Data.Traits.PageInfo.EndCursor)
+		}
+	}
+	return kept, events
+}
