@@ -186,9 +186,9 @@ func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 		if len(ids) < 40 || shown < 8 {
 			t.Fatalf("the walk found %d ids, and %d queries that show an administrator what is hidden: too few", len(ids), shown)
 		}
-		var fragments []string
+		fragments := map[catalog.Kind]string{}
 		for _, implementation := range schema.PossibleTypes["Node"] {
-			fragments = append(fragments, fmt.Sprintf("... on %s { %s }", implementation.Name, selection(t, schema, implementation, 1)))
+			fragments[catalog.Kind(implementation.Name)] = fmt.Sprintf("... on %s { %s }", implementation.Name, selection(t, schema, implementation, 1))
 		}
 		for _, viewer := range []string{"foreign", "member", "reader", "nobody"} {
 			for name, query := range everything {
@@ -201,10 +201,10 @@ func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 				}
 			}
 			for id := range ids {
-				for _, fragment := range fragments {
-					if answer := ask(viewer, fmt.Sprintf(`{ node(id: %q) { __typename %s } }`, id, fragment)); strings.Contains(answer, marker) || strings.Contains(answer, `"INTERNAL"`) {
-						t.Errorf("node %s as %s: %s", id, viewer, answer)
-					}
+				node, _ := catalog.ParseNodeID(id)
+				answer := ask(viewer, fmt.Sprintf(`{ node(id: %q) { __typename %s } }`, id, fragments[node.Kind]))
+				if strings.Contains(answer, marker) || strings.Contains(answer, `"INTERNAL"`) {
+					t.Errorf("node %s as %s: %s", id, viewer, answer)
 				}
 			}
 		}
