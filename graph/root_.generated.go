@@ -709,177 +709,6 @@ type Viewer {
   ): [String!]!
 }
 
-extend type Mutation {
-  """
-  Creates a namespace, with everything given for it, in one transaction. Needs
-  the admin role, or where the server lets owners write the member role for a
-  namespace of the viewer's own project (` + "`" + `FORBIDDEN` + "`" + `). A name that is taken is
-  ` + "`" + `ALREADY_EXISTS` + "`" + `, by whomever it is taken; one name twice within the request is
-  ` + "`" + `BAD_USER_INPUT` + "`" + `; a project that owns as many as it may, or too much content, is
-  ` + "`" + `QUOTA_EXCEEDED` + "`" + `. A resource type that does not exist yet is created.
-  """
-  createNamespace(
-    "The namespace and its content."
-    input: CreateNamespaceInput!
-  ): CreateNamespacePayload!
-  """
-  Changes a namespace's own fields; what it holds stays. A namespace that is not
-  visible is ` + "`" + `NOT_FOUND` + "`" + `, a role that does not suffice ` + "`" + `FORBIDDEN` + "`" + `, a new name that
-  is taken ` + "`" + `ALREADY_EXISTS` + "`" + `, a stale revision ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
-  """
-  updateNamespace(
-    "The namespace and what changes."
-    input: UpdateNamespaceInput!
-  ): UpdateNamespacePayload!
-  """
-  Deletes a namespace with everything in it; resource types stay. A protected one
-  is ` + "`" + `PROTECTED` + "`" + `, for administrators too.
-  """
-  deleteNamespace(
-    "Which namespace."
-    input: DeleteNamespaceInput!
-  ): DeleteNamespacePayload!
-  """
-  Deletes all of what a namespace holds of some kinds. Without any it succeeds and
-  changes nothing. A protected namespace is ` + "`" + `PROTECTED` + "`" + `.
-  """
-  deleteNamespaceContents(
-    "Which namespace, and what of it."
-    input: DeleteNamespaceContentsInput!
-  ): DeleteNamespaceContentsPayload!
-  """
-  Defines a property, at the end of a namespace or of an object in it. A name that
-  is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `; one property too many, or a definition that
-  is too large, is ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
-  """
-  createProperty(
-    "Where, and the property."
-    input: CreatePropertyInput!
-  ): CreatePropertyPayload!
-  """
-  Changes a property, field by field. A new name is changed in its object's
-  ` + "`" + `required` + "`" + `, too; one that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `.
-  """
-  updateProperty(
-    "Which property, and what changes."
-    input: UpdatePropertyInput!
-  ): UpdatePropertyPayload!
-  "Deletes a property; its object requires it no longer. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
-  deleteProperty(
-    "Which property."
-    input: DeletePropertyInput!
-  ): DeletePropertyPayload!
-  "Defines an object with its properties, at the end of a namespace. A name that is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `."
-  createObject(
-    "Where, and the object."
-    input: CreateObjectInput!
-  ): CreateObjectPayload!
-  """
-  Changes an object. Properties that are given replace all of its own: those of a
-  name that is there keep their id, others go, which is ` + "`" + `PROTECTED` + "`" + ` in a protected
-  namespace.
-  """
-  updateObject(
-    "Which object, and what changes."
-    input: UpdateObjectInput!
-  ): UpdateObjectPayload!
-  "Deletes an object with its properties. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
-  deleteObject(
-    "Which object."
-    input: DeleteObjectInput!
-  ): DeleteObjectPayload!
-  """
-  Sets the tags of a namespace, all or none: instead of those it has, which is
-  ` + "`" + `PROTECTED` + "`" + ` in a protected namespace, or besides them, where a name that is there
-  is ` + "`" + `ALREADY_EXISTS` + "`" + `. An empty list with ` + "`" + `REPLACE` + "`" + ` clears. A name twice, whatever
-  its case, a parent that is no tag of the namespace, and a circle are
-  ` + "`" + `BAD_USER_INPUT` + "`" + `.
-  """
-  setTags(
-    "Which namespace, and the tags."
-    input: SetTagsInput!
-  ): SetTagsPayload!
-  "Changes the name or the parent of a tag. A name that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `."
-  updateTag(
-    "Which tag, and what changes."
-    input: UpdateTagInput!
-  ): UpdateTagPayload!
-  "Deletes a tag; those directly below it have no parent then. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
-  deleteTag(
-    "Which tag."
-    input: DeleteTagInput!
-  ): DeleteTagPayload!
-  "Creates a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A name that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `."
-  createResourceType(
-    "The resource type."
-    input: CreateResourceTypeInput!
-  ): CreateResourceTypePayload!
-  """
-  Changes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). The built-in types
-  keep their name and their protection (` + "`" + `PROTECTED` + "`" + `).
-  """
-  updateResourceType(
-    "Which type, and what changes."
-    input: UpdateResourceTypeInput!
-  ): UpdateResourceTypePayload!
-  """
-  Deletes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A protected type is
-  ` + "`" + `PROTECTED` + "`" + `; one that an association, a resource or a capability refers to is
-  ` + "`" + `IN_USE` + "`" + `.
-  """
-  deleteResourceType(
-    "Which type."
-    input: DeleteResourceTypeInput!
-  ): DeleteResourceTypePayload!
-  """
-  Makes the definitions of a namespace applicable to a resource type, which is
-  created where there is none of the name. The same type, prefix and target twice
-  is ` + "`" + `ALREADY_EXISTS` + "`" + `.
-  """
-  associateResourceType(
-    "Which namespace and type, and how."
-    input: AssociateResourceTypeInput!
-  ): AssociateResourceTypePayload!
-  "Changes the prefix or the properties target of an association in its place."
-  updateResourceTypeAssociation(
-    "Which association, and what changes."
-    input: UpdateResourceTypeAssociationInput!
-  ): UpdateResourceTypeAssociationPayload!
-  "Deletes an association; the resource type stays. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
-  disassociateResourceType(
-    "Which association."
-    input: DisassociateResourceTypeInput!
-  ): DisassociateResourceTypePayload!
-  "Shares a namespace with a project, or changes the role of one that it is shared with."
-  shareNamespace(
-    "Which namespace, with whom, and as what."
-    input: ShareNamespaceInput!
-  ): ShareNamespacePayload!
-  "Ends the sharing of a namespace with a project; ` + "`" + `NOT_FOUND` + "`" + ` where it is not shared with it."
-  unshareNamespace(
-    "Which namespace, and with whom no longer."
-    input: UnshareNamespaceInput!
-  ): UnshareNamespacePayload!
-  """
-  Imports definition files. Each document is read and judged for itself, and is
-  stored as a whole or not at all; a bad one never stops the others. Needs the
-  admin role, or where the server lets owners write the member role
-  (` + "`" + `FORBIDDEN` + "`" + `); what a viewer may not do with single namespaces is in the reports.
-  """
-  importNamespaces(
-    "The documents and what to do with namespaces that exist."
-    input: ImportNamespacesInput!
-  ): ImportNamespacesPayload!
-  """
-  Deletes namespaces with everything in them, in one transaction. Protected ones
-  stay and are reported, unless they are included.
-  """
-  unloadNamespaces(
-    "Which namespaces: all, or those for which every condition given holds."
-    input: UnloadNamespacesInput!
-  ): UnloadNamespacesPayload!
-}
-
 "Which namespaces; all given conditions must hold. Those on associations hold for one and the same association."
 input NamespaceFilter {
   "Associated with any of these resource types, compared exactly. An empty list matches nothing."
@@ -1458,6 +1287,177 @@ type ResourceType implements Node {
     "Only rows before this cursor."
     before: String
   ): ResourceTypeAssociationConnection!
+}
+`, BuiltIn: false},
+	{Name: "../schema/metadef_write.graphql", Input: `extend type Mutation {
+  """
+  Creates a namespace, with everything given for it, in one transaction. Needs
+  the admin role, or where the server lets owners write the member role for a
+  namespace of the viewer's own project (` + "`" + `FORBIDDEN` + "`" + `). A name that is taken is
+  ` + "`" + `ALREADY_EXISTS` + "`" + `, by whomever it is taken; one name twice within the request is
+  ` + "`" + `BAD_USER_INPUT` + "`" + `; a project that owns as many as it may, or too much content, is
+  ` + "`" + `QUOTA_EXCEEDED` + "`" + `. A resource type that does not exist yet is created.
+  """
+  createNamespace(
+    "The namespace and its content."
+    input: CreateNamespaceInput!
+  ): CreateNamespacePayload!
+  """
+  Changes a namespace's own fields; what it holds stays. A namespace that is not
+  visible is ` + "`" + `NOT_FOUND` + "`" + `, a role that does not suffice ` + "`" + `FORBIDDEN` + "`" + `, a new name that
+  is taken ` + "`" + `ALREADY_EXISTS` + "`" + `, a stale revision ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
+  """
+  updateNamespace(
+    "The namespace and what changes."
+    input: UpdateNamespaceInput!
+  ): UpdateNamespacePayload!
+  """
+  Deletes a namespace with everything in it; resource types stay. A protected one
+  is ` + "`" + `PROTECTED` + "`" + `, for administrators too.
+  """
+  deleteNamespace(
+    "Which namespace."
+    input: DeleteNamespaceInput!
+  ): DeleteNamespacePayload!
+  """
+  Deletes all of what a namespace holds of some kinds. Without any it succeeds and
+  changes nothing. A protected namespace is ` + "`" + `PROTECTED` + "`" + `.
+  """
+  deleteNamespaceContents(
+    "Which namespace, and what of it."
+    input: DeleteNamespaceContentsInput!
+  ): DeleteNamespaceContentsPayload!
+  """
+  Defines a property, at the end of a namespace or of an object in it. A name that
+  is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `; one property too many, or a definition that
+  is too large, is ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  """
+  createProperty(
+    "Where, and the property."
+    input: CreatePropertyInput!
+  ): CreatePropertyPayload!
+  """
+  Changes a property, field by field. A new name is changed in its object's
+  ` + "`" + `required` + "`" + `, too; one that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  """
+  updateProperty(
+    "Which property, and what changes."
+    input: UpdatePropertyInput!
+  ): UpdatePropertyPayload!
+  "Deletes a property; its object requires it no longer. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
+  deleteProperty(
+    "Which property."
+    input: DeletePropertyInput!
+  ): DeletePropertyPayload!
+  "Defines an object with its properties, at the end of a namespace. A name that is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `."
+  createObject(
+    "Where, and the object."
+    input: CreateObjectInput!
+  ): CreateObjectPayload!
+  """
+  Changes an object. Properties that are given replace all of its own: those of a
+  name that is there keep their id, others go, which is ` + "`" + `PROTECTED` + "`" + ` in a protected
+  namespace.
+  """
+  updateObject(
+    "Which object, and what changes."
+    input: UpdateObjectInput!
+  ): UpdateObjectPayload!
+  "Deletes an object with its properties. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
+  deleteObject(
+    "Which object."
+    input: DeleteObjectInput!
+  ): DeleteObjectPayload!
+  """
+  Sets the tags of a namespace, all or none: instead of those it has, which is
+  ` + "`" + `PROTECTED` + "`" + ` in a protected namespace, or besides them, where a name that is there
+  is ` + "`" + `ALREADY_EXISTS` + "`" + `. An empty list with ` + "`" + `REPLACE` + "`" + ` clears. A name twice, whatever
+  its case, a parent that is no tag of the namespace, and a circle are
+  ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  setTags(
+    "Which namespace, and the tags."
+    input: SetTagsInput!
+  ): SetTagsPayload!
+  "Changes the name or the parent of a tag. A name that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `."
+  updateTag(
+    "Which tag, and what changes."
+    input: UpdateTagInput!
+  ): UpdateTagPayload!
+  "Deletes a tag; those directly below it have no parent then. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
+  deleteTag(
+    "Which tag."
+    input: DeleteTagInput!
+  ): DeleteTagPayload!
+  "Creates a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A name that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `."
+  createResourceType(
+    "The resource type."
+    input: CreateResourceTypeInput!
+  ): CreateResourceTypePayload!
+  """
+  Changes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). The built-in types
+  keep their name and their protection (` + "`" + `PROTECTED` + "`" + `).
+  """
+  updateResourceType(
+    "Which type, and what changes."
+    input: UpdateResourceTypeInput!
+  ): UpdateResourceTypePayload!
+  """
+  Deletes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A protected type is
+  ` + "`" + `PROTECTED` + "`" + `; one that an association, a resource or a capability refers to is
+  ` + "`" + `IN_USE` + "`" + `.
+  """
+  deleteResourceType(
+    "Which type."
+    input: DeleteResourceTypeInput!
+  ): DeleteResourceTypePayload!
+  """
+  Makes the definitions of a namespace applicable to a resource type, which is
+  created where there is none of the name. The same type, prefix and target twice
+  is ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  """
+  associateResourceType(
+    "Which namespace and type, and how."
+    input: AssociateResourceTypeInput!
+  ): AssociateResourceTypePayload!
+  "Changes the prefix or the properties target of an association in its place."
+  updateResourceTypeAssociation(
+    "Which association, and what changes."
+    input: UpdateResourceTypeAssociationInput!
+  ): UpdateResourceTypeAssociationPayload!
+  "Deletes an association; the resource type stays. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
+  disassociateResourceType(
+    "Which association."
+    input: DisassociateResourceTypeInput!
+  ): DisassociateResourceTypePayload!
+  "Shares a namespace with a project, or changes the role of one that it is shared with."
+  shareNamespace(
+    "Which namespace, with whom, and as what."
+    input: ShareNamespaceInput!
+  ): ShareNamespacePayload!
+  "Ends the sharing of a namespace with a project; ` + "`" + `NOT_FOUND` + "`" + ` where it is not shared with it."
+  unshareNamespace(
+    "Which namespace, and with whom no longer."
+    input: UnshareNamespaceInput!
+  ): UnshareNamespacePayload!
+  """
+  Imports definition files. Each document is read and judged for itself, and is
+  stored as a whole or not at all; a bad one never stops the others. Needs the
+  admin role, or where the server lets owners write the member role
+  (` + "`" + `FORBIDDEN` + "`" + `); what a viewer may not do with single namespaces is in the reports.
+  """
+  importNamespaces(
+    "The documents and what to do with namespaces that exist."
+    input: ImportNamespacesInput!
+  ): ImportNamespacesPayload!
+  """
+  Deletes namespaces with everything in them, in one transaction. Protected ones
+  stay and are reported, unless they are included.
+  """
+  unloadNamespaces(
+    "Which namespaces: all, or those for which every condition given holds."
+    input: UnloadNamespacesInput!
+  ): UnloadNamespacesPayload!
 }
 
 "A namespace to create, with everything in it."
