@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -29,6 +30,51 @@ func providerIn(world *placement.World, provider *placement.Provider) *ResourceP
 func providerAt(world *placement.World, uuid string) *ResourceProvider {
 	provider, _ := world.Provider(uuid)
 	return providerIn(world, provider)
+}
+
+func providerUUID(p *ResourceProvider) string { return p.UUID }
+
+// treesOf are the uuids of all providers of the trees that hold these. What is
+// in memory leads from a provider to any other of its tree without a load, so a
+// load for one has to serve them all.
+func treesOf(world *placement.World, uuids []string) []string {
+	all := slices.Clone(uuids)
+	seen := map[string]bool{}
+	for _, uuid := range uuids {
+		provider, found := world.Provider(uuid)
+		if !found || seen[provider.Root] {
+			continue
+		}
+		seen[provider.Root] = true
+		for _, member := range world.Tree(provider.Root) {
+			all = append(all, member.UUID)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// resourcesOf finds the resources that providers are linked to, by the uuids of
+// the providers.
+func (r *Resolver) resourcesOf(ctx context.Context, world *placement.World, providers []string) (map[string]*catalog.Resource, error) {
+	linked := map[string]string{}
+	var uuids []string
+	for _, uuid := range providers {
+		if provider, found := world.Provider(uuid); found && provider.Resource != "" {
+			linked[uuid], uuids = provider.Resource, append(uuids, provider.Resource)
+		}
+	}
+	if len(uuids) == 0 {
+		return nil, nil
+	}
+	resources, err := r.Store.ResourcesByUUID(ctx, uuids)
+	found := map[string]*catalog.Resource{}
+	for uuid, resource := range linked {
+		if resources[resource] != nil {
+			found[uuid] = resources[resource]
+		}
+	}
+	return found, err
 }
 
 func providersIn(world *placement.World, providers []*placement.Provider) []*ResourceProvider {
@@ -159,6 +205,29 @@ func tooComplex(err error) error {
 	return err
 }
 
+// roots are the roots of the trees that have a part in the page.
+func (c *AllocationCandidateConnection) roots() []*ResourceProvider {
+	var roots []*ResourceProvider
+	seen := map[string]bool{}
+	add := func(uuid string) {
+		if provider, found := c.world.Provider(uuid); found && !seen[provider.Root] {
+			seen[provider.Root] = true
+			roots = append(roots, providerAt(c.world, provider.Root))
+		}
+	}
+	for _, candidate := range c.page.Candidates {
+		for _, allocation := range candidate.Allocations {
+			add(allocation.Provider)
+		}
+		for _, mapping := range candidate.Mappings {
+			for _, uuid := range mapping.Providers {
+				add(uuid)
+			}
+		}
+	}
+	return roots
+}
+
 // Nodes are the candidates of the page.
 func (c *AllocationCandidateConnection) Nodes() []*AllocationCandidate {
 	out := make([]*AllocationCandidate, len(c.page.Candidates))
@@ -217,11 +286,12 @@ func (c *AllocationCandidateConnection) ProviderSummaries() []*ProviderSummary {
 }
 
 // Explain says where the providers went.
-func (c *AllocationCandidateConnection) Explain() *CandidateExplanation {
+func (c *AllocationCandidateConnection) Explain(ctx context.Context) *CandidateExplanation {
 	explanation := placement.Explain(c.world, c.request)
 	out := &CandidateExplanation{Considered: explanation.Considered, Steps: explanation.Steps}
 	for i := range explanation.Nearest {
 		out.Nearest = append(out.Nearest, &NearMiss{NearMiss: &explanation.Nearest[i], world: c.world})
+		register(ctx, out.Nearest[i].Provider())
 	}
 	return out
 }

@@ -201,7 +201,11 @@ func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*p
 	if err := violated(problems, placement.Validate(world, request)).Err(); err != nil {
 		return nil, err
 	}
-	return candidatesIn(world, request, position, limit)
+	connection, err := candidatesIn(world, request, position, limit)
+	if err == nil {
+		register(ctx, connection.roots()...)
+	}
+	return connection, err
 }
 
 func (r *queryResolver) Consumer(ctx context.Context, uuid string) (*Consumer, error) {
@@ -262,18 +266,23 @@ func (r *resourceResolver) Provider(ctx context.Context, obj *catalog.Resource) 
 
 func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *ResourceProvider, first *int, after *string, last *int, before *string) (*AllocationConnection, error) {
 	request := pageRequest(first, after, last, before)
-	connection, err := connectWithin(ctx, argumentsKey("allocations ", request), obj, func(p *ResourceProvider) string { return p.UUID }, request,
+	connection, err := connectWithin(ctx, argumentsKey("allocations ", request), obj, providerUUID, request,
 		func(ctx context.Context, uuids []string) (map[string]catalog.Page[*placement.Allocation], error) {
-			return r.Store.AllocationsOfProviders(ctx, uuids, request)
+			return r.Store.AllocationsOfProviders(ctx, treesOf(obj.world, uuids), request)
 		},
 		func(ctx context.Context, uuids []string) (map[string]bool, error) {
-			return r.Store.AllocationsBehind(ctx, uuids, request)
-		}, r.Store.CountAllocationsOfProviders)
+			return r.Store.AllocationsBehind(ctx, treesOf(obj.world, uuids), request)
+		},
+		func(ctx context.Context, uuids []string) (map[string]int, error) {
+			return r.Store.CountAllocationsOfProviders(ctx, treesOf(obj.world, uuids))
+		})
 	return &AllocationConnection{connection}, err
 }
 
 func (r *resourceProviderResolver) Resource(ctx context.Context, obj *ResourceProvider) (*catalog.Resource, error) {
-	return loadOne(ctx, "resource", obj, func(p *ResourceProvider) string { return p.Provider.Resource }, r.Store.ResourcesByUUID)
+	return loadOne(ctx, "resource", obj, providerUUID, func(ctx context.Context, uuids []string) (map[string]*catalog.Resource, error) {
+		return r.resourcesOf(ctx, obj.world, treesOf(obj.world, uuids))
+	})
 }
 
 func (r *Resolver) Allocation() AllocationResolver { return &allocationResolver{r} }
