@@ -38,10 +38,17 @@ type server struct {
 // start starts a server on a new SQLite file; change adjusts its options.
 func start(t testing.TB, change func(*web.Options)) *server {
 	t.Helper()
+	return startServing(t, change, web.ServeOptions{HeaderTime: 500 * time.Millisecond, ReadTime: time.Second, IdleTime: 5 * time.Second})
+}
+
+// startServing is start with times of its own.
+func startServing(t testing.TB, change func(*web.Options), serving web.ServeOptions) *server {
+	t.Helper()
 	database := storetest.SQLite(t)
 	s := storetest.Open(t, database)
 	log := &lockedBuffer{}
 	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	serving.Log = logger
 	options := web.Options{
 		Executor: graph.NewExecutor(&graph.Resolver{Store: s}, logger),
 		Authenticate: auth.New(auth.Tokens([]auth.Token{
@@ -63,9 +70,7 @@ func start(t testing.TB, change func(*web.Options)) *server {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- web.Serve(ctx, listener, web.New(options), web.ServeOptions{
-			Log: logger, HeaderTime: 500 * time.Millisecond, ReadTime: time.Second, IdleTime: 5 * time.Second,
-		})
+		served <- web.Serve(ctx, listener, web.New(options), serving)
 	}()
 	stop := sync.OnceValue(func() error {
 		cancel()

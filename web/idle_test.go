@@ -1,0 +1,173 @@
+//go:build unix
+
+package web_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/cadastre-dev/cadastre/web"
+)
+
+const (
+	manyConnections = 10_000
+	fewConnections  = 2_000
+	// otherFiles is what a process has open besides connections.
+	otherFiles = 200
+)
+
+// idleClients, in the environment, makes TestHoldIdleConnections the client that
+// holds so many connections to a server: "address number".
+const idleClients = "CADASTRE_TEST_IDLE_CLIENTS"
+
+// TestTenThousandIdleConnections holds connections that have had one request each
+// and wait, their other ends in a process of their own, as many as open files are
+// allowed: others are answered, none is dropped, and nothing is left behind. It
+// runs alone, before the parallel tests go on.
+func TestTenThousandIdleConnections(t *testing.T) {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		t.Fatal(err)
+	}
+	// The runtime has already raised the soft limit to the hard one.
+	number := min(manyConnections, int(min(files.Cur, 1<<20))-otherFiles)
+	if number < fewConnections {
+		t.Skipf("a process may open %d files only: ulimit -n %d is needed for %d connections", files.Cur, manyConnections+otherFiles, manyConnections)
+	}
+	before := goleak.IgnoreCurrent()
+	t.Run("server", func(t *testing.T) {
+		s := startServing(t, nil, web.ServeOptions{IdleTime: 5 * time.Minute})
+		program, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients := exec.Command(program, "-test.run", "^TestHoldIdleConnections$", "-test.timeout", "2m")
+		clients.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", idleClients, strings.TrimPrefix(s.url, "http://"), number))
+		input, err := clients.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		output, err := clients.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := clients.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(output)
+		await := func(want string) {
+			t.Helper()
+			var told []string
+			for lines.Scan() {
+				if lines.Text() == want {
+					return
+				}
+				told = append(told, lines.Text())
+			}
+			t.Errorf("the clients did not tell %q but\n%s", want, strings.Join(told, "\n"))
+		}
+		began := time.Now()
+		await("open")
+		opened := time.Since(began)
+		var slowest time.Duration
+		for range 100 {
+			began := time.Now()
+			if got := s.query("{ namespaces(first: 10) { nodes { name } } }"); got.status != http.StatusOK || got.code() != "" {
+				t.Errorf("got %d %s", got.status, got.body)
+			}
+			slowest = max(slowest, time.Since(began))
+		}
+		if slowest > 5*time.Second {
+			t.Errorf("a request took %v", slowest)
+		}
+		if err := input.Close(); err != nil {
+			t.Error(err)
+		}
+		await("all were kept")
+		for lines.Scan() { // to the end, as Wait wants it
+			continue
+		}
+		if err := clients.Wait(); err != nil {
+			t.Error(err)
+		}
+		t.Logf("%d connections opened in %v; the slowest of 100 queries took %v", number, opened, slowest)
+	})
+	goleak.VerifyNone(t, before)
+}
+
+// TestHoldIdleConnections is the other end: it opens the connections, tells so,
+// and when its input ends asks once more over each of them.
+func TestHoldIdleConnections(t *testing.T) {
+	asked := os.Getenv(idleClients)
+	if asked == "" {
+		t.Skip("TestTenThousandIdleConnections runs it in a process of its own")
+	}
+	var address string
+	var number int
+	if _, err := fmt.Sscan(asked, &address, &number); err != nil {
+		t.Fatal(err)
+	}
+	connections := make([]net.Conn, number)
+	each := func(do func(i int) error) error {
+		const workers = 16
+		var all sync.WaitGroup
+		failed := make([]error, workers)
+		for worker := range workers {
+			all.Go(func() {
+				for i := worker; i < number && failed[worker] == nil; i += workers {
+					failed[worker] = do(i)
+				}
+			})
+		}
+		all.Wait()
+		return errors.Join(failed...)
+	}
+	if err := each(func(i int) (err error) {
+		if connections[i], err = net.Dial("tcp", address); err != nil {
+			return err
+		}
+		return alive(connections[i])
+	}); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("open")
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		t.Fatal(err)
+	}
+	if err := each(func(i int) error { return errors.Join(alive(connections[i]), connections[i].Close()) }); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("all were kept")
+}
+
+// alive sends a request over a connection and reads its answer.
+func alive(connection net.Conn) error {
+	if err := connection.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(connection, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		return err
+	}
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	if response.StatusCode != http.StatusOK {
+		return errors.Join(err, errors.New(response.Status))
+	}
+	return errors.Join(err, response.Body.Close())
+}
