@@ -67,7 +67,13 @@ func TestMetadataIsFoundByAnIndex(t *testing.T) {
 // fillResources writes resources by bulk: the values of their items are 500.
 func fillResources(t *testing.T, url string, count int) {
 	t.Helper()
-	storetest.Open(t, url).Close()
+	migrated, err := store.Open(t.Context(), store.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := migrated.Close(); err != nil {
+		t.Fatal(err)
+	}
 	db, closeDB, err := store.OpenWithoutMigrating(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
