@@ -20,6 +20,7 @@ check-without-test: generated
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt wants changes in the files above"; exit 1; }
 	$(GO) vet ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck ./...
+	CADASTRE_TEST_FULL=1 $(GO) test ./store -run '^TestMetadataIsFoundByAnIndex$$'
 	$(MAKE) fuzz
 
 generated: generate ## what is generated is what is committed

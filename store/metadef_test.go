@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -253,8 +254,10 @@ func TestPagesUnderEveryOrderAreComplete(t *testing.T) {
 func TestEveryChangeCountsForItsNamespace(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		s, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time { now = now.Add(time.Second); return now }})
+		var ticks atomic.Int64
+		s, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time {
+			return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(ticks.Add(1)) * time.Second)
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
