@@ -19,6 +19,7 @@ type books struct {
 	consumers map[string]*consumerRow // by uuid
 	providers map[string]*lockedProvider
 	reshaped  map[string]bool // providers whose inventories were replaced
+	failed    error // of a look-up while the ledger judged
 	now       time.Time
 }
 
@@ -169,6 +170,9 @@ var errMoved = errors.New("another transaction was faster")
 // books were opened, and could not be locked, are not there now that the
 // providers are locked: else the refusal would mix two moments.
 func (s *Store) stillAbsent(ctx context.Context, tx *ent.Tx, b *books, claims []placement.ConsumerClaim) error {
+	if b.failed != nil {
+		return b.failed
+	}
 	var absent []string
 	for _, uuid := range claimed(claims) {
 		if b.consumers[uuid] == nil {

@@ -69,7 +69,7 @@ func (s *Store) settleClaims(ctx context.Context, claims []*waitingClaim) error 
 		for _, w := range claims {
 			w.err, w.consumers = nil, nil
 			before := b.accounts(w.claim.Consumers)
-			if objections := b.ledger.Claim(&w.claim, "input", s.knowsClass(ctx, tx)); len(objections) > 0 {
+			if objections := b.ledger.Claim(&w.claim, "input", s.knowsClass(ctx, tx, b)); len(objections) > 0 {
 				w.err = refusalOf(objections)
 				if err := s.stillAbsent(ctx, tx, b, w.claim.Consumers); err != nil {
 					return err
@@ -143,7 +143,7 @@ func (s *Store) Reshape(ctx context.Context, reshape placement.Reshape) (*placem
 			return err
 		}
 		before := b.accounts(reshape.Consumers)
-		if objections := b.ledger.Reshape(&reshape, "input", s.knowsClass(ctx, tx)); len(objections) > 0 {
+		if objections := b.ledger.Reshape(&reshape, "input", s.knowsClass(ctx, tx, b)); len(objections) > 0 {
 			if err := s.stillAbsent(ctx, tx, b, reshape.Consumers); err != nil {
 				return err
 			}
@@ -300,13 +300,14 @@ func (b *books) released(uuid string) *placement.Consumer {
 
 // knowsClass tells whether a class exists. The world may not have heard of it
 // yet.
-func (s *Store) knowsClass(ctx context.Context, tx *ent.Tx) func(string) bool {
+func (s *Store) knowsClass(ctx context.Context, tx *ent.Tx, b *books) func(string) bool {
 	return func(class string) bool {
 		if s.resident.world.Load().HasResourceClass(class) {
 			return true
 		}
 		rows, err := s.rowsNamed(ctx, tx, "resource_classes", []string{class})
-		return err == nil && rows[class] != 0
+		b.failed = errors.Join(b.failed, err)
+		return rows[class] != 0
 	}
 }
 

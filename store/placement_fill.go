@@ -123,7 +123,7 @@ func (s *Store) insertClaims(ctx context.Context, tx *ent.Tx, claims []placement
 		return err
 	}
 	for i := range claims {
-		if objections := books.ledger.Claim(&claims[i], "input", s.knowsClass(ctx, tx)); len(objections) > 0 {
+		if objections := books.ledger.Claim(&claims[i], "input", s.knowsClass(ctx, tx, books)); len(objections) > 0 {
 			return refusalOf(objections)
 		}
 	}
