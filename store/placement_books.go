@@ -19,7 +19,7 @@ type books struct {
 	consumers map[string]*consumerRow // by uuid
 	providers map[string]*lockedProvider
 	reshaped  map[string]bool // providers whose inventories were replaced
-	failed    error // of a look-up while the ledger judged
+	failed    error           // of a look-up while the ledger judged
 	now       time.Time
 }
 
