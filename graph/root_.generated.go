@@ -223,8 +223,8 @@ func newExecutionContext(
 var sources = []*ast.Source{
 	{Name: "../schema/audit.graphql", Input: `extend type Query {
   """
-  What was changed, by whom, and how: one event for each accepted mutation, the
-  newest first. For administrators (` + "`" + `FORBIDDEN` + "`" + `). Events are kept for 90 days
+  What was changed, by whom, and how: one event for each thing that an accepted
+  mutation changed, the newest first. For administrators (` + "`" + `FORBIDDEN` + "`" + `). Events are kept for 90 days
   unless the server is told otherwise.
   """
   auditEvents(
@@ -279,7 +279,7 @@ type AuditEventEdge {
   node: AuditEvent!
 }
 
-"One accepted mutation."
+"What an accepted mutation did to one thing."
 type AuditEvent implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
@@ -295,7 +295,7 @@ type AuditEvent implements Node {
   kind: String!
   "The name or uuid of what was changed; empty where it was many things at once."
   key: String!
-  "What it was before; ` + "`" + `null` + "`" + ` for what did not exist."
+  "What it was before; ` + "`" + `null` + "`" + ` for what did not exist, and for claims, which are recorded by id only."
   before: JSON
   "What it became; ` + "`" + `null` + "`" + ` for what exists no more, and for claims, which are recorded by id only."
   after: JSON

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"maps"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/catalog"
@@ -68,7 +67,6 @@ func (s *Store) settleClaims(ctx context.Context, claims []*waitingClaim) error 
 		accepted := false
 		for _, w := range claims {
 			w.err, w.consumers = nil, nil
-			before := b.accounts(w.claim.Consumers)
 			if objections := b.ledger.Claim(&w.claim, "input", s.knowsClass(ctx, tx, b)); len(objections) > 0 {
 				w.err = refusalOf(objections)
 				if err := s.stillAbsent(ctx, tx, b, w.claim.Consumers); err != nil {
@@ -78,7 +76,7 @@ func (s *Store) settleClaims(ctx context.Context, claims []*waitingClaim) error 
 			}
 			accepted = true
 			w.consumers = b.consumersOf(w.claim.Consumers)
-			events = append(events, b.events(w.ctx, "setAllocations", before)...)
+			events = append(events, claimEvents(w.ctx, "setAllocations", claimed(w.claim.Consumers))...)
 		}
 		if !accepted {
 			return errAllRefused
@@ -106,7 +104,6 @@ func (s *Store) DeleteAllocations(ctx context.Context, uuid string) (*placement.
 		if err != nil {
 			return err
 		}
-		before := map[string]placement.Account{uuid: b.ledger.Account(uuid)}
 		if !b.ledger.Release(uuid) {
 			return catalog.Refuse(catalog.ErrNotFound, "consumer %s has no allocations", uuid).On("input.consumer")
 		}
@@ -114,7 +111,7 @@ func (s *Store) DeleteAllocations(ctx context.Context, uuid string) (*placement.
 		if err := s.closeBooks(ctx, tx, b, t); err != nil {
 			return err
 		}
-		return s.recordAll(ctx, tx, b.events(ctx, "deleteAllocations", before))
+		return s.recordAll(ctx, tx, claimEvents(ctx, "deleteAllocations", []string{uuid}))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("deleteAllocations: %w", err)
@@ -142,7 +139,6 @@ func (s *Store) Reshape(ctx context.Context, reshape placement.Reshape) (*placem
 		if err != nil {
 			return err
 		}
-		before := b.accounts(reshape.Consumers)
 		if objections := b.ledger.Reshape(&reshape, "input", s.knowsClass(ctx, tx, b)); len(objections) > 0 {
 			if err := s.stillAbsent(ctx, tx, b, reshape.Consumers); err != nil {
 				return err
@@ -153,7 +149,7 @@ func (s *Store) Reshape(ctx context.Context, reshape placement.Reshape) (*placem
 		if err := s.writeReshape(ctx, tx, b, &reshape, t); err != nil {
 			return err
 		}
-		return s.recordAll(ctx, tx, append(b.events(ctx, "reshape", before), s.reshapeEvents(ctx, b, &reshape)...))
+		return s.recordAll(ctx, tx, append(claimEvents(ctx, "reshape", claimed(reshape.Consumers)), s.reshapeEvents(ctx, b, &reshape)...))
 	})
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("reshape: %w", err)
@@ -226,44 +222,13 @@ func (s *Store) reshapeEvents(ctx context.Context, b *books, reshape *placement.
 	return events
 }
 
-// accounts are what consumers have, before a claim.
-func (b *books) accounts(consumers []placement.ConsumerClaim) map[string]placement.Account {
-	accounts := make(map[string]placement.Account, len(consumers))
-	for i := range consumers {
-		accounts[consumers[i].UUID] = b.ledger.Account(consumers[i].UUID)
-	}
-	return accounts
-}
-
-// events are the consumers' part of a write for the audit log.
-func (b *books) events(ctx context.Context, action string, before map[string]placement.Account) []attributed {
-	var events []attributed
-	for _, uuid := range slices.Sorted(maps.Keys(before)) {
-		c := change{action: action, kind: "Consumer", key: uuid}
-		if was := before[uuid]; was.Generation > 0 {
-			c.before = accountFields(was)
-		}
-		if now := b.ledger.Account(uuid); now.Generation > 0 {
-			c.after = accountFields(now)
-		}
-		if c.before != nil || c.after != nil {
-			events = append(events, attributed{ctx: ctx, change: c})
-		}
+// claimEvents are the consumers' part of a write for the audit log: by id only.
+func claimEvents(ctx context.Context, action string, consumers []string) []attributed {
+	events := make([]attributed, len(consumers))
+	for i, uuid := range consumers {
+		events[i] = attributed{ctx: ctx, change: change{action: action, kind: "Consumer", key: uuid}}
 	}
 	return events
-}
-
-// accountFields is a consumer for the audit log.
-func accountFields(a placement.Account) fields {
-	allocations := make([]fields, 0, len(a.Allocations))
-	for _, share := range a.Sorted() {
-		allocations = append(allocations, fields{"provider": share.Provider, "resourceClass": share.ResourceClass, "used": a.Allocations[share]})
-	}
-	out := fields{"projectId": a.ProjectID, "userId": a.UserID, "generation": a.Generation, "allocations": allocations}
-	if a.Type != nil {
-		out["type"] = *a.Type
-	}
-	return out
 }
 
 // consumersOf are the consumers of claims that exist after them.

@@ -1,0 +1,229 @@
+package graph_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// audited is a mutation in the walk below: one that is accepted and what it
+// changes, in the order of the events, and one that is refused. In both, $id is
+// the last id that an answer gave.
+type audited struct {
+	field             string
+	accepted, refused string // the fields of the input
+	payload           string // what is selected, __typename where empty
+	changed           string // kind and key of each event
+}
+
+const (
+	auditedHost  = "00000000-0000-4000-8000-00000000000a"
+	auditedOther = "00000000-0000-4000-8000-00000000000b"
+	auditedOne   = "00000000-0000-4000-8000-00000000000c"
+	auditedTwo   = "00000000-0000-4000-8000-00000000000d"
+	claimer      = "00000000-0000-4000-8000-00000000000e"
+	otherClaimer = "00000000-0000-4000-8000-00000000000f"
+	noUUID       = "99999999-0000-4000-8000-000000000009"
+	claimOf      = `projectId: "demo", userId: "secret-user", allocations: [{provider: "` + auditedOne + `", resources: [{resourceClass: "VCPU", amount: 1}]}]`
+)
+
+// auditedMutations are all of the schema's, each with what the ones before it
+// have made.
+var auditedMutations = []audited{
+	{field: "createNamespace", accepted: `name: "N", tags: [{name: "t"}], objects: [{name: "o"}], properties: [{name: "p", title: "P", type: STRING}]`, refused: `name: ""`, changed: "Namespace N"},
+	{field: "updateNamespace", accepted: `name: "N", description: "x"`, refused: `name: "N", description: "y", revision: 99`, changed: "Namespace N"},
+	{field: "createProperty", accepted: `namespace: "N", name: "q", title: "Q", type: STRING`, refused: `namespace: "N", name: "p", title: "P", type: STRING`, changed: "PropertyDefinition N/q"},
+	{field: "updateProperty", accepted: `namespace: "N", name: "q", title: "R"`, refused: `namespace: "N", name: "q", newName: "p"`, changed: "PropertyDefinition N/q"},
+	{field: "deleteProperty", accepted: `namespace: "N", name: "q"`, refused: `namespace: "N", name: "none"`, changed: "PropertyDefinition N/q"},
+	{field: "createObject", accepted: `namespace: "N", name: "o2"`, refused: `namespace: "N", name: "o"`, changed: "ObjectDefinition N/o2"},
+	{field: "updateObject", accepted: `namespace: "N", name: "o2", description: "x"`, refused: `namespace: "N", name: "o2", newName: "o"`, changed: "ObjectDefinition N/o2"},
+	{field: "deleteObject", accepted: `namespace: "N", name: "o2"`, refused: `namespace: "N", name: "none"`, changed: "ObjectDefinition N/o2"},
+	{field: "setTags", accepted: `namespace: "N", tags: [{name: "a"}, {name: "b", parent: "a"}]`, refused: `namespace: "N", tags: [{name: "c"}, {name: "C"}]`, changed: "Namespace N"},
+	{field: "updateTag", accepted: `namespace: "N", name: "b", newName: "c"`, refused: `namespace: "N", name: "c", newName: "a"`, changed: "Tag N/b"},
+	{field: "deleteTag", accepted: `namespace: "N", name: "c"`, refused: `namespace: "N", name: "none"`, changed: "Tag N/c"},
+	{field: "associateResourceType", accepted: `namespace: "N", resourceType: "OS::Nova::Flavor", prefix: "a:"`, refused: `namespace: "N", resourceType: ""`, payload: "resourceTypeAssociation { id }", changed: "ResourceTypeAssociation N/OS::Nova::Flavor"},
+	{field: "updateResourceTypeAssociation", accepted: `id: "$id", newPrefix: "b:"`, refused: `id: "none"`, changed: "ResourceTypeAssociation N/OS::Nova::Flavor"},
+	{field: "disassociateResourceType", accepted: `id: "$id"`, refused: `id: "none"`, changed: "ResourceTypeAssociation N/OS::Nova::Flavor"},
+	{field: "shareNamespace", accepted: `namespace: "N", projectId: "demo"`, refused: `namespace: "N", projectId: ""`, changed: "Namespace N"},
+	{field: "unshareNamespace", accepted: `namespace: "N", projectId: "demo"`, refused: `namespace: "N", projectId: "none"`, changed: "Namespace N"},
+	{field: "deleteNamespaceContents", accepted: `namespace: "N", kinds: [TAGS, PROPERTIES]`, refused: `namespace: "none", kinds: [TAGS]`, changed: "Namespace N"},
+	{field: "deleteNamespace", accepted: `name: "N"`, refused: `name: "none"`, changed: "Namespace N"},
+	{field: "importNamespaces", accepted: `documents: ["{\"namespace\": \"A\"}", "bad", "{\"namespace\": \"B\"}"]`, refused: `documents: ["{\"namespace\": 1}"]`, changed: "Namespace A, Namespace B"},
+	{field: "unloadNamespaces", accepted: `names: ["A", "B"]`, refused: `all: true, names: ["A"]`, changed: "Namespace A, Namespace B"},
+	{field: "createResourceType", accepted: `name: "T"`, refused: `name: "physical:host"`, changed: "ResourceType T"},
+	{field: "updateResourceType", accepted: `name: "T", strict: true`, refused: `name: "T", newName: "physical:host"`, changed: "ResourceType T"},
+	{field: "deleteResourceType", accepted: `name: "T"`, refused: `name: "physical:host"`, changed: "ResourceType T"},
+
+	{field: "createResource", accepted: `type: "physical:host", name: "host", uuid: "` + auditedHost + `"`, refused: `type: "physical:host", name: "x", parent: "` + noUUID + `"`, changed: "Resource " + auditedHost},
+	{field: "createResource", accepted: `type: "physical:host", name: "other", uuid: "` + auditedOther + `"`, refused: `type: "physical:host", name: "x", uuid: "` + auditedHost + `"`, changed: "Resource " + auditedOther},
+	{field: "updateResource", accepted: `uuid: "` + auditedHost + `", newName: "renamed"`, refused: `uuid: "` + auditedHost + `", newName: "x", revision: 99`, changed: "Resource " + auditedHost},
+	{field: "setResourceTags", accepted: `resource: "` + auditedHost + `", tags: ["t"]`, refused: `resource: "` + auditedHost + `", tags: ["a", "A"]`, changed: "Resource " + auditedHost},
+	{field: "setMetadata", accepted: `resource: "` + auditedHost + `", items: [{key: "a", value: "1"}]`, refused: `resource: "` + auditedHost + `", items: [{key: "", value: "1"}]`, changed: "Resource " + auditedHost},
+	{field: "setMetadataOnResources", accepted: `items: [{resource: "` + auditedHost + `", items: [{key: "b", value: "1"}]}, {resource: "` + auditedOther + `", items: [{key: "b", value: "1"}]}]`,
+		refused: `items: [{resource: "` + auditedHost + `", items: [{key: "c", value: "1"}]}, {resource: "` + noUUID + `", items: [{key: "c", value: "1"}]}]`,
+		changed: "Resource " + auditedHost + ", Resource " + auditedOther},
+	{field: "replaceMetadata", accepted: `resource: "` + auditedHost + `", items: [{key: "d", value: "1"}]`, refused: `resource: "` + auditedHost + `", items: [{key: "", value: "1"}]`, changed: "Resource " + auditedHost},
+	{field: "deleteMetadata", accepted: `resource: "` + auditedHost + `", keys: ["d"]`, refused: `resource: "` + auditedHost + `", keys: ["d", "none"]`, changed: "Resource " + auditedHost},
+
+	{field: "createCapability", accepted: `resourceType: "physical:host", name: "c"`, refused: `resourceType: "none", name: "c"`, changed: "Capability c"},
+	{field: "setCapabilities", accepted: `resource: "` + auditedHost + `", capabilities: [{key: "c", value: "1"}]`, refused: `resource: "` + auditedHost + `", capabilities: [{key: "", value: "1"}]`, changed: "Resource " + auditedHost},
+	{field: "unsetCapabilities", accepted: `resource: "` + auditedHost + `", names: ["c"]`, refused: `resource: "` + auditedHost + `", names: ["c", "none"]`, changed: "Resource " + auditedHost},
+	{field: "setCapabilityVisibility", accepted: `resourceType: "physical:host", name: "c", private: false`, refused: `resourceType: "physical:host", name: "none", private: true`, changed: "Capability c"},
+	{field: "deleteCapability", accepted: `resourceType: "physical:host", name: "c"`, refused: `resourceType: "physical:host", name: "none"`, changed: "Capability c"},
+	{field: "deleteResource", accepted: `uuid: "` + auditedOther + `"`, refused: `uuid: "` + noUUID + `"`, changed: "Resource " + auditedOther},
+
+	{field: "createTrait", accepted: `name: "CUSTOM_T"`, refused: `name: "T"`, changed: "Trait CUSTOM_T"},
+	{field: "createResourceClass", accepted: `name: "CUSTOM_C"`, refused: `name: "C"`, changed: "ResourceClass CUSTOM_C"},
+	{field: "createResourceProvider", accepted: `name: "one", uuid: "` + auditedOne + `"`, refused: `name: ""`, changed: "ResourceProvider " + auditedOne},
+	{field: "createResourceProvider", accepted: `name: "two", uuid: "` + auditedTwo + `"`, refused: `name: "one"`, changed: "ResourceProvider " + auditedTwo},
+	{field: "updateResourceProvider", accepted: `provider: "` + auditedOne + `", newName: "uno"`, refused: `provider: "` + auditedOne + `", newName: "two"`, changed: "ResourceProvider " + auditedOne},
+	{field: "setInventories", accepted: `provider: "` + auditedOne + `", inventories: [{resourceClass: "VCPU", total: 8}, {resourceClass: "CUSTOM_C", total: 8}]`, refused: `provider: "` + auditedOne + `", generation: 99, inventories: []`, changed: "ResourceProvider " + auditedOne},
+	{field: "setInventory", accepted: `provider: "` + auditedOne + `", inventory: {resourceClass: "VCPU", total: 9}`, refused: `provider: "` + auditedOne + `", inventory: {resourceClass: "NONE", total: 9}`, changed: "ResourceProvider " + auditedOne},
+	{field: "deleteInventory", accepted: `provider: "` + auditedOne + `", resourceClass: "CUSTOM_C"`, refused: `provider: "` + auditedOne + `", resourceClass: "CUSTOM_C", generation: 99`, changed: "ResourceProvider " + auditedOne},
+	{field: "setProviderTraits", accepted: `provider: "` + auditedOne + `", traits: ["CUSTOM_T"]`, refused: `provider: "` + auditedOne + `", traits: ["NONE"]`, changed: "ResourceProvider " + auditedOne},
+	{field: "setProviderAggregates", accepted: `provider: "` + auditedOne + `", aggregates: ["` + noUUID + `"]`, refused: `provider: "` + noUUID + `", aggregates: []`, changed: "ResourceProvider " + auditedOne},
+	{field: "setAllocations", accepted: `consumers: [{uuid: "` + claimer + `", ` + claimOf + `}, {uuid: "` + otherClaimer + `", ` + claimOf + `}]`,
+		refused: `consumers: [{uuid: "` + claimer + `", generation: 99, ` + claimOf + `}]`,
+		changed: "Consumer " + claimer + ", Consumer " + otherClaimer},
+	{field: "deleteAllocations", accepted: `consumer: "` + otherClaimer + `"`, refused: `consumer: "` + noUUID + `"`, changed: "Consumer " + otherClaimer},
+	{field: "reshape", accepted: `inventories: [{provider: "` + auditedOne + `", inventories: [{resourceClass: "VCPU", total: 4}]}], consumers: [{uuid: "` + claimer + `", generation: 1, ` + claimOf + `}]`,
+		refused: `inventories: [{provider: "` + auditedOne + `", inventories: []}]`,
+		changed: "Consumer " + claimer + ", ResourceProvider " + auditedOne},
+	{field: "deleteTrait", accepted: `name: "CUSTOM_U"`, refused: `name: "CUSTOM_T"`, changed: "Trait CUSTOM_U"},
+	{field: "deleteResourceClass", accepted: `name: "CUSTOM_C"`, refused: `name: "VCPU"`, changed: "ResourceClass CUSTOM_C"},
+	{field: "deleteResourceProvider", accepted: `provider: "` + auditedTwo + `"`, refused: `provider: "` + auditedOne + `"`, changed: "ResourceProvider " + auditedTwo},
+}
+
+// TestEveryMutationIsAudited walks the mutations of the schema: an accepted one
+// leaves one event for each thing that it changed, and a line in the log; a
+// refused one, by its input or for the viewer's role, leaves neither.
+func TestEveryMutationIsAudited(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		var lines logLines
+		s, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.NewTextHandler(&lines, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
+		id := ""
+		ask := func(viewer, query string) string {
+			ctx := catalog.WithViewer(context.Background(), viewers[viewer])
+			return answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: strings.ReplaceAll(query, "$id", id)}))
+		}
+		ask("admin", `mutation { createTrait(input: {name: "CUSTOM_U"}) { __typename } }`)
+		known := len(events(t, ask))
+		walked := map[string]bool{}
+		for _, m := range auditedMutations {
+			walked[m.field] = true
+			query := func(input string) string {
+				payload := m.payload
+				if payload == "" {
+					payload = "__typename"
+				}
+				return "mutation { " + m.field + "(input: {" + input + "}) { " + payload + " } }"
+			}
+			logged := lines.count()
+			for _, refused := range []struct{ viewer, input string }{{"nobody", m.accepted}, {"reader", m.accepted}, {"admin", m.refused}} {
+				answer := ask(refused.viewer, query(refused.input))
+				if m.field != "importNamespaces" && m.field != "unloadNamespaces" && !strings.Contains(answer, `"errors"`) {
+					t.Errorf("%s as %s was not refused: %s", m.field, refused.viewer, answer)
+				}
+				if now := len(events(t, ask)); now != known || lines.count() != logged {
+					t.Errorf("%s as %s: %d events and %d lines of what was refused: %s", m.field, refused.viewer, now-known, lines.count()-logged, answer)
+					known, logged = now, lines.count()
+				}
+			}
+			answer := ask("admin", query(m.accepted))
+			if strings.Contains(answer, `"errors":[{`) && m.field != "importNamespaces" {
+				t.Errorf("%s: %s", m.field, answer)
+			}
+			if found := idInAnswer.FindStringSubmatch(answer); found != nil {
+				id = found[1]
+			}
+			all := events(t, ask)
+			var changed []string
+			for _, event := range all[known:] {
+				changed = append(changed, event.Kind+" "+event.Key)
+				if event.Action != m.field || event.UserID != "ada" {
+					t.Errorf("%s: an event of %s by %s", m.field, event.Action, event.UserID)
+				}
+				if empty := event.Before == nil && event.After == nil; event.Kind == "Consumer" && !empty || event.Kind != "Consumer" && empty {
+					t.Errorf("%s: before %v, after %v", m.field, event.Before, event.After)
+				}
+			}
+			if got := strings.Join(changed, ", "); got != m.changed {
+				t.Errorf("%s: events of %q, want %q; the answer was %s", m.field, got, m.changed, answer)
+			}
+			if got := lines.count() - logged; got != len(all)-known {
+				t.Errorf("%s: %d lines in the log for %d events", m.field, got, len(all)-known)
+			}
+			known = len(all)
+		}
+		for _, field := range executor.Schema().Mutation.Fields {
+			if !walked[field.Name] && !strings.HasPrefix(field.Name, "__") {
+				t.Errorf("%s is not walked: add it to auditedMutations", field.Name)
+			}
+		}
+		if strings.Contains(lines.text(), "secret-user") {
+			t.Error("the log holds a value")
+		}
+	})
+}
+
+// event is an audit event as the API shows it.
+type event struct {
+	Action, Kind, Key, UserID string
+	Before, After             any
+}
+
+// events are all audit events, the oldest first.
+func events(t *testing.T, ask func(viewer, query string) string) []event {
+	t.Helper()
+	text := ask("admin", `{ auditEvents(last: 1000) { nodes { action kind key userId before after } } }`)
+	var answer struct {
+		Data struct{ AuditEvents struct{ Nodes []event } }
+	}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || strings.Contains(text, `"errors":[`) {
+		t.Fatalf("%v in %s", err, text)
+	}
+	nodes := answer.Data.AuditEvents.Nodes
+	oldest := make([]event, len(nodes))
+	for i, node := range nodes {
+		oldest[len(nodes)-1-i] = node
+	}
+	return oldest
+}
+
+// logLines is a log that is read while it is written.
+type logLines struct {
+	mu   sync.Mutex
+	held bytes.Buffer
+}
+
+func (l *logLines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held.Write(line)
+}
+
+func (l *logLines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held.String()
+}
+
+// count is the number of lines that tell of changes.
+func (l *logLines) count() int { return strings.Count(l.text(), "msg=changed ") }
