@@ -1,0 +1,48 @@
+package store_test
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestEventsAreKeptAsLongAsTheyShall makes a change, another one a day before the
+// first event's time is over, and a third a day after.
+func TestEventsAreKeptAsLongAsTheyShall(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		for i, kept := range []struct{ asked, is time.Duration }{{0, 90 * day}, {7 * day, 7 * day}} {
+			now := time.Now().Add(time.Duration(i) * 1000 * day)
+			s, err := store.Open(t.Context(), store.Options{
+				URL: url, AuditRetention: kept.asked, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := catalog.WithViewer(t.Context(), catalog.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{catalog.RoleAdmin}})
+			change := func(suffix string, events int) {
+				t.Helper()
+				name := "CUSTOM_" + string(rune('A'+i)) + suffix
+				if _, err := s.CreateTrait(ctx, name); err != nil {
+					t.Fatal(err)
+				}
+				if n, err := s.CountAuditEvents(ctx, catalog.AuditFilter{}); n != events || err != nil {
+					t.Errorf("kept for %v: %d events, %v, want %d", kept.is, n, err, events)
+				}
+			}
+			change("1", 1)
+			now = now.Add(kept.is - day)
+			change("2", 2)
+			now = now.Add(2 * day)
+			change("3", 2)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
