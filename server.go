@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/cadastre-dev/cadastre/auth"
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/cli"
@@ -115,6 +117,7 @@ func serveStore(ctx context.Context, s *store.Store, listener net.Listener, auth
 	if err != nil {
 		return err
 	}
+	settings.Metrics = metricsOf(s)
 	settings.Executor = graph.NewExecutor(&graph.Resolver{Store: s}, log)
 	settings.Authenticate, settings.Ready, settings.Log = authenticate, s.Ready, log
 	if options.Demo {
@@ -126,6 +129,16 @@ func serveStore(ctx context.Context, s *store.Store, listener net.Listener, auth
 	}
 	log.Info("serving", "address", listener.Addr().String(), "database", databaseKind(options.Database))
 	return web.Serve(ctx, listener, web.New(settings), web.ServeOptions{CertFile: options.TLSCert, KeyFile: options.TLSKey, Log: log})
+}
+
+// metricsOf is what the store tells of itself on /metrics.
+func metricsOf(s *store.Store) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cadastre_placement_world_age_seconds",
+		Help: "Time since the placement world in memory was last known to be complete.",
+	}, func() float64 { return s.WorldAge().Seconds() }))
+	return registry
 }
 
 // webOptions are what the flags say of HTTP. Outside loopback a server is locked

@@ -134,7 +134,7 @@ func TestNobodyIsUnauthenticated(t *testing.T) {
 			t.Errorf("token %q: %d %s", token, status, answer)
 		}
 	}
-	for _, open := range []string{"/", "/livez", "/readyz", "/schema.graphql"} {
+	for _, open := range []string{"/", "/livez", "/readyz", "/schema.graphql", "/metrics"} {
 		response, err := http.Get(address + open)
 		if err != nil {
 			t.Fatal(err)
