@@ -6,7 +6,7 @@ RACE := $(if $(shell command -v gcc || command -v cc),-race)
 # How long each fuzz target runs in the gate.
 FUZZ ?= 5s
 
-.PHONY: run test check check-without-test build generate migration fuzz
+.PHONY: run test check check-without-test generated build generate migration fuzz soak
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -44,3 +44,6 @@ fuzz: ## every fuzz target for $(FUZZ)
 	    $(GO) test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) || exit 1; \
 	  done; \
 	done
+
+soak: ## the random worlds of placement against the definitions, for ten minutes
+	CADASTRE_SOAK=10m $(GO) test ./placement -run 'OfTheDefinitions' -timeout 30m

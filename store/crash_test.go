@@ -169,3 +169,88 @@ func TestNothingIsLostByCutConnections(t *testing.T) {
 		allThere(t, s, acknowledged)
 	}
 }
+
+// TestNothingIsLostByARestartOfPostgres ends the database server at once and
+// starts it again while clients claim on two servers: what was acknowledged is
+// there, and both worlds find out what became of the rest.
+func TestNothingIsLostByARestartOfPostgres(t *testing.T) {
+	t.Parallel()
+	url, crash := storetest.CrashingPostgres(t)
+	servers := []*store.Store{storetest.Open(t, url), storetest.Open(t, url)}
+	roomyProvider(t, servers[0], uuidOf(1))
+	var mu sync.Mutex
+	var acknowledged []string
+	unanswered := 0
+	var clients sync.WaitGroup
+	half := make(chan struct{})
+	for client := range 8 {
+		clients.Go(func() {
+			for i := range 100 {
+				consumer := uuidOf(1000 + 100_000*client + i)
+				_, err := servers[client%2].SetAllocations(asAdmin(), claimOne(uuidOf(1), consumer))
+				mu.Lock()
+				if err == nil {
+					acknowledged = append(acknowledged, consumer)
+				} else {
+					unanswered++
+				}
+				mu.Unlock()
+				if client == 0 && i == 20 {
+					close(half)
+				}
+			}
+		})
+	}
+	<-half
+	crash()
+	clients.Wait()
+	t.Logf("%d claims were acknowledged, %d ended without an answer", len(acknowledged), unanswered)
+	if unanswered == 0 {
+		t.Error("the restart ended no claim: it tests nothing")
+	}
+	for _, s := range servers {
+		within(t, 30*time.Second, "reachable again", func() bool { return s.Ready(asAdmin()) == nil })
+		allThere(t, s, acknowledged)
+	}
+}
+
+// TestAPageOfCandidatesIsOneSnapshot reads pages while other clients claim and
+// give back: whatever is in a page fitted at one and the same moment.
+func TestAPageOfCandidatesIsOneSnapshot(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		hotProviders(t, s, 4)
+		done := make(chan struct{})
+		var clients sync.WaitGroup
+		for client := range 4 {
+			clients.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					consumer := uuidOf(1000 + 100_000*client + i)
+					if _, err := s.SetAllocations(asAdmin(), claimOne(uuidOf(client), consumer)); err == nil {
+						_, _ = s.DeleteAllocations(asAdmin(), consumer)
+					}
+				}
+			})
+		}
+		defer clients.Wait()
+		defer close(done)
+		request := &placement.Request{Unsuffixed: placement.Group{Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}
+		for range 300 {
+			world := worldOf(t, s)
+			page, err := placement.Candidates(world, request, nil, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, candidate := range page.Candidates {
+				if err := placement.Check(world, request, candidate); err != nil {
+					t.Fatalf("a candidate does not hold in the world that decided: %v", err)
+				}
+			}
+		}
+	})
+}

@@ -23,8 +23,9 @@ var ErrNoPostgres = errors.New("no PostgreSQL found: install its server (Debian:
 
 // cluster is a PostgreSQL server for the length of one test program.
 type cluster struct {
-	url  string
-	stop func()
+	url   string
+	stop  func()
+	crash func() error // ends the server at once, without a last word, and starts it again
 }
 
 // startCluster names the server of CADASTRE_TEST_POSTGRES, or starts one in a
@@ -75,9 +76,29 @@ func startCluster() (*cluster, error) {
 	if err := server.Start(); err != nil {
 		return nil, err
 	}
+	control := func(args ...string) error {
+		command := exec.Command(filepath.Join(programs, "pg_ctl"), append([]string{"-D", data, "-w", "-s"}, args...)...)
+		command.Dir, command.SysProcAttr = folder, as
+		if out, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("pg_ctl %v: %w\n%s", args, err, out)
+		}
+		return nil
+	}
+	crashed := false
 	c := &cluster{
+		crash: func() error {
+			if err := control("stop", "-m", "immediate"); err != nil {
+				return err
+			}
+			crashed = true
+			return control("start", "-l", filepath.Join(folder, "log"), "-o", fmt.Sprintf(
+				"-p %d -k %s -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=300", port, folder))
+		},
 		url: fmt.Sprintf("postgres://cadastre@127.0.0.1:%d/postgres?sslmode=disable", port),
 		stop: func() {
+			if crashed {
+				_ = control("stop", "-m", "immediate")
+			}
 			_ = input.Close()
 			_ = server.Wait()
 			_ = os.RemoveAll(folder)

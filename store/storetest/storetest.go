@@ -92,6 +92,28 @@ func PostgresDatabase(t testing.TB) string {
 	return withDatabase(shared.cluster.url, name)
 }
 
+// CrashingPostgres is the URL of an empty database of a server of the test's own,
+// and what ends that server at once, without a last word, and starts it again.
+func CrashingPostgres(t testing.TB) (url string, crash func()) {
+	t.Helper()
+	if os.Getenv("CADASTRE_TEST_POSTGRES") != "" {
+		t.Skip("CADASTRE_TEST_POSTGRES names a server that is not ours to end")
+	}
+	own, err := startCluster()
+	if errors.Is(err, ErrNoPostgres) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(own.stop)
+	return own.url, func() {
+		if err := own.crash(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // temporary creates a schema or database and drops it when the test ends.
 func temporary(t testing.TB, what, dropping string) string {
 	t.Helper()
