@@ -15,22 +15,6 @@ func Prefixed(prefix, name string) string {
 	return prefix + name
 }
 
-// BaseNames gives the names, one or two, whose effective name under the prefix
-// is the given one: the name without the prefix, and the name that carries it
-// already. It is empty where the given name lacks the prefix.
-func BaseNames(prefix, effective string) []string {
-	base, carries := strings.CutPrefix(effective, prefix)
-	switch {
-	case !carries:
-		return nil
-	case prefix == "":
-		return []string{effective}
-	case base == "" || strings.HasPrefix(base, prefix):
-		return []string{effective}
-	}
-	return []string{base, effective}
-}
-
 // AppliedNamespace is a namespace as one of its associations makes it
 // applicable to a resource type: everything a metadata dialog shows of it.
 type AppliedNamespace struct {

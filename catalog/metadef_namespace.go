@@ -95,22 +95,6 @@ func (a ResourceTypeAssociationInput) Association(path string) (DocumentAssociat
 	return association, found.problems
 }
 
-// CheckRequired notes names that are required twice or are no properties of the
-// object; path is that of the list. Commas are ordinary characters.
-func CheckRequired(problems *Problems, path string, required, properties []string) {
-	found := findings{mode: Strict}
-	var paths []string
-	for i := range required {
-		paths = append(paths, indexed(path, i))
-	}
-	var defined []DocumentProperty
-	for _, name := range properties {
-		defined = append(defined, DocumentProperty{Name: name})
-	}
-	checkRequired(required, paths, defined, &found)
-	*problems = append(*problems, found.problems...)
-}
-
 // CheckPrefix notes what is wrong with an association's prefix: 1 to 80
 // characters, no control characters, a separator at its end.
 func CheckPrefix(problems *Problems, path, prefix string) {

@@ -120,10 +120,10 @@ func TestMakesTagCycleFindsEveryLoop(t *testing.T) {
 	}
 }
 
-func TestCheckRequiredTakesCommasAsOrdinaryCharacters(t *testing.T) {
+func TestObjectChangeTakesCommasAsOrdinaryCharacters(t *testing.T) {
 	t.Parallel()
-	var problems Problems
-	CheckRequired(&problems, "input.required", []string{"a,b", "a", "a,b"}, []string{"a,b", "b"})
+	current := DocumentObject{Name: "o", Properties: []DocumentProperty{{Name: "a,b"}, {Name: "b"}}}
+	_, problems := ObjectChange{Required: Change[[]string]{Set: true, Value: []string{"a,b", "a", "a,b"}}}.Apply(current, "input")
 	wantPaths(t, "problems", problems, "input.required[1]", "input.required[2]")
 	problems = nil
 	CheckPrefix(&problems, "input.newPrefix", "hw")

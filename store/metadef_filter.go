@@ -83,8 +83,10 @@ func defines(s *entsql.Selector, filter catalog.NamespaceFilter) *entsql.Predica
 	prefixed := append(associatedAs(s, associations, filter),
 		entsql.ColumnsEQ(associations.C(resourcetypeassociation.FieldNamespaceID), properties.C(propertydefinition.FieldNamespaceID)),
 		entsql.P(func(b *entsql.Builder) {
-			b.Ident(associations.C(resourcetypeassociation.FieldPrefix)).WriteString(" || ").
-				Ident(properties.C(propertydefinition.FieldName)).WriteString(" = ").Arg(*filter.DefinesKey)
+			prefix, name := associations.C(resourcetypeassociation.FieldPrefix), properties.C(propertydefinition.FieldName)
+			b.Ident(prefix).WriteString(" || ").Ident(name).WriteString(" = ").Arg(*filter.DefinesKey)
+			// A name that carries the prefix is not given it twice.
+			b.WriteString(" AND substr(").Ident(name).WriteString(", 1, length(").Ident(prefix).WriteString(")) <> ").Ident(prefix)
 		}))
 	return entsql.In(s.C(namespace.FieldID), build.Select(properties.C(propertydefinition.FieldNamespaceID)).From(properties).
 		Where(entsql.And(
