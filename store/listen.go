@@ -299,7 +299,7 @@ func (s *Store) applyChanges(ctx context.Context, since int64) (int64, error) {
 			}
 		}
 		if len(stale) > 0 {
-			n.states, err = s.readProviders(ctx, tx, stale)
+			n.states, err = s.readProviders(ctx, tx, stale, func() {})
 		}
 		return err
 	})

@@ -176,7 +176,7 @@ func (s *Store) Providers(ctx context.Context, uuids []string) (*placement.World
 	}, jsonOf(missing)); err != nil {
 		return nil, fmt.Errorf("look up resource providers: %w", err)
 	}
-	states, err := s.readProviders(ctx, s.db, ids)
+	states, err := s.readProviders(ctx, s.db, ids, func() {})
 	if err != nil {
 		return nil, fmt.Errorf("look up resource providers: %w", err)
 	}

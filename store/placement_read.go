@@ -11,8 +11,8 @@ import (
 
 // readProviders reads the whole state of providers by the numbers of their rows,
 // or of all when ids is nil: one statement for each table. The caller sees to it
-// that the tables hold still.
-func (s *Store) readProviders(ctx context.Context, on conn, ids []int64) ([]providerRow, error) {
+// that the tables hold still. Seen is told of each row.
+func (s *Store) readProviders(ctx context.Context, on conn, ids []int64, seen func()) ([]providerRow, error) {
 	var args []any
 	where := func(column string) string {
 		if ids == nil {
@@ -28,6 +28,7 @@ func (s *Store) readProviders(ctx context.Context, on conn, ids []int64) ([]prov
 		FROM resource_providers p
 		LEFT JOIN resource_providers parent ON parent.id = p.parent_id
 		LEFT JOIN resources r ON r.id = p.resource_id`+where("p.id"), func(rows *sql.Rows) error {
+		seen()
 		var p providerRow
 		err := rows.Scan(&p.id, &p.UUID, &p.Name, &p.Generation, &p.Version, &p.Parent, &p.Resource, &p.CreatedAt, &p.UpdatedAt)
 		p.CreatedAt, p.UpdatedAt = p.CreatedAt.UTC(), p.UpdatedAt.UTC()
@@ -44,6 +45,7 @@ func (s *Store) readProviders(ctx context.Context, on conn, ids []int64) ([]prov
 	}
 	err = s.query(ctx, on, `SELECT i.provider_id, c.name, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size, i.allocation_ratio, i.capacity, i.used
 		FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id`+where("i.provider_id"), func(rows *sql.Rows) error {
+		seen()
 		var id int64
 		var i placement.Inventory
 		err := rows.Scan(&id, &i.ResourceClass, &i.Total, &i.Reserved, &i.MinUnit, &i.MaxUnit, &i.StepSize, &i.AllocationRatio, &i.Capacity, &i.Used)
@@ -57,6 +59,7 @@ func (s *Store) readProviders(ctx context.Context, on conn, ids []int64) ([]prov
 	}
 	texts := func(query string, add func(*placement.Provider, string)) error {
 		return s.query(ctx, on, query, func(rows *sql.Rows) error {
+			seen()
 			var id int64
 			var text string
 			err := rows.Scan(&id, &text)

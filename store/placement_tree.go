@@ -167,7 +167,7 @@ func (s *Store) DeleteResourceProvider(ctx context.Context, uuid string) (*place
 		case allocations:
 			return catalog.Refuse(catalog.ErrInUse, "resource provider %s has allocations", uuid).On("input.provider")
 		}
-		states, err := s.readProviders(ctx, tx, []int64{id})
+		states, err := s.readProviders(ctx, tx, []int64{id}, func() {})
 		if err != nil {
 			return err
 		}

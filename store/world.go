@@ -138,7 +138,7 @@ func (s *Store) loadWorld(ctx context.Context) (since int64, err error) {
 		if names, err = s.readNames(ctx, tx); err != nil {
 			return err
 		}
-		states, err = s.readProviders(ctx, tx, nil)
+		states, err = s.readProviders(ctx, tx, nil, s.loading())
 		return err
 	})
 	if err != nil {
@@ -164,6 +164,18 @@ func (s *Store) reloadWorld(ctx context.Context) error {
 		s.follower.committed()
 	}
 	return err
+}
+
+// loading tells the log every second how many rows of the world are read.
+func (s *Store) loading() (seen func()) {
+	rows, told := 0, time.Now()
+	return func() {
+		rows++
+		if time.Since(told) >= time.Second {
+			told = time.Now()
+			s.log.Info("loading the resource providers", "rows", rows)
+		}
+	}
 }
 
 // snapshot reads several things as of one instant.
@@ -203,7 +215,7 @@ func (s *Store) changePlacement(ctx context.Context, write func(tx *ent.Tx, t *t
 			return err
 		}
 		if len(t.ids) > 0 {
-			states, err := s.readProviders(ctx, tx, t.ids)
+			states, err := s.readProviders(ctx, tx, t.ids, func() {})
 			if err != nil {
 				return err
 			}
@@ -280,7 +292,7 @@ func (s *Store) becameOf(ctx context.Context, t *touched) (n news, err error) {
 		for _, row := range t.deleted {
 			ids, gone[row.id] = append(ids, row.id), row.uuid
 		}
-		n.states, err = s.readProviders(ctx, tx, ids)
+		n.states, err = s.readProviders(ctx, tx, ids, func() {})
 		for _, state := range n.states {
 			delete(gone, state.id)
 		}
