@@ -68,13 +68,11 @@ func (d *database) migrate(ctx context.Context) error {
 
 // tables is the ent schema as it is meant on a dialect: on PostgreSQL every
 // text compares by code point, as it does on SQLite, whatever the locale of the
-// database.
+// database. It is a copy: ent changes what it is given.
 func tables(of string) []*schema.Table {
-	if of != dialect.Postgres {
-		return migrate.Tables
-	}
 	collated := make([]*schema.Table, len(migrate.Tables))
 	byName := make(map[string]*schema.Table, len(migrate.Tables))
+	columns := map[*schema.Column]*schema.Column{}
 	for i, original := range migrate.Tables {
 		table := &schema.Table{
 			Name: original.Name, Schema: original.Schema, Annotation: original.Annotation, Comment: original.Comment,
@@ -83,11 +81,11 @@ func tables(of string) []*schema.Table {
 		replaced := make(map[*schema.Column]*schema.Column, len(table.Columns))
 		for c, column := range original.Columns {
 			copied := *column
-			if column.Type.String() == "string" {
+			if of == dialect.Postgres && column.Type.String() == "string" {
 				copied.Collation = "C"
 			}
 			table.Columns[c] = &copied
-			replaced[column] = &copied
+			replaced[column], columns[column] = &copied, &copied
 		}
 		table.PrimaryKey = replacedColumns(original.PrimaryKey, replaced)
 		table.Indexes = make([]*schema.Index, len(original.Indexes))
@@ -104,6 +102,8 @@ func tables(of string) []*schema.Table {
 		for i, original := range table.ForeignKeys {
 			key := *original
 			key.RefTable = byName[original.RefTable.Name]
+			key.Columns = replacedColumns(original.Columns, columns)
+			key.RefColumns = replacedColumns(original.RefColumns, columns)
 			keys[i] = &key
 		}
 		table.ForeignKeys = keys
