@@ -1,0 +1,91 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/demo"
+	"github.com/cadastre-dev/cadastre/web"
+)
+
+// client runs a program of testdata/clients and returns what it printed. Without
+// node and the packages the test is skipped, but for CI.
+func client(t *testing.T, program string, args ...string) []byte {
+	t.Helper()
+	node := tool(t, "node")
+	if _, err := os.Stat("testdata/clients/node_modules/playwright-core"); err != nil {
+		unequipped(t, "the packages that `npm ci --prefix web/testdata/clients` brings")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, node, append([]string{program}, args...)...)
+	command.Dir = "testdata/clients"
+	out, err := command.Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		t.Fatalf("%s: %v: %s", program, err, failed.Stderr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// tool is where a program of the machine is.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		unequipped(t, name)
+	}
+	return path
+}
+
+func unequipped(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("there is no %s", what)
+	}
+	t.Skipf("needs %s", what)
+}
+
+// TestTheIDERunsInABrowser opens the IDE over the demo cloud and runs each query
+// of each tab as a person does: every one answers, the browser has nothing to
+// complain of (the page's policy of what it may load included), and no other host
+// is asked.
+func TestTheIDERunsInABrowser(t *testing.T) {
+	t.Parallel()
+	browser := tool(t, "chromium")
+	s := start(t, func(o *web.Options) { o.DemoToken = "admin-token" })
+	if err := demo.Fill(context.Background(), s.store); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Answers []struct {
+			Operation string
+			Answer    struct{ Data, Errors json.RawMessage }
+		}
+		Complaints []string
+	}
+	if err := json.Unmarshal(client(t, "ide.js", s.url+"/", browser), &got); err != nil {
+		t.Fatal(err)
+	}
+	var ran []string
+	for _, one := range got.Answers {
+		ran = append(ran, strings.TrimPrefix(one.Operation, "query "))
+		if one.Answer.Errors != nil || !strings.Contains(string(one.Answer.Data), "name") {
+			t.Errorf("%s: data %.300s, errors %s", one.Operation, one.Answer.Data, one.Answer.Errors)
+		}
+	}
+	if want := "Definitions Resources Capabilities Placement PlacementMixed"; strings.Join(ran, " ") != want {
+		t.Errorf("ran %v, want %s", ran, want)
+	}
+	for _, complaint := range got.Complaints {
+		t.Errorf("the browser: %s", complaint)
+	}
+}
