@@ -1370,8 +1370,8 @@ type ResourceType implements Node {
   ): DeleteObjectPayload!
   """
   Sets the tags of a namespace, all or none: instead of those it has, which is
-  ` + "`" + `PROTECTED` + "`" + ` in a protected namespace, or besides them, where a name that is there
-  is ` + "`" + `ALREADY_EXISTS` + "`" + `. An empty list with ` + "`" + `REPLACE` + "`" + ` clears. A name twice, whatever
+  ` + "`" + `PROTECTED` + "`" + ` where a protected namespace would lose one, or besides them, where a
+  name that is there is ` + "`" + `ALREADY_EXISTS` + "`" + `. An empty list with ` + "`" + `REPLACE` + "`" + ` clears. A name twice, whatever
   its case, a parent that is no tag of the namespace, and a circle are
   ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """

@@ -117,8 +117,11 @@ func (s *Store) checkImportStanding(ctx context.Context, tx *ent.Tx, row *ent.Na
 
 func (s *Store) importNew(ctx context.Context, tx *ent.Tx, document *catalog.Document, request catalog.ImportRequest) (catalog.ImportPlan, error) {
 	plan := catalog.PlanImport(nil, document, request.Mode, request.IncludeProtected)
-	if err := s.checkQuota(document, "$"); err != nil || request.DryRun {
+	if err := s.checkQuota(document, "$"); err != nil {
 		return plan, err
+	}
+	if request.DryRun {
+		return plan, s.checkNamespaceQuota(ctx, tx, *owned(ctx, document).Owner)
 	}
 	row, err := s.createDocument(ctx, tx, "importNamespaces", plan.Result)
 	if err != nil || request.Origin == nil {
@@ -141,6 +144,11 @@ func (s *Store) importOver(ctx context.Context, tx *ent.Tx, row *ent.Namespace, 
 	if plan.Result != nil {
 		if err := s.checkQuota(plan.Result, "$"); err != nil {
 			return plan, err
+		}
+		if *plan.Result.Owner != row.Owner {
+			if err := s.checkNamespaceQuota(ctx, tx, *plan.Result.Owner); err != nil {
+				return plan, err
+			}
 		}
 	}
 	if request.DryRun || plan.Outcome == catalog.ImportFailed {

@@ -143,21 +143,3 @@ func deleteContents(ctx context.Context, tx *ent.Tx, namespaceID int64, kind cat
 	}
 	return tx.Tag.Delete().Where(tag.NamespaceID(namespaceID)).Exec(ctx)
 }
-
-// checkNamespaceQuota refuses one more namespace to a project that owns as many
-// as it may. Creations for one project wait for each other from its first
-// namespace on.
-func (s *Store) checkNamespaceQuota(ctx context.Context, tx *ent.Tx, owner string) error {
-	_, err := tx.Namespace.Query().Where(namespace.Owner(owner), s.locked()).Order(namespace.ByID()).Limit(1).IDs(ctx)
-	if err != nil {
-		return err
-	}
-	owned, err := tx.Namespace.Query().Where(namespace.Owner(owner)).Count(ctx)
-	if err != nil {
-		return err
-	}
-	if most := s.definitions.NamespacesPerProject; owned >= most {
-		return catalog.Refuse(catalog.ErrQuotaExceeded, "the project %q owns %d namespaces, of at most %d", owner, owned, most)
-	}
-	return nil
-}

@@ -1,10 +1,36 @@
 package store
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
 )
+
+// ownersKey is the class of the advisory locks under which PostgreSQL counts the
+// namespaces of a project.
+const ownersKey = 7_261_003
+
+// checkNamespaceQuota refuses one more namespace to a project that owns as many
+// as it may. Until the transaction ends, others that would give the project a
+// namespace wait; on SQLite there is one writer anyway.
+func (s *Store) checkNamespaceQuota(ctx context.Context, tx *ent.Tx, owner string) error {
+	if s.postgres() {
+		if _, err := tx.ExecContext(uncounted(ctx), "SELECT pg_advisory_xact_lock($1, hashtext($2))", ownersKey, owner); err != nil {
+			return err
+		}
+	}
+	owned, err := tx.Namespace.Query().Where(namespace.Owner(owner)).Count(ctx)
+	if err != nil {
+		return err
+	}
+	if most := s.definitions.NamespacesPerProject; owned >= most {
+		return catalog.Refuse(catalog.ErrQuotaExceeded, "the project %q owns %d namespaces, of at most %d", owner, owned, most)
+	}
+	return nil
+}
 
 // checkCount refuses to give a namespace more of one kind than it may hold.
 func (s *Store) checkCount(what string, count int) error {

@@ -80,9 +80,10 @@ func (s *Store) CountTagged(ctx context.Context, tags []int64) (map[int64]int, e
 }
 
 // SetTags gives a namespace tags: instead of all that it has, or besides them.
-// Those that keep their names keep their identity.
+// Those that keep their names keep their identity; others go, which a protected
+// namespace refuses.
 func (s *Store) SetTags(ctx context.Context, input catalog.TagsChange) (*catalog.Namespace, error) {
-	e := edit{action: "setTags", what: "set the tags", namespace: input.Namespace, revision: input.Revision, deletes: !input.Append}
+	e := edit{action: "setTags", what: "set the tags", namespace: input.Namespace, revision: input.Revision}
 	return s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
 		if err != nil {
@@ -106,6 +107,9 @@ func (s *Store) SetTags(ctx context.Context, input catalog.TagsChange) (*catalog
 				return nil, refuseTagTaken(existing[at], row.Name, fmt.Sprintf("input.tags[%d].name", i))
 			}
 		}
+		if row.Protected && !input.Append && losesTags(rows, tags) {
+			return nil, refuseProtected(row.Name)
+		}
 		return func() (change, error) {
 			before := tagTexts(rows)
 			if input.Append {
@@ -124,6 +128,15 @@ func (s *Store) SetTags(ctx context.Context, input catalog.TagsChange) (*catalog
 			return change{action: e.action, kind: "Namespace", key: row.Name, before: before, after: tagTexts(after)}, err
 		}, nil
 	})
+}
+
+// losesTags tells whether tags are not among those that are to take their place.
+func losesTags(rows []*ent.Tag, tags []catalog.DocumentTag) bool {
+	kept := map[string]bool{}
+	for _, tag := range tags {
+		kept[catalog.Fold(tag.Name)] = true
+	}
+	return slices.ContainsFunc(rows, func(row *ent.Tag) bool { return !kept[row.NameKey] })
 }
 
 func refuseTagTaken(name, in, field string) error {

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -333,29 +332,11 @@ func TestWritersThatMeet(t *testing.T) {
 	t.Parallel()
 	const writers = 8
 	title := "T"
-	all := func(write func(i int) error) (done int, others []error) {
-		var mu sync.Mutex
-		var running sync.WaitGroup
-		for i := range writers {
-			running.Go(func() {
-				err := write(i)
-				mu.Lock()
-				defer mu.Unlock()
-				if err == nil {
-					done++
-				} else {
-					others = append(others, err)
-				}
-			})
-		}
-		running.Wait()
-		return done, others
-	}
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := asAdmin()
 		one := func(what string, kind error, write func(i int) error) {
 			t.Helper()
-			done, others := all(write)
+			done, others := together(writers, write)
 			if done != 1 {
 				t.Errorf("%s: %d won, want 1", what, done)
 			}
@@ -370,7 +351,7 @@ func TestWritersThatMeet(t *testing.T) {
 			return err
 		}
 		one("creating one name", catalog.ErrAlreadyExists, func(int) error { return create("N") })
-		if done, others := all(func(i int) error { return create(fmt.Sprint("n", i)) }); done != writers {
+		if done, others := together(writers, func(i int) error { return create(fmt.Sprint("n", i)) }); done != writers {
 			t.Errorf("creating many that share a new type: %v", others)
 		}
 		wanted := "Renamed"
@@ -383,7 +364,7 @@ func TestWritersThatMeet(t *testing.T) {
 			return err
 		}
 		one("creating one property", catalog.ErrAlreadyExists, func(int) error { return property("p") })
-		if done, others := all(func(i int) error { return property(fmt.Sprint("p", i)) }); done != writers {
+		if done, others := together(writers, func(i int) error { return property(fmt.Sprint("p", i)) }); done != writers {
 			t.Errorf("creating many properties: %v", others)
 		}
 		namespace, err := s.NamespaceNamed(ctx, "N")
@@ -399,11 +380,11 @@ func TestWritersThatMeet(t *testing.T) {
 			_, err := s.SetTags(ctx, catalog.TagsChange{Namespace: "N", Append: true, Tags: []catalog.TagInput{{Name: []string{"Big", "BIG"}[i%2]}}})
 			return err
 		})
-		if done, others := all(func(i int) error { _, _, err := s.ShareNamespace(ctx, "N", "demo", catalog.Editor, nil); return err }); done != writers {
+		if done, others := together(writers, func(i int) error { _, _, err := s.ShareNamespace(ctx, "N", "demo", catalog.Editor, nil); return err }); done != writers {
 			t.Errorf("sharing with one project: %v", others)
 		}
 		outcomes := make([]catalog.ImportOutcome, writers)
-		all(func(i int) error {
+		together(writers, func(i int) error {
 			reports, err := s.ImportNamespaces(ctx, catalog.ImportRequest{Documents: []string{`{"namespace": "I", "visibility": "public", "tags": [{"name": "t"}]}`}, Mode: catalog.Merge})
 			if err == nil {
 				outcomes[i] = reports[0].Outcome

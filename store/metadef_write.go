@@ -53,10 +53,7 @@ func (s *Store) CreateNamespace(ctx context.Context, input catalog.NamespaceInpu
 
 // createDocument writes a document as a new namespace, for a mutation.
 func (s *Store) createDocument(ctx context.Context, tx *ent.Tx, action string, document *catalog.Document) (*ent.Namespace, error) {
-	if document.Owner == nil {
-		owned, project := *document, catalog.ViewerFrom(ctx).ProjectID
-		owned.Owner, document = &project, &owned
-	}
+	document = owned(ctx, document)
 	if err := s.checkNamespaceQuota(ctx, tx, *document.Owner); err != nil {
 		return nil, err
 	}
@@ -65,6 +62,16 @@ func (s *Store) createDocument(ctx context.Context, tx *ent.Tx, action string, d
 		return nil, err
 	}
 	return row, s.record(ctx, tx, change{action: action, kind: "Namespace", key: document.Name, after: document})
+}
+
+// owned is a document with an owner: the viewer's project where it names none.
+func owned(ctx context.Context, document *catalog.Document) *catalog.Document {
+	if document.Owner != nil {
+		return document
+	}
+	owned, project := *document, catalog.ViewerFrom(ctx).ProjectID
+	owned.Owner = &project
+	return &owned
 }
 
 // insertDocument writes a document as a new namespace.
