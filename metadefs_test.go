@@ -4,14 +4,21 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
 // TestMetadefsFromTheCommandLine loads, exports and unloads definitions as an
-// operator does.
+// operator does. Two namespaces of one display name are case 56.
 func TestMetadefsFromTheCommandLine(t *testing.T) {
 	t.Parallel()
+	storetest.EachURL(t, testMetadefs)
+}
+
+func testMetadefs(t *testing.T, url string) {
 	folder := t.TempDir()
 	write := func(path, text string) string {
 		t.Helper()
@@ -24,8 +31,8 @@ func TestMetadefsFromTheCommandLine(t *testing.T) {
 		}
 		return path
 	}
-	tokens := write("tokens.yaml", "tokens:\n  - {token: secret, user: ada, project: operations, roles: [admin]}\n")
-	address, _, _ := boot(t, "--database", "sqlite://"+filepath.Join(folder, "cadastre.db"), "--tokens", tokens)
+	tokens := write("tokens.yaml", "tokens:\n  - {token: secret, user: ada, project: operations, roles: [admin]}\n  - {token: member, user: mel, project: demo, roles: [member]}\n")
+	address, _, _ := boot(t, "--database", url, "--tokens", tokens)
 	write("in/a.json", `{"namespace": "Same: name", "display_name": "Same", "visibility": "public", "protected": true, "properties": {"p": {"title": "P", "type": "number", "default": 1.50}}}`)
 	write("in/b.json", `{"namespace": "same: Name", "display_name": "Same", "visibility": "private"}`)
 	write("in/bad.json", `{"namespace": "Bad", "properties": {"p": {"title": "P", "type": "banana"}}}`)
@@ -36,8 +43,11 @@ func TestMetadefsFromTheCommandLine(t *testing.T) {
 		arguments, wanted := wants[:len(wants)-1], wants[len(wants)-1]
 		var out bytes.Buffer
 		command := append([]string{"metadefs"}, arguments...)
+		if arguments[0] != "schema" && !slices.Contains(arguments, "--token") {
+			command = append(command, "--token", "secret")
+		}
 		if arguments[0] != "schema" {
-			command = append(command, "--server", address, "--token", "secret")
+			command = append(command, "--server", address)
 		}
 		err := run(t.Context(), command, &out, &out)
 		switch {
@@ -63,7 +73,7 @@ func TestMetadefsFromTheCommandLine(t *testing.T) {
 		t.Errorf("the export wrote %q (%v)", files, err)
 	}
 	metadefs("", "load", out, "2 namespaces: 0 created, 0 updated, 2 unchanged")
-	metadefs("there is no namespace", "export", out, "--name", "None", "")
+	metadefs(`: NOT_FOUND: there is no namespace "None"`, "export", out, "--name", "None", "")
 
 	metadefs("1 namespace stayed: Same: name", "unload", "Same: name", "PROTECTED: ")
 	metadefs("nothing was deleted", "unload", "--all", "Type all")
@@ -74,6 +84,10 @@ func TestMetadefsFromTheCommandLine(t *testing.T) {
 	metadefs("", "load", "--builtin", "0 created, 0 updated, ")
 	metadefs("", "unload", "--origin", "cadastre", "--include-protected", "unloaded, 0 failed\n")
 
+	metadefs(": FORBIDDEN: only an administrator may import namespaces", "load", in, "--token", "member", "")
+	metadefs(": FORBIDDEN: only an administrator may unload namespaces", "unload", "Same: name", "--token", "member", "")
+	metadefs(": BAD_USER_INPUT: input.origin: must not be empty", "unload", "--origin", "", "")
+	metadefs("does not know the token", "unload", "Same: name", "--token", "wrong", "")
 	metadefs("takes no path", "load", "--builtin", in, "")
 	metadefs("name a definition file", "load", "")
 	metadefs("--mode overwrite only", "load", in, "--include-protected", "")

@@ -5,7 +5,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -85,15 +84,3 @@ type remote struct {
 }
 
 func (r remote) client() graphql.Client { return client.New(r.Server, r.Token) }
-
-// explained makes an answer of a server fit for people: what it refused, with
-// the code, and what to do about it.
-func (r remote) explained(err error) error {
-	if err == nil {
-		return nil
-	}
-	if status := new(graphql.HTTPError); errors.As(err, &status) && status.StatusCode == 401 {
-		return fmt.Errorf("%s does not know the token: give one with --token or CADASTRE_TOKEN", r.Server)
-	}
-	return fmt.Errorf("%s: %w", r.Server, err)
-}

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/Khan/genqlient/graphql"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/client"
@@ -179,7 +177,7 @@ func (l *load) send(files []definitionFile) error {
 	}
 	answer, err := client.ImportNamespaces(l.run.ctx, l.to, input)
 	if err != nil && len(files) == 1 && isAboutInput(err) {
-		l.fail(files[0], err.Error())
+		l.fail(files[0], refusals(err)...)
 		return nil
 	}
 	if err != nil {
@@ -209,15 +207,4 @@ func (l *load) report(file definitionFile, report *importReport) {
 			l.done.printf("    %s\n", difference)
 		}
 	}
-}
-
-// isAboutInput tells whether a server refused what it was sent.
-func isAboutInput(err error) bool {
-	if status := new(graphql.HTTPError); errors.As(err, &status) {
-		return status.StatusCode == http.StatusRequestEntityTooLarge || status.StatusCode == http.StatusBadRequest
-	}
-	if refused := (gqlerror.List)(nil); errors.As(err, &refused) && len(refused) > 0 {
-		return refused[0].Extensions["code"] == "BAD_USER_INPUT"
-	}
-	return false
 }
