@@ -280,6 +280,9 @@ func FuzzParseDocument(f *testing.F) {
 	f.Add(`{"namespace":"N","tags":[{"name":"a","parent":"A"}],"resource_type_associations":[{"name":"T","prefix":"a"},{"name":"T","properties_target":"x"}]}`)
 	f.Add(`{"namespace":"N","properties":{"p":{"type":"integer","default":1e9,"enum":[1,1.0]},"p":null}}`)
 	f.Add(`[{"namespace":"\ud800"}]`)
+	for _, text := range examples(f) {
+		f.Add(text)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		document, _, problems := ParseDocument(text)
 		if len(problems) == 0 {
