@@ -80,7 +80,7 @@ func CheckCapabilities(problems *Problems, path string, capabilities []KeyValue)
 	for i, capability := range capabilities {
 		at := indexed(path, i)
 		CheckText(problems, joined(at, "key"), capability.Key, 1, MaxCapabilityName)
-		CheckText(problems, joined(at, "value"), capability.Value, 1, MaxCapabilityValue)
+		CheckText(problems, joined(at, "value"), capability.Value, 0, MaxCapabilityValue)
 		checkNew(problems, joined(at, "key"), capability.Key, seen)
 		members, _ := CapabilityMembers(capability.Value)
 		for _, member := range members {

@@ -54,16 +54,18 @@ func (r Requirement) Condition(problems *Problems, path string) Condition {
 
 func (r Requirement) test(problems *Problems, path string) Test {
 	before := len(*problems)
-	CheckText(problems, path, r.Requirement, 1, MaxRequirement)
+	CheckText(problems, path, r.Requirement, 0, MaxRequirement)
 	if len(*problems) > before {
 		return Test{}
 	}
 	words := strings.Fields(r.Requirement)
 	if len(words) == 0 {
-		problems.Add(path, "must not be blank")
-		return Test{}
+		return wholeValue(r.Requirement)
 	}
 	word, operands := words[0], words[1:]
+	if n := len(operands); word == operatorIn && n > 0 && operands[n-1] == word {
+		operands = operands[:n-1] // as <or> may stand at the end
+	}
 	meaning, known := requirementOperators[word]
 	test := Test{Operator: meaning.operator, Comparison: meaning.comparison, Operands: operands}
 	switch {
@@ -71,7 +73,7 @@ func (r Requirement) test(problems *Problems, path string) Test {
 		if hint := operatorHint(word); hint != "" {
 			problems.Add(path, "%s", hint)
 		}
-		return Test{Operator: Equals, Comparison: AsText, Operands: []string{r.Requirement}}
+		return wholeValue(r.Requirement)
 	case len(operands) == 0:
 		problems.Add(path, "%q has no operand", word)
 	case word == operatorOr:
@@ -91,6 +93,11 @@ func (r Requirement) test(problems *Problems, path string) Test {
 		}
 	}
 	return test
+}
+
+// wholeValue wants the value to be exactly a text.
+func wholeValue(text string) Test {
+	return Test{Operator: Equals, Comparison: AsText, Operands: []string{text}}
 }
 
 // alternatives reads `<or> a <or> b`, with an <or> at the end or not, and the

@@ -428,7 +428,7 @@ extend type Mutation {
 input SetCapabilitiesInput {
   "The uuid of the resource."
   resource: UUID!
-  "The capabilities: names 1 to 255, values 1 to 4096 characters, each name once; not empty, at most 1000 on a resource. A value that is the JSON text of an array of strings is a list."
+  "The capabilities: names 1 to 255, values 0 to 4096 characters, each name once; not empty, at most 1000 on a resource. A value that is the JSON text of an array of strings is a list."
   capabilities: [KeyValueInput!]!
   "The revision of the resource that the change is based on; any when absent."
   revision: Int
@@ -3675,7 +3675,7 @@ input CreateResourceInput {
   metadata: [KeyValueInput!]
   "Metadata that only administrators and services change; no key of ` + "`" + `metadata` + "`" + ` again."
   serviceMetadata: [KeyValueInput!]
-  "Capabilities and their values, 1 to 4096 characters each; at most 1000. A value that is the JSON text of an array of strings is a list."
+  "Capabilities, names 1 to 255 characters, and their values, 0 to 4096 characters; at most 1000, each name once. A value that is the JSON text of an array of strings is a list."
   capabilities: [KeyValueInput!]
   "Tags, 1 to 80 characters each, none twice without regard to case; at most 128."
   tags: [String!]

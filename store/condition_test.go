@@ -16,8 +16,8 @@ import (
 const list = `["aes", "mmx", "aux"]`
 
 // operatorTable is the worked examples of scheduler requirements, in the order
-// of the list of behaviour (N01 to N40), and the further ones after them. An
-// empty value is the only member of a list; a value of "absent" is none.
+// of the list of behaviour (N01 to N40), and the further ones after them. A value
+// of "absent" is none.
 var operatorTable = []struct {
 	requirement, value, want string // Y, n, or refused
 }{
@@ -30,14 +30,16 @@ var operatorTable = []struct {
 	{"<or> aes <or> mmx", list, "Y"}, {"<or> 11 <or> 12", "12", "Y"}, {"<or> 11 <or> 12 <or>", "12", "Y"}, {"<or> 11 <or> 12", "13", "n"},
 	{"<or> 11 12", "12", "refused"}, {"<or> 11,12", "11", "Y"}, {"<or> intel <or> amd", "Intel", "n"}, {"<or>", "x", "refused"},
 	{"<is> yes", "True", "refused"}, {"s!= x", "", "Y"}, {"s!= x", "absent", "n"}, {"<range-in> [ 10 20 )", "20", "refused"}, {"== 1", "True", "n"},
-	{"<or> 11 <or> 12 <or>", "13", "n"},              // N41
-	{"<in> 12311321 <in>", "12311321", "refused"},    // N42, as strict readers have it
+	{"<or> 11 <or> 12 <or>", "13", "n"},     // N41
+	{"<in> 12311321 <in>", "12311321", "Y"}, // N42: an operator at the end, as <or> may stand there
+	{"<in> 11 <in>", "12310321", "n"}, {"<in> <in>", "<in>", "refused"},
 	{"<or> nvme", `["ssd", "nvme"]`, "Y"},            // N47
 	{"s!= ssd", `["ssd", "nvme"]`, "Y"},              // N47: any value is enough
 	{"<in> aes", list, "Y"}, {"<in> es", "aes", "Y"}, // members, and text
 	{"<= 9007199254740992", "9007199254740993", "n"}, // no rounding
 	{"s< b", "a", "Y"}, {"s<= a", "a", "Y"}, {"s> é", "f", "n"}, {"s> Z", "a", "Y"}, {"s< z", "é", "n"},
-	{"", "x", "refused"}, {"   ", "x", "refused"}, {"<all-in> ,", list, "refused"},
+	{"", "", "Y"}, {"", "x", "n"}, {"   ", "x", "n"}, {"   ", "   ", "Y"}, {"1", "", "n"}, // without operator: the whole value
+	{"<all-in> ,", list, "refused"},
 }
 
 // TestRequirements holds the table against both evaluators.
@@ -47,15 +49,11 @@ func TestRequirements(t *testing.T) {
 		ctx := asAdmin()
 		for i, row := range operatorTable {
 			name := fmt.Sprintf("row-%02d", i+1)
-			value := row.value
-			if value == "" {
-				value = `[""]`
-			}
 			input := catalog.ResourceInput{Type: "physical:host", Name: name}
 			facts := catalog.Facts{Capabilities: map[string]string{}}
 			if row.value != "absent" {
-				input.Capabilities = []catalog.KeyValue{{Key: name, Value: value}}
-				facts.Capabilities[name] = value
+				input.Capabilities = []catalog.KeyValue{{Key: name, Value: row.value}}
+				facts.Capabilities[name] = row.value
 			} else if _, err := s.CreateCapability(ctx, "physical:host", name, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +95,7 @@ func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := asAdmin()
 		random := rand.New(rand.NewPCG(7, 11))
-		values := []string{"1", "2", "10", "10.0", "-3", "a", "b", "ab", "A", "é", "007", "1e1", `["1", "a"]`, `["10", "b", "ab"]`, `[]`, "%", "_", `\`, strings.Repeat("x", 70) + "a", strings.Repeat("x", 70) + "b"}
+		values := []string{"", "1", "2", "10", "10.0", "-3", "a", "b", "ab", "A", "é", "007", "1e1", `["1", "a"]`, `["10", "b", "ab"]`, `[]`, "%", "_", `\`, strings.Repeat("x", 70) + "a", strings.Repeat("x", 70) + "b"}
 		pick := func(from []string) string { return from[random.IntN(len(from))] }
 		facts := map[string]catalog.Facts{}
 		for i := range 40 {
@@ -105,7 +103,7 @@ func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 			input := catalog.ResourceInput{Type: "physical:host", Name: fmt.Sprintf("r%02d", i)}
 			for _, name := range []string{"k", "l", "m"} {
 				if random.IntN(3) > 0 {
-					of.Metadata[name] = pick(values)
+					of.Metadata[name] = pick(values[1:]) // metadata has no empty value
 					input.Metadata = append(input.Metadata, catalog.KeyValue{Key: name, Value: of.Metadata[name]})
 				}
 				if random.IntN(3) > 0 || i == 0 {
