@@ -127,7 +127,7 @@ func (r *queryResolver) ExplainResources(ctx context.Context, filter catalog.Res
 }
 
 func (r *resourceResolver) Type(ctx context.Context, obj *catalog.Resource) (*catalog.ResourceType, error) {
-	return loadOne(ctx, "type", obj, func(r *catalog.Resource) int64 { return r.TypeID }, r.Store.ResourceTypesByID)
+	return loadOne(ctx, "type", obj, func(r *catalog.Resource) int64 { return r.TypeID }, r.Store.TypesOfResources)
 }
 
 func (r *resourceResolver) Parent(ctx context.Context, obj *catalog.Resource) (*catalog.Resource, error) {

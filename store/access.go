@@ -81,6 +81,20 @@ func visibleResourceTypes(ctx context.Context) predicate.ResourceType {
 	}
 }
 
+// visibleResourceTypeOf is visibleResourceTypes for a table that refers to its
+// resource type in a column.
+func visibleResourceTypeOf(ctx context.Context, column string) func(*entsql.Selector) {
+	viewer := catalog.ViewerFrom(ctx)
+	return func(s *entsql.Selector) {
+		if seesEveryNamespace(viewer) {
+			return
+		}
+		types := entsql.Dialect(s.Dialect()).Select().From(entsql.Dialect(s.Dialect()).Table("resource_types"))
+		visibleResourceTypes(ctx)(types)
+		s.Where(entsql.In(s.C(column), types.Select(types.C("id"))))
+	}
+}
+
 // visibleResources are the public resources and those of the viewer's project;
 // for an administrator or a service all.
 func visibleResources(ctx context.Context) predicate.Resource {

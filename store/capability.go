@@ -54,7 +54,8 @@ func (s *Store) CapabilitiesByID(ctx context.Context, ids []int64) (map[int64]*c
 	if catalog.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
-	rows, err := s.ent.Capability.Query().Where(among(capability.FieldID, ids), capabilitiesSeen(viewer, true)).All(ctx)
+	rows, err := s.ent.Capability.Query().Where(among(capability.FieldID, ids), capabilitiesSeen(viewer, true),
+		visibleResourceTypeOf(ctx, capability.FieldResourceTypeID)).All(ctx)
 	return byID(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ID })
 }
 

@@ -145,7 +145,7 @@ func (s *Store) knownCapabilities(ctx context.Context, names, types []string) (m
 	if len(names) == 0 || catalog.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
-	rows, err := s.ent.Capability.Query().Where(among(capability.FieldName, names), capabilitiesSeen(viewer, true), func(s *entsql.Selector) {
+	rows, err := s.ent.Capability.Query().Where(among(capability.FieldName, names), capabilitiesSeen(viewer, true), visibleResourceTypeOf(ctx, capability.FieldResourceTypeID), func(s *entsql.Selector) {
 		if types != nil {
 			table := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
 			s.Where(entsql.In(s.C(capability.FieldResourceTypeID), entsql.Dialect(s.Dialect()).

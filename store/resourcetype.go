@@ -83,6 +83,14 @@ func (s *Store) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*
 	return byID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
 }
 
+// TypesOfResources are the resource types of the rows, for resources that the
+// viewer has been shown: whoever sees a resource knows its type, also when it was
+// the last one and has just been deleted. So nothing is asked of the types.
+func (s *Store) TypesOfResources(ctx context.Context, ids []int64) (map[int64]*catalog.ResourceType, error) {
+	rows, err := s.ent.ResourceType.Query().Where(among(resourcetype.FieldID, ids)).All(ctx)
+	return byID(rows, err, "types of resources", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
+}
+
 func resourceTypeNoun(row *ent.ResourceType) *catalog.ResourceType {
 	return &catalog.ResourceType{
 		ID: row.ID, Name: row.Name, Protected: row.Protected, Strict: row.Strict,
