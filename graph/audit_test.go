@@ -2,8 +2,10 @@ package graph_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -25,6 +27,7 @@ type audited struct {
 	accepted, refused string // the fields of the input
 	payload           string // what is selected, __typename where empty
 	changed           string // kind and key of each event
+	again             string // the same of what is accepted a second time: changed where empty, "-" for nothing
 }
 
 const (
@@ -60,7 +63,7 @@ var auditedMutations = []audited{
 	{field: "deleteNamespaceContents", accepted: `namespace: "N", kinds: [TAGS, PROPERTIES]`, refused: `namespace: "none", kinds: [TAGS]`, changed: "Namespace N"},
 	{field: "deleteNamespace", accepted: `name: "N"`, refused: `name: "none"`, changed: "Namespace N"},
 	{field: "importNamespaces", accepted: `documents: ["{\"namespace\": \"A\"}", "bad", "{\"namespace\": \"B\"}"]`, refused: `documents: ["{\"namespace\": 1}"]`, changed: "Namespace A, Namespace B"},
-	{field: "unloadNamespaces", accepted: `names: ["A", "B"]`, refused: `all: true, names: ["A"]`, changed: "Namespace A, Namespace B"},
+	{field: "unloadNamespaces", accepted: `names: ["A", "B"]`, refused: `all: true, names: ["A"]`, changed: "Namespace A, Namespace B", again: "-"},
 	{field: "createResourceType", accepted: `name: "T"`, refused: `name: "physical:host"`, changed: "ResourceType T"},
 	{field: "updateResourceType", accepted: `name: "T", strict: true`, refused: `name: "T", newName: "physical:host"`, changed: "ResourceType T"},
 	{field: "deleteResourceType", accepted: `name: "T"`, refused: `name: "physical:host"`, changed: "ResourceType T"},
@@ -76,11 +79,11 @@ var auditedMutations = []audited{
 	{field: "replaceMetadata", accepted: `resource: "` + auditedHost + `", items: [{key: "d", value: "1"}]`, refused: `resource: "` + auditedHost + `", items: [{key: "", value: "1"}]`, changed: "Resource " + auditedHost},
 	{field: "deleteMetadata", accepted: `resource: "` + auditedHost + `", keys: ["d"]`, refused: `resource: "` + auditedHost + `", keys: ["d", "none"]`, changed: "Resource " + auditedHost},
 
-	{field: "createCapability", accepted: `resourceType: "physical:host", name: "c"`, refused: `resourceType: "none", name: "c"`, changed: "Capability c"},
+	{field: "createCapability", accepted: `resourceType: "physical:host", name: "c"`, refused: `resourceType: "none", name: "c"`, changed: "Capability physical:host/c"},
 	{field: "setCapabilities", accepted: `resource: "` + auditedHost + `", capabilities: [{key: "c", value: "1"}]`, refused: `resource: "` + auditedHost + `", capabilities: [{key: "", value: "1"}]`, changed: "Resource " + auditedHost},
 	{field: "unsetCapabilities", accepted: `resource: "` + auditedHost + `", names: ["c"]`, refused: `resource: "` + auditedHost + `", names: ["c", "none"]`, changed: "Resource " + auditedHost},
-	{field: "setCapabilityVisibility", accepted: `resourceType: "physical:host", name: "c", private: false`, refused: `resourceType: "physical:host", name: "none", private: true`, changed: "Capability c"},
-	{field: "deleteCapability", accepted: `resourceType: "physical:host", name: "c"`, refused: `resourceType: "physical:host", name: "none"`, changed: "Capability c"},
+	{field: "setCapabilityVisibility", accepted: `resourceType: "physical:host", name: "c", private: false`, refused: `resourceType: "physical:host", name: "none", private: true`, changed: "Capability physical:host/c"},
+	{field: "deleteCapability", accepted: `resourceType: "physical:host", name: "c"`, refused: `resourceType: "physical:host", name: "none"`, changed: "Capability physical:host/c"},
 	{field: "deleteResource", accepted: `uuid: "` + auditedOther + `"`, refused: `uuid: "` + noUUID + `"`, changed: "Resource " + auditedOther},
 
 	{field: "createTrait", accepted: `name: "CUSTOM_T"`, refused: `name: "T"`, changed: "Trait CUSTOM_T"},
@@ -171,6 +174,7 @@ func TestEveryMutationIsAudited(t *testing.T) {
 				t.Errorf("%s: %d lines in the log for %d events", m.field, got, len(all)-known)
 			}
 			known = len(all)
+			known = m.holdAgain(t, ask, query, known, &lines)
 		}
 		for _, field := range executor.Schema().Mutation.Fields {
 			if !walked[field.Name] && !strings.HasPrefix(field.Name, "__") {
@@ -179,6 +183,74 @@ func TestEveryMutationIsAudited(t *testing.T) {
 		}
 		if strings.Contains(lines.text(), "secret-user") {
 			t.Error("the log holds a value")
+		}
+	})
+}
+
+// holdAgain sends an accepted mutation once more: it is refused and leaves no
+// event, or it is accepted and leaves its events, which tell of no change where
+// nothing was changed. It gives the number of events then.
+func (m audited) holdAgain(t *testing.T, ask func(viewer, query string) string, query func(input string) string, known int, lines *logLines) int {
+	t.Helper()
+	logged := lines.count()
+	answer := ask("admin", query(m.accepted))
+	all := events(t, ask)
+	if lines.count()-logged != len(all)-known {
+		t.Errorf("%s again: %d lines in the log for %d events", m.field, lines.count()-logged, len(all)-known)
+	}
+	if strings.Contains(answer, `"code":`) {
+		if len(all) != known {
+			t.Errorf("%s again: %d events of what was refused: %s", m.field, len(all)-known, answer)
+		}
+		return len(all)
+	}
+	want := strings.TrimPrefix(cmp.Or(m.again, m.changed), "-")
+	var changed []string
+	for _, event := range all[known:] {
+		changed = append(changed, event.Kind+" "+event.Key)
+		if event.Action != m.field || event.UserID != "ada" || event.Before != nil && fmt.Sprint(event.Before) == fmt.Sprint(event.After) {
+			t.Errorf("%s again: an event of %s by %s, before %v, after %v", m.field, event.Action, event.UserID, event.Before, event.After)
+		}
+	}
+	if got := strings.Join(changed, ", "); got != want {
+		t.Errorf("%s again: events of %q, want %q; the answer was %s", m.field, got, want, answer)
+	}
+	return len(all)
+}
+
+// TestAMutationOfNothingIsAudited: what is accepted leaves an event even when it
+// names nothing to change; what was only asked for leaves none.
+func TestAMutationOfNothingIsAudited(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		executor := graph.NewExecutor(&graph.Resolver{Store: storetest.Open(t, url)}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
+		ask := func(viewer, query string) string {
+			ctx := catalog.WithViewer(context.Background(), viewers[viewer])
+			return answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query}))
+		}
+		known := len(events(t, ask))
+		longType, longName := strings.Repeat("t", 80), strings.Repeat("ñ", 255)
+		for _, of := range []struct{ mutation, key string }{
+			{`createNamespace(input: {name: "N"}) { __typename }`, "N"},
+			{`importNamespaces(input: {documents: []}) { __typename }`, ""},
+			{`importNamespaces(input: {documents: ["{\"namespace\": \"N\"}"], mode: SKIP}) { __typename }`, "N"},
+			{`importNamespaces(input: {documents: ["{\"namespace\": \"D\"}", "{\"namespace\": \"N\", \"description\": \"d\"}"], mode: OVERWRITE, dryRun: true}) { __typename }`, "-"},
+			{`importNamespaces(input: {documents: ["{"]}) { __typename }`, "-"},
+			{`unloadNamespaces(input: {resourceTypes: ["none"]}) { __typename }`, ""},
+			{`unloadNamespaces(input: {names: ["none"]}) { __typename }`, "-"},
+			{`setMetadataOnResources(input: {items: []}) { __typename }`, ""},
+			{`createResourceType(input: {name: "` + longType + `"}) { __typename }`, longType},
+			{`createCapability(input: {resourceType: "` + longType + `", name: "` + longName + `"}) { __typename }`, longType + "/" + longName},
+		} {
+			answer := ask("admin", "mutation { "+of.mutation+" }")
+			all := events(t, ask)
+			if strings.Contains(answer, `"code":`) {
+				t.Errorf("%.200s: %s", of.mutation, answer)
+			}
+			if of.key == "-" && len(all) != known || of.key != "-" && (len(all) != known+1 || all[known].Key != of.key) {
+				t.Errorf("%.200s: %v, want the key %s; the answer was %s", of.mutation, all[known:], of.key, answer)
+			}
+			known = len(all)
 		}
 	})
 }

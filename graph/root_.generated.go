@@ -224,7 +224,7 @@ var sources = []*ast.Source{
 	{Name: "../schema/audit.graphql", Input: `extend type Query {
   """
   What was changed, by whom, and how: one event for each thing that an accepted
-  mutation changed, the newest first. For administrators (` + "`" + `FORBIDDEN` + "`" + `). Events are kept for 90 days
+  mutation was about, the newest first. For administrators (` + "`" + `FORBIDDEN` + "`" + `). Events are kept for 90 days
   unless the server is told otherwise.
   """
   auditEvents(
@@ -251,7 +251,7 @@ input AuditFilter {
   action: String
   "Done to a thing of this type, for example ` + "`" + `Namespace` + "`" + `."
   kind: String
-  "Done to the thing with this name or uuid."
+  "Done to the thing with this name or uuid, as ` + "`" + `key` + "`" + ` has it."
   key: String
   "Done at this time or later."
   since: DateTime
@@ -293,11 +293,14 @@ type AuditEvent implements Node {
   action: String!
   "The type of what was changed, for example ` + "`" + `Namespace` + "`" + `."
   kind: String!
-  "The name or uuid of what was changed; empty where it was many things at once."
+  """
+  The name or uuid of what was changed: ` + "`" + `namespace/name` + "`" + ` for what lies in a namespace,
+  ` + "`" + `resourceType/name` + "`" + ` for a capability; empty where a mutation found nothing that it was about.
+  """
   key: String!
-  "What it was before; ` + "`" + `null` + "`" + ` for what did not exist, and for claims, which are recorded by id only."
+  "What it was before; ` + "`" + `null` + "`" + ` for what did not exist, for what stayed as it was, and for claims, which are recorded by id only."
   before: JSON
-  "What it became; ` + "`" + `null` + "`" + ` for what exists no more, and for claims, which are recorded by id only."
+  "What it became; ` + "`" + `null` + "`" + ` for what exists no more, for what stayed as it was, and for claims, which are recorded by id only."
   after: JSON
 }
 `, BuiltIn: false},

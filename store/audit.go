@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,8 +19,13 @@ import (
 // defaultAuditRetention is how long audit events are kept.
 const defaultAuditRetention = 90 * 24 * time.Hour
 
-// pruneEvery is how often a server looks for audit events that are too old.
-const pruneEvery = time.Hour
+const (
+	// pruneEvery is how often a server deletes audit events that are too old.
+	pruneEvery = time.Hour
+	// prunedAtOnce bounds how many it deletes in one statement, which others wait
+	// for.
+	prunedAtOnce = 5000
+)
 
 // fields is how a thing looked in the audit log: its fields under their names in
 // the API.
@@ -32,6 +38,29 @@ type change struct {
 	kind          string // the type of the thing
 	key           string // its name or uuid
 	before, after any
+}
+
+// errNothingAccepted ends a mutation of which every part was refused, or which
+// was only to say what it would do: without an event and without a change.
+var errNothingAccepted = errors.New("nothing of the mutation was accepted")
+
+// mutate is transact for a mutation: one that is accepted and leaves no event of
+// a change leaves the one given, so that none goes unseen.
+func (s *Store) mutate(ctx context.Context, asked change, write func(tx *ent.Tx) error) error {
+	err := s.transact(ctx, func(tx *ent.Tx) error {
+		defer s.recorded.Delete(tx)
+		if err := write(tx); err != nil {
+			return err
+		}
+		if _, there := s.recorded.Load(tx); there {
+			return nil
+		}
+		return s.record(ctx, tx, asked)
+	})
+	if errors.Is(err, errNothingAccepted) {
+		return nil
+	}
+	return err
 }
 
 // record writes an audit event into the transaction of the change that it tells
@@ -49,6 +78,9 @@ type attributed struct {
 // recordAll is record for several changes that share a transaction, whoever made
 // each.
 func (s *Store) recordAll(ctx context.Context, tx *ent.Tx, changes []attributed) error {
+	if len(changes) == 0 {
+		return nil
+	}
 	for chunk := range slices.Chunk(changes, rowsAtOnce) {
 		creates := make([]*ent.AuditEventCreate, len(chunk))
 		for i, c := range chunk {
@@ -61,6 +93,7 @@ func (s *Store) recordAll(ctx context.Context, tx *ent.Tx, changes []attributed)
 			return fmt.Errorf("record %s: %w", chunk[0].action, err)
 		}
 	}
+	s.recorded.Store(tx, true)
 	tx.OnCommit(func(commit ent.Committer) ent.Committer {
 		return ent.CommitFunc(func(committing context.Context, tx *ent.Tx) error {
 			err := commit.Commit(committing, tx)
@@ -70,28 +103,34 @@ func (s *Store) recordAll(ctx context.Context, tx *ent.Tx, changes []attributed)
 			return err
 		})
 	})
-	return s.pruneAudit(ctx, tx)
+	return nil
 }
 
-// auditEvent is a change as an event to be written.
+// auditEvent is a change as an event to be written. One that leaves a thing as it
+// was has neither before nor after.
 func (s *Store) auditEvent(tx *ent.Tx, c attributed) (*ent.AuditEventCreate, error) {
 	viewer := catalog.ViewerFrom(c.ctx)
 	create := tx.AuditEvent.Create().SetCreatedAt(s.now()).
 		SetUserID(viewer.UserID).SetProjectID(viewer.ProjectID).SetAction(c.action).SetKind(c.kind).SetKey(c.key)
-	for _, side := range []struct {
-		noun any
-		set  func(string) *ent.AuditEventCreate
-	}{{c.before, create.SetBefore}, {c.after, create.SetAfter}} {
-		if side.noun == nil {
-			continue
-		}
-		text, err := json.Marshal(side.noun)
-		if err != nil {
-			return nil, err
-		}
-		side.set(string(text))
+	before, err := changeText(c.before)
+	if err != nil {
+		return nil, err
 	}
-	return create, nil
+	after, err := changeText(c.after)
+	if err != nil || textOrEmpty(before) == textOrEmpty(after) {
+		return create, err
+	}
+	return create.SetNillableBefore(before).SetNillableAfter(after), nil
+}
+
+// changeText is one side of a change; nil for nothing.
+func changeText(noun any) (*string, error) {
+	if noun == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(noun)
+	text := string(raw)
+	return &text, err
 }
 
 func (s *Store) logChanges(changes []attributed) {
@@ -102,15 +141,32 @@ func (s *Store) logChanges(changes []attributed) {
 	}
 }
 
-// pruneAudit deletes events that are kept no longer, once in a while.
-func (s *Store) pruneAudit(ctx context.Context, tx *ent.Tx) error {
-	now := s.now()
-	last := s.auditPruned.Load()
-	if now.UnixNano()-last < int64(pruneEvery) || !s.auditPruned.CompareAndSwap(last, now.UnixNano()) {
-		return nil
+// keepPruning deletes events that are kept no longer, at once and then again and
+// again until the context ends. An idle server does so as well as a busy one.
+func (s *Store) keepPruning(ctx context.Context) {
+	for {
+		if err := s.pruneAudit(ctx); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "audit events that are kept no longer could not be deleted, will try again", "error", err)
+		}
+		pause(ctx, pruneEvery)
+		if ctx.Err() != nil {
+			return
+		}
 	}
-	_, err := tx.AuditEvent.Delete().Where(auditevent.CreatedAtLT(now.Add(-s.auditRetention))).Exec(ctx)
-	return err
+}
+
+// pruneAudit deletes the events that are kept no longer.
+func (s *Store) pruneAudit(ctx context.Context) error {
+	for {
+		ids, err := s.ent.AuditEvent.Query().Where(auditevent.CreatedAtLT(s.now().Add(-s.auditRetention))).
+			Order(auditevent.ByCreatedAt(), auditevent.ByID()).Limit(prunedAtOnce).IDs(ctx)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		if _, err := s.ent.AuditEvent.Delete().Where(among(auditevent.FieldID, ids)).Exec(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 var auditOrders = map[string]sortKey{"CREATED_AT": {column: auditevent.FieldCreatedAt, isTime: true}}
@@ -125,7 +181,7 @@ func (s *Store) AuditEvents(ctx context.Context, filter catalog.AuditFilter, req
 	if err != nil {
 		return catalog.Page[*catalog.AuditEvent]{}, err
 	}
-	rows, err := s.ent.AuditEvent.Query().Where(eventsThat(filter), paging.within).Order(paging.sort).Limit(paging.limit()).All(ctx)
+	rows, err := s.ent.AuditEvent.Query().Where(s.keptEvents(), eventsThat(filter), paging.within).Order(paging.sort).Limit(paging.limit()).All(ctx)
 	if err != nil {
 		return catalog.Page[*catalog.AuditEvent]{}, fmt.Errorf("list audit events: %w", err)
 	}
@@ -137,7 +193,7 @@ func (s *Store) CountAuditEvents(ctx context.Context, filter catalog.AuditFilter
 	if err := catalog.MayAudit(catalog.ViewerFrom(ctx)); err != nil {
 		return 0, err
 	}
-	n, err := s.ent.AuditEvent.Query().Where(eventsThat(filter)).Count(ctx)
+	n, err := s.ent.AuditEvent.Query().Where(s.keptEvents(), eventsThat(filter)).Count(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("count audit events: %w", err)
 	}
@@ -150,8 +206,13 @@ func (s *Store) AuditEventsByID(ctx context.Context, ids []int64) (map[int64]*ca
 	if catalog.MayAudit(catalog.ViewerFrom(ctx)) != nil {
 		return nil, nil
 	}
-	rows, err := s.ent.AuditEvent.Query().Where(among(auditevent.FieldID, ids)).All(ctx)
+	rows, err := s.ent.AuditEvent.Query().Where(s.keptEvents(), among(auditevent.FieldID, ids)).All(ctx)
 	return byID(rows, err, "audit events", auditNoun, func(row *ent.AuditEvent) int64 { return row.ID })
+}
+
+// keptEvents hides the events that are kept no longer and not yet deleted.
+func (s *Store) keptEvents() predicate.AuditEvent {
+	return auditevent.CreatedAtGTE(s.now().Add(-s.auditRetention))
 }
 
 // eventsThat keeps the events that a filter wants.

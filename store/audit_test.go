@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,6 +11,39 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
+
+// TestAnIdleServerDeletesOldEvents opens a database with an old event and does
+// nothing.
+func TestAnIdleServerDeletesOldEvents(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		open := func(later time.Duration) *store.Store {
+			now := time.Now().Add(later)
+			s, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		s := open(0)
+		ctx := catalog.WithViewer(t.Context(), catalog.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{catalog.RoleAdmin}})
+		if _, err := s.CreateTrait(ctx, "CUSTOM_OLD"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		s = open(91 * 24 * time.Hour)
+		for deadline := time.Now().Add(10 * time.Second); len(s.AuditRows(t.Context())) > 0; runtime.Gosched() {
+			if time.Now().After(deadline) {
+				t.Fatal("the event is still there")
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 // TestEventsAreKeptAsLongAsTheyShall makes a change, another one a day before the
 // first event's time is over, and a third a day after.
@@ -42,6 +76,16 @@ func TestEventsAreKeptAsLongAsTheyShall(t *testing.T) {
 			change("2", 2)
 			later.Add(int64(2 * day))
 			change("3", 2)
+			later.Add(int64(kept.is + time.Second))
+			if page, err := s.AuditEvents(ctx, catalog.AuditFilter{}, catalog.PageRequest{}); err != nil || len(page.Items) != 0 {
+				t.Errorf("kept for %v: %d events are shown after their time, %v", kept.is, len(page.Items), err)
+			}
+			if err := s.PruneAudit(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if ids := s.AuditRows(t.Context()); len(ids) != 0 {
+				t.Errorf("kept for %v: the rows %v are still there", kept.is, ids)
+			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}

@@ -272,7 +272,7 @@ func (s *Store) recordCapability(ctx context.Context, tx *ent.Tx, action string,
 	if err != nil {
 		return err
 	}
-	event := change{action: action, kind: "Capability", key: name}
+	event := change{action: action, kind: "Capability", key: of.Name + "/" + name}
 	if before != nil {
 		event.before = fields{"resourceType": of.Name, "private": before.Private}
 	}

@@ -37,7 +37,7 @@ func (s *Store) changeMetadata(ctx context.Context, action string, changes []cat
 	if err := s.mayChangeMetadata(ctx, changes, path); err != nil {
 		return nil, nil, err
 	}
-	err = s.transact(ctx, func(tx *ent.Tx) error {
+	err = s.mutate(ctx, change{action: action, kind: "Resource"}, func(tx *ent.Tx) error {
 		resources, retained, err = s.applyMetadata(ctx, tx, action, changes, path)
 		return err
 	})

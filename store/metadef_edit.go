@@ -71,7 +71,7 @@ func (s *Store) editNamespace(ctx context.Context, e edit,
 		return nil, err
 	}
 	var changed *ent.Namespace
-	err := s.transact(ctx, func(tx *ent.Tx) error {
+	err := s.mutate(ctx, change{action: e.action, kind: "Namespace", key: e.namespace}, func(tx *ent.Tx) error {
 		row, err := s.lockNamespace(ctx, tx, e.namespace)
 		if err != nil {
 			return err

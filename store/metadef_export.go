@@ -74,7 +74,7 @@ func (s *Store) UnloadNamespaces(ctx context.Context, request catalog.UnloadRequ
 		return nil, err
 	}
 	var reports []*catalog.UnloadReport
-	err := s.transact(ctx, func(tx *ent.Tx) error {
+	err := s.mutate(ctx, change{action: "unloadNamespaces", kind: "Namespace"}, func(tx *ent.Tx) error {
 		reports = []*catalog.UnloadReport{}
 		rows, err := tx.Namespace.Query().Where(visibleNamespaces(ctx), chosenNamespaces(request.Names, request.ResourceTypes, request.Origin), s.locked()).
 			Order(namespace.ByName()).All(ctx)
@@ -97,6 +97,9 @@ func (s *Store) UnloadNamespaces(ctx context.Context, request catalog.UnloadRequ
 		for _, name := range without(request.Names, namesOf(rows)) {
 			refusal := catalog.Refuse(catalog.ErrNotFound, "there is no namespace %q among those chosen", name)
 			reports = append(reports, failedUnload(name, refusal))
+		}
+		if len(doomed) == 0 && len(reports) > 0 {
+			return errNothingAccepted
 		}
 		for chunk := range slices.Chunk(doomed, unloadedAtOnce) {
 			if err := s.removeNamespaces(ctx, tx, "unloadNamespaces", chunk); err != nil {

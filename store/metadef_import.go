@@ -26,6 +26,10 @@ func (s *Store) ImportNamespaces(ctx context.Context, request catalog.ImportRequ
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	if len(request.Documents) == 0 && !request.DryRun {
+		none := change{action: "importNamespaces", kind: "Namespace"}
+		return []*catalog.ImportReport{}, s.mutate(ctx, none, func(*ent.Tx) error { return nil })
+	}
 	reports := make([]*catalog.ImportReport, len(request.Documents))
 	for i, text := range request.Documents {
 		report, err := s.importDocument(ctx, text, request)
@@ -53,7 +57,7 @@ func (s *Store) importDocument(ctx context.Context, text string, request catalog
 	var err error
 	// A namespace that another writer creates meanwhile is there the next time.
 	for range attempts {
-		err = s.transact(ctx, func(tx *ent.Tx) (err error) {
+		err = s.mutate(ctx, change{action: "importNamespaces", kind: "Namespace", key: document.Name}, func(tx *ent.Tx) (err error) {
 			plan, err = s.importInto(ctx, tx, document, request)
 			return err
 		})
@@ -82,7 +86,7 @@ func pathOr(path, other string) string {
 }
 
 // importInto plans what a document does to the namespace of its name, and does
-// it unless only asked.
+// it, unless only asked or refused: errNothingAccepted.
 func (s *Store) importInto(ctx context.Context, tx *ent.Tx, document *catalog.Document, request catalog.ImportRequest) (catalog.ImportPlan, error) {
 	row, err := tx.Namespace.Query().Where(namespace.Name(document.Name), s.locked()).Only(ctx)
 	if err != nil && !ent.IsNotFound(err) {
@@ -121,7 +125,10 @@ func (s *Store) importNew(ctx context.Context, tx *ent.Tx, document *catalog.Doc
 		return plan, err
 	}
 	if request.DryRun {
-		return plan, s.checkNamespaceQuota(ctx, tx, *owned(ctx, document).Owner)
+		if err := s.checkNamespaceQuota(ctx, tx, *owned(ctx, document).Owner); err != nil {
+			return plan, err
+		}
+		return plan, errNothingAccepted
 	}
 	row, err := s.createDocument(ctx, tx, "importNamespaces", plan.Result)
 	if err != nil || request.Origin == nil {
@@ -152,7 +159,7 @@ func (s *Store) importOver(ctx context.Context, tx *ent.Tx, row *ent.Namespace, 
 		}
 	}
 	if request.DryRun || plan.Outcome == catalog.ImportFailed {
-		return plan, nil
+		return plan, errNothingAccepted
 	}
 	if plan.Result != nil {
 		if err := s.rewriteDocument(ctx, tx, row, plan.Result); err != nil {

@@ -10,7 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"entgo.io/ent/dialect"
@@ -66,7 +66,9 @@ type Store struct {
 	requestID      func(context.Context) string
 	definitions    DefinitionOptions
 	auditRetention time.Duration
-	auditPruned    atomic.Int64 // when events were last deleted, in Unix nanoseconds
+	recorded       sync.Map // the *ent.Tx of mutations under way that left an audit event
+	pruning        sync.WaitGroup
+	stopPruning    context.CancelFunc
 	resident       resident
 	follower       *follower // nil on SQLite, whose file belongs to one server
 	claims         claimQueue
@@ -101,6 +103,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	pruning, stop := context.WithCancel(context.Background())
+	s.stopPruning = stop
+	s.pruning.Go(func() { s.keepPruning(pruning) })
 	return s, nil
 }
 
@@ -132,6 +137,10 @@ func (s *Store) prepare(ctx context.Context) error {
 // Close closes the database.
 func (s *Store) Close() error {
 	var err error
+	if s.stopPruning != nil {
+		s.stopPruning()
+		s.pruning.Wait()
+	}
 	if s.follower != nil {
 		err = s.follower.close()
 	}

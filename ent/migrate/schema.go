@@ -68,7 +68,7 @@ var (
 		{Name: "project_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
 		{Name: "action", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
 		{Name: "kind", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
-		{Name: "key", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "key", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(400)"}},
 		{Name: "before", Type: field.TypeString, Nullable: true, Size: 2147483647},
 		{Name: "after", Type: field.TypeString, Nullable: true, Size: 2147483647},
 	}

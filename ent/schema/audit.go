@@ -24,7 +24,7 @@ func (AuditEvent) Fields() []ent.Field {
 		field.String("project_id").SchemaType(varchar(255)).Immutable(),
 		field.String("action").SchemaType(varchar(64)).Immutable().Comment("the name of the mutation"),
 		field.String("kind").SchemaType(varchar(64)).Immutable().Comment("the type of what was changed"),
-		field.String("key").SchemaType(varchar(255)).Immutable().Comment("its name or uuid"),
+		field.String("key").SchemaType(varchar(400)).Immutable().Comment("its name or uuid"),
 		field.Text("before").Optional().Nillable().Immutable().Comment("what it was, as JSON"),
 		field.Text("after").Optional().Nillable().Immutable().Comment("what it became, as JSON"),
 	}
