@@ -48,10 +48,12 @@ type follower struct {
 	hearing  atomic.Bool  // the listening connection is up
 	caughtUp atomic.Int64 // when the world was last known to be complete, in Unix nanoseconds
 
-	since  int64 // the oldest transaction that ran at the last look
-	look   chan struct{}
-	tell   chan struct{}
-	pruned time.Time
+	looking sync.Mutex // held for a look; guards since and pruned
+	since   int64      // the oldest transaction that ran at the last look
+	pruned  time.Time
+
+	look chan struct{}
+	tell chan struct{}
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -152,7 +154,10 @@ func (f *follower) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		f.drain()
-		if err := f.catchUp(ctx); err != nil && ctx.Err() == nil {
+		f.looking.Lock()
+		err := f.catchUp(ctx)
+		f.looking.Unlock()
+		if err != nil && ctx.Err() == nil {
 			f.store.log.WarnContext(ctx, "cannot follow other servers at the moment", "error", err)
 		}
 		wait := idleLook
@@ -200,6 +205,22 @@ func (f *follower) announce(ctx context.Context) {
 			f.store.log.WarnContext(ctx, "cannot tell other servers of a commit; they will find it when they look", "error", err)
 		}
 	}
+}
+
+// bring makes the world have news of this process that builds on commits which
+// it lacks: one look brings all of them at once.
+func (f *follower) bring(ctx context.Context, n news) {
+	f.looking.Lock()
+	defer f.looking.Unlock()
+	if f.store.resident.follow(n) {
+		return // another look brought what was lacking
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWithin)
+	defer cancel()
+	if err := f.catchUp(ctx); err != nil {
+		f.store.log.WarnContext(ctx, "cannot follow other servers at the moment", "error", err)
+	}
+	f.store.resident.apply(n)
 }
 
 // catchUp applies what was committed since the last look.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +73,60 @@ func TestServersFollowEachOther(t *testing.T) {
 		if err := s.Ready(ctx); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestAWriteBringsAllThatItSaw writes on one server what builds on a commit of
+// another one that it was not told of yet: its world has both at once, and never
+// a part of the first.
+func TestAWriteBringsAllThatItSaw(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	servers := []*store.Store{storetest.Open(t, url), storetest.Open(t, url)}
+	for i := range 4 {
+		roomyProvider(t, servers[0], uuidOf(i))
+	}
+	within(t, time.Second, "the same world", func() bool { return worldOf(t, servers[0]).Difference(worldOf(t, servers[1])) == "" })
+	used := func(s *store.Store, i int) int64 {
+		provider, _ := worldOf(t, s).Provider(uuidOf(i))
+		return provider.Inventories[0].Used
+	}
+	claim := func(s *store.Store, consumer int, generation *int64, providers ...int) {
+		t.Helper()
+		c := placement.ConsumerClaim{UUID: uuidOf(consumer), ProjectID: "p", UserID: "u", Generation: generation}
+		for _, provider := range providers {
+			c.Allocations = append(c.Allocations, claimOne(uuidOf(provider), "").Consumers[0].Allocations...)
+		}
+		if _, err := s.SetAllocations(asAdmin(), placement.Claim{Consumers: []placement.ConsumerClaim{c}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	claim(servers[0], 100, nil, 0, 1)
+	claim(servers[1], 101, nil, 1, 2)
+	if got := []int64{used(servers[1], 0), used(servers[1], 1), used(servers[1], 2)}; !slices.Equal(got, []int64{1, 2, 1}) {
+		t.Errorf("after a claim on what another server's claim left, the world has the use %v", got)
+	}
+
+	parent, child := uuidOf(50), uuidOf(51)
+	if _, _, err := servers[0].CreateResourceProvider(asAdmin(), placement.NewProvider{Name: "parent", UUID: &parent}); err != nil {
+		t.Fatal(err)
+	}
+	world, _, err := servers[1].CreateResourceProvider(asAdmin(), placement.NewProvider{Name: "child", UUID: &child, Parent: &parent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if provider, _ := world.Provider(child); provider.Root != parent {
+		t.Errorf("a child of another server's parent has the root %s", provider.Root)
+	}
+
+	claim(servers[0], 102, nil, 3)
+	claim(servers[0], 102, new(int64(1)), 0)
+	if _, _, err := servers[1].DeleteResourceProvider(asAdmin(), uuidOf(3)); err != nil {
+		t.Fatal(err)
+	}
+	if got := used(servers[1], 0); got != 2 {
+		t.Errorf("after the deletion of a provider that another server's claim left for another one, that has the use %d", got)
 	}
 }
 

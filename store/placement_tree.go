@@ -172,7 +172,7 @@ func (s *Store) DeleteResourceProvider(ctx context.Context, uuid string) (*place
 			return err
 		}
 		deleted = &states[0].Provider
-		t.deleted = []deletedRow{{id: id, uuid: uuid}}
+		t.deleted = []deletedRow{{id: id, uuid: uuid, version: deleted.Version}}
 		t.audit = append(t.audit, func(*placement.Provider) change {
 			return change{action: "deleteResourceProvider", kind: "ResourceProvider", key: uuid, before: providerFields(deleted)}
 		})

@@ -6,59 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/placement"
 )
-
-// resident is the placement world in memory. Readers take the pointer and never
-// wait; whoever has news makes the next world, one at a time.
-type resident struct {
-	world atomic.Pointer[placement.World]
-
-	// writing is held while the next world is made.
-	writing sync.Mutex
-	// rows are the rows that the world's providers come from, by uuid, deleted
-	// ones included: news can arrive out of order, and a uuid can be given again.
-	rows map[string]residentRow
-	// deleted are the uuids of deleted rows, oldest first.
-	deleted []string
-
-	// naming is held from before a trait or class is written until the world
-	// knows, so that two changes of one name arrive in order.
-	naming sync.Mutex
-}
-
-type residentRow struct {
-	id      int64
-	deleted bool
-}
-
-// maxDeleted bounds how many deleted providers are remembered: more than can be
-// deleted between a commit and its arrival in the world.
-const maxDeleted = 10_000
-
-// providerRow is a provider as committed, with the number of its row.
-type providerRow struct {
-	id int64
-	placement.Provider
-}
-
-// news is what a committed transaction did to the world.
-type news struct {
-	states         []providerRow
-	deleted        []deletedRow
-	added, removed placement.Names
-}
-
-type deletedRow struct {
-	id   int64
-	uuid string
-}
 
 // World is the placement world, as fresh as the last commit that this process
 // made or was told of. Any role may read it.
@@ -67,56 +20,6 @@ func (s *Store) World(ctx context.Context) (*placement.World, error) {
 		return nil, err
 	}
 	return s.resident.world.Load(), nil
-}
-
-// apply brings the world up to the news. News that is older than what the world
-// holds changes nothing.
-func (r *resident) apply(n news) {
-	r.writing.Lock()
-	defer r.writing.Unlock()
-	change := placement.Change{Added: n.added, Removed: n.removed}
-	for _, gone := range n.deleted {
-		if held, known := r.rows[gone.uuid]; known && held.id > gone.id {
-			continue
-		}
-		r.rows[gone.uuid] = residentRow{id: gone.id, deleted: true}
-		r.deleted = append(r.deleted, gone.uuid)
-		change.Deleted = append(change.Deleted, gone.uuid)
-	}
-	for _, state := range n.states {
-		held, known := r.rows[state.UUID]
-		switch {
-		case known && (held.id > state.id || held.id == state.id && held.deleted):
-			continue
-		case known && held.id < state.id:
-			change.Deleted = append(change.Deleted, state.UUID)
-		}
-		r.rows[state.UUID] = residentRow{id: state.id}
-		change.Providers = append(change.Providers, state.Provider)
-	}
-	r.forget()
-	r.world.Store(r.world.Load().With(change))
-}
-
-// row is the number of the row that a provider of the world comes from, 0 for
-// none.
-func (r *resident) row(uuid string) int64 {
-	r.writing.Lock()
-	defer r.writing.Unlock()
-	if held := r.rows[uuid]; !held.deleted {
-		return held.id
-	}
-	return 0
-}
-
-// forget drops the oldest deleted rows when there are too many.
-func (r *resident) forget() {
-	for len(r.deleted) > maxDeleted {
-		if r.rows[r.deleted[0]].deleted {
-			delete(r.rows, r.deleted[0])
-		}
-		r.deleted = r.deleted[1:]
-	}
 }
 
 // loadWorld makes the world anew from the database. On PostgreSQL it gives the
@@ -209,6 +112,10 @@ type touched struct {
 // it touches, so their states are read within the transaction.
 func (s *Store) changePlacement(ctx context.Context, write func(tx *ent.Tx, t *touched) error) (*touched, error) {
 	t := new(touched)
+	if !s.postgres() {
+		s.resident.committing.Lock()
+		defer s.resident.committing.Unlock()
+	}
 	err := s.transact(ctx, func(tx *ent.Tx) error {
 		*t = touched{}
 		if err := write(tx, t); err != nil {
@@ -225,7 +132,7 @@ func (s *Store) changePlacement(ctx context.Context, write func(tx *ent.Tx, t *t
 	})
 	switch {
 	case err == nil:
-		s.resident.apply(news{states: t.states, deleted: t.deleted, added: t.added, removed: t.removed})
+		s.arrive(ctx, news{states: t.states, deleted: t.deleted, added: t.added, removed: t.removed})
 		if s.follower != nil {
 			s.follower.committed()
 		}
@@ -233,6 +140,18 @@ func (s *Store) changePlacement(ctx context.Context, write func(tx *ent.Tx, t *t
 		s.settle(ctx, t)
 	}
 	return t, err
+}
+
+// arrive brings the world up to a commit of this process. One that saw what
+// others committed and the world lacks arrives together with that.
+func (s *Store) arrive(ctx context.Context, n news) {
+	switch {
+	case s.resident.follow(n):
+	case s.follower != nil:
+		s.follower.bring(ctx, n)
+	default:
+		s.resident.apply(n)
+	}
 }
 
 // recordTouched writes what a transaction did into the audit log.
@@ -258,7 +177,7 @@ func (s *Store) settle(ctx context.Context, t *touched) {
 	for {
 		n, err := s.becameOf(ctx, t)
 		if err == nil {
-			s.resident.apply(n)
+			s.arrive(ctx, n)
 			return
 		}
 		pause(ctx, settleWithin/20)

@@ -1,0 +1,287 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// The world of the test below: a root with devices, each with so much of both
+// classes. Every write gives or takes the same amount of both classes on two
+// different devices, so at every instant the sums of use are equal, and every
+// claim moves two generations.
+const (
+	devices     = 5
+	eachHas     = 4
+	pageClients = 6
+)
+
+func deviceUUID(i int) string { return fmt.Sprintf("d0000000-0000-4000-8000-%012d", i) }
+
+// TestEveryPageOfCandidatesIsOneSnapshot reads pages of candidates, with all that
+// can be selected below them, while clients claim, move and give back: whatever
+// stands in one page was the case at one and the same instant.
+func TestEveryPageOfCandidatesIsOneSnapshot(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		readPagesWhileOthersClaim(t, []*store.Store{storetest.Open(t, url)})
+	})
+	t.Run("two servers", func(t *testing.T) {
+		t.Parallel()
+		url := storetest.Postgres(t)
+		readPagesWhileOthersClaim(t, []*store.Store{storetest.Open(t, url), storetest.Open(t, url)})
+	})
+}
+
+func readPagesWhileOthersClaim(t *testing.T, servers []*store.Store) {
+	var executors []asker
+	for _, s := range servers {
+		executors = append(executors, asker{t, graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))})
+	}
+	executors[0].must(`mutation { createResourceProvider(input: {name: "root", uuid: "d0000000-0000-4000-8000-999999999999"}) { resourceProvider { uuid } } }`, nil)
+	for i := range devices {
+		executors[0].must(`mutation($u: UUID!, $n: String!, $has: Int!) {
+			createResourceProvider(input: {name: $n, uuid: $u, parent: "d0000000-0000-4000-8000-999999999999"}) { resourceProvider { uuid } }
+			setInventories(input: {provider: $u, inventories: [{resourceClass: "VCPU", total: $has}, {resourceClass: "MEMORY_MB", total: $has}]}) { resourceProvider { generation } }
+		}`, map[string]any{"u": deviceUUID(i), "n": fmt.Sprint("device", i), "has": eachHas})
+	}
+
+	for _, executor := range executors { // until it has followed all of this
+		for total := -1; total != devices; total = executor.count(`{ resourceProviders(filter: {resources: [{resourceClass: "VCPU", amount: 1}]}) { totalCount } }`) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+
+	done := make(chan struct{})
+	var clients sync.WaitGroup
+	for client := range pageClients {
+		clients.Go(func() {
+			claimAndRelease(executors[client%len(executors)], client, done)
+		})
+	}
+	full := map[int]bool{}
+	for start := time.Now(); time.Since(start) < 2*time.Second; {
+		for _, executor := range executors {
+			full[checkPage(t, executor)] = true
+		}
+		if t.Failed() {
+			break
+		}
+	}
+	close(done)
+	clients.Wait()
+	if len(full) < 3 {
+		t.Errorf("the pages had only the sizes %v: the test saw nothing move", full)
+	}
+}
+
+// claimAndRelease has one consumer at a time claim, move and give back.
+func claimAndRelease(executor asker, client int, done chan struct{}) {
+	random := rand.New(rand.NewPCG(uint64(client), 1))
+	const set = `mutation($c: UUID!, $g: Int, $a: UUID!, $b: UUID!, $n: Int!) { setAllocations(input: {consumers: [{uuid: $c, projectId: "p", userId: "u", generation: $g,
+		allocations: [{provider: $a, resources: [{resourceClass: "VCPU", amount: $n}]}, {provider: $b, resources: [{resourceClass: "MEMORY_MB", amount: $n}]}]}]}) { consumers { generation } } }`
+	for round := 0; ; round++ {
+		consumer := fmt.Sprintf("c0000000-0000-4000-8000-%06d%06d", client, round)
+		held := false
+		for turn := range 4 {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			a := random.IntN(devices)
+			b := (a + 1 + random.IntN(devices-1)) % devices
+			variables := map[string]any{"c": consumer, "a": deviceUUID(a), "b": deviceUUID(b), "n": 1 + random.IntN(3), "g": nil}
+			if held {
+				variables["g"] = turn
+			}
+			response := executor.ask(set, variables)
+			if response.Errors != nil {
+				break // full
+			}
+			held = true
+		}
+		if held {
+			executor.ask(`mutation($c: UUID!) { deleteAllocations(input: {consumer: $c}) { consumer { uuid } } }`, map[string]any{"c": consumer})
+		}
+	}
+}
+
+type (
+	pageInventory struct {
+		ResourceClass        string
+		Capacity, Used, Free int64
+	}
+	pageProvider struct {
+		UUID        string
+		Generation  int
+		Inventories []pageInventory
+	}
+	pageCandidate struct {
+		Allocations []struct {
+			Provider struct {
+				pageProvider
+				Parent, Root struct{ Children []pageProvider }
+			}
+		}
+		Mappings []struct{ Providers []pageProvider }
+	}
+	pageOfCandidates struct {
+		Nodes      []pageCandidate
+		Edges      []struct{ Node pageCandidate }
+		TotalCount int
+		Explain    struct {
+			Steps []struct {
+				Constraint string
+				Remaining  int
+			}
+		}
+		ProviderSummaries []struct {
+			Provider    pageProvider
+			Inventories []pageInventory
+		}
+	}
+)
+
+const pageQuery = `{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 2}, {resourceClass: "MEMORY_MB", amount: 1}], first: 1000) {
+	nodes { allocations { provider { ...all parent { children { ...all } } } } mappings { providers { ...all } } }
+	totalCount
+	explain { considered steps { constraint remaining } }
+	providerSummaries { provider { ...all } inventories { resourceClass capacity used free } }
+	edges { node { allocations { provider { ...all root { children { ...all } } } } } }
+} } fragment all on ResourceProvider { uuid generation inventories { resourceClass capacity used free } }`
+
+// checkPage reads one page and holds that it is of one instant. It gives the
+// number of candidates.
+func checkPage(t *testing.T, executor asker) int {
+	var answer struct{ AllocationCandidates pageOfCandidates }
+	if err := json.Unmarshal(executor.must(pageQuery, nil).Data, &answer); err != nil {
+		t.Fatal(err)
+	}
+	page := answer.AllocationCandidates
+	if len(page.Nodes) == 0 {
+		return 0
+	}
+	roomy := page.checkSums(t)
+	if want := roomy["VCPU"] * roomy["MEMORY_MB"]; len(page.Nodes) != want || page.TotalCount != want || len(page.Edges) != want {
+		t.Errorf("%d nodes, %d edges, %d counted; the summaries have room for %d", len(page.Nodes), len(page.Edges), page.TotalCount, want)
+	}
+	for _, step := range page.Explain.Steps {
+		class, asked := map[string]string{"resources VCPU:2": "VCPU", "resources MEMORY_MB:1": "MEMORY_MB"}[step.Constraint]
+		if asked && step.Remaining != roomy[class] {
+			t.Errorf("explain leaves %d providers of %s, the summaries have %d", step.Remaining, class, roomy[class])
+		}
+	}
+	page.checkStates(t)
+	return len(page.Nodes)
+}
+
+// checkSums holds that the summaries, which are of the whole tree, have the sums
+// that every instant has. It gives the number of providers with room, by class.
+func (page pageOfCandidates) checkSums(t *testing.T) (roomy map[string]int) {
+	roomy = map[string]int{}
+	used := map[string]int64{}
+	generations := 0
+	for _, summary := range page.ProviderSummaries {
+		generations += summary.Provider.Generation
+		for _, i := range summary.Inventories {
+			used[i.ResourceClass] += i.Used
+			if least := map[string]int64{"VCPU": 2, "MEMORY_MB": 1}[i.ResourceClass]; i.Free >= least {
+				roomy[i.ResourceClass]++
+			}
+			if i.Used > i.Capacity || i.Free != i.Capacity-i.Used {
+				t.Errorf("%s has %+v", summary.Provider.UUID, i)
+			}
+		}
+	}
+	if len(page.ProviderSummaries) != devices+1 || used["VCPU"] != used["MEMORY_MB"] {
+		t.Errorf("%d providers are summarised, %d VCPU and %d MEMORY_MB are used: not of one instant", len(page.ProviderSummaries), used["VCPU"], used["MEMORY_MB"])
+	}
+	if (generations-devices)%2 != 0 {
+		t.Errorf("the generations add up to %d: half of a claim", generations)
+	}
+	return roomy
+}
+
+// checkStates holds that every provider has one state wherever it stands.
+func (page pageOfCandidates) checkStates(t *testing.T) {
+	state := map[string]string{}
+	for _, summary := range page.ProviderSummaries {
+		summary.Provider.compare(t, state)
+		pageProvider{summary.Provider.UUID, summary.Provider.Generation, summary.Inventories}.compare(t, state)
+	}
+	candidates := slices.Clone(page.Nodes)
+	for _, edge := range page.Edges {
+		candidates = append(candidates, edge.Node)
+	}
+	for _, candidate := range candidates {
+		for _, allocation := range candidate.Allocations {
+			allocation.Provider.compare(t, state)
+			for _, child := range slices.Concat(allocation.Provider.Parent.Children, allocation.Provider.Root.Children) {
+				child.compare(t, state)
+			}
+		}
+		for _, mapping := range candidate.Mappings {
+			for _, provider := range mapping.Providers {
+				provider.compare(t, state)
+			}
+		}
+	}
+}
+
+// compare holds that a provider has one state wherever it stands in a page.
+func (p pageProvider) compare(t *testing.T, state map[string]string) {
+	text := fmt.Sprint(p.Generation, p.Inventories)
+	if before, seen := state[p.UUID]; seen && before != text {
+		t.Errorf("%s is %s and %s in one page", p.UUID, before, text)
+	}
+	state[p.UUID] = text
+}
+
+// asker asks an executor as an administrator.
+type asker struct {
+	t        *testing.T
+	executor *graph.Executor
+}
+
+func (a asker) ask(query string, variables map[string]any) *graphql.Response {
+	for name, value := range variables {
+		if n, whole := value.(int); whole {
+			variables[name] = json.Number(fmt.Sprint(n)) // as it comes over HTTP
+		}
+	}
+	ctx := catalog.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers["admin"])
+	return a.executor.Execute(ctx, &graphql.RawParams{Query: query, Variables: variables})
+}
+
+func (a asker) must(query string, variables map[string]any) *graphql.Response {
+	a.t.Helper()
+	response := a.ask(query, variables)
+	if len(response.Errors) > 0 {
+		a.t.Fatal(response.Errors)
+	}
+	return response
+}
+
+// count asks for the total of a list.
+func (a asker) count(query string) int {
+	a.t.Helper()
+	var answer struct{ ResourceProviders struct{ TotalCount int } }
+	if err := json.Unmarshal(a.must(query, nil).Data, &answer); err != nil {
+		a.t.Fatal(err)
+	}
+	return answer.ResourceProviders.TotalCount
+}
