@@ -88,6 +88,9 @@ func (e *Executor) Validate(ctx context.Context, document *ast.QueryDocument, hi
 	}
 	longIntegers(document)
 	refused := validator.ValidateWithRules(e.Schema(), document, chosen)
+	if len(refused) == 0 {
+		refused = checkLiterals(document)
+	}
 	for _, err := range refused {
 		errcode.Set(err, errcode.ValidationFailed)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/catalog"
 )
@@ -27,6 +28,26 @@ func longIntegers(document *ast.QueryDocument) {
 		}
 		return true
 	})
+}
+
+// checkLiterals holds the values that a valid document writes out to the package's
+// own scalars, of which validation knows nothing.
+func checkLiterals(document *ast.QueryDocument) gqlerror.List {
+	var refused gqlerror.List
+	walkValues(document, func(value *ast.Value) bool {
+		if value.Definition == nil || value.Definition.Kind != ast.Scalar || value.Kind == ast.Variable || value.Kind == ast.NullValue || value.Kind == ast.ListValue {
+			return true
+		}
+		given, err := value.Value(nil)
+		if err != nil {
+			return true // a number beyond all bounds, which its field refuses
+		}
+		if problem := scalarProblem(value.Definition.Name, given); problem != "" && len(refused) < maxErrors {
+			refused = append(refused, gqlerror.ErrorPosf(value.Position, "Expected value of type %q, found %s: %s.", value.ExpectedType, value, problem))
+		}
+		return true
+	})
+	return refused
 }
 
 // literalsOf are the values of the variables that keepLiterals made.

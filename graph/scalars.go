@@ -2,6 +2,7 @@ package graph
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"strconv"
@@ -20,6 +21,24 @@ func refuseValue(message string) error {
 	err := &gqlerror.Error{Message: message}
 	errcode.Set(err, errcode.ValidationFailed)
 	return err
+}
+
+// scalarProblem is what the package's own scalars have against a value, before
+// any field runs; nothing against one of another type.
+func scalarProblem(name string, value any) string {
+	var err error
+	switch name {
+	case "UUID":
+		_, err = UnmarshalUUID(value)
+	case "DateTime":
+		_, err = UnmarshalDateTime(value)
+	case "Int64":
+		_, err = UnmarshalInt64(value)
+	}
+	if refused := (*gqlerror.Error)(nil); errors.As(err, &refused) {
+		return refused.Message
+	}
+	return ""
 }
 
 // MarshalUUID writes a UUID, which is kept in its canonical spelling.

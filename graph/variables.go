@@ -159,7 +159,7 @@ func (c *coercion) oneOf(field, name string, object map[string]any) {
 }
 
 func (c *coercion) scalar(field, name string, value any) any {
-	text, isText := value.(string)
+	_, isText := value.(string)
 	number, isNumber := value.(json.Number)
 	switch name {
 	case "String":
@@ -186,9 +186,8 @@ func (c *coercion) scalar(field, name string, value any) any {
 			c.refuse(field, "not a number of 64 bits")
 		}
 	default:
-		// The package's own scalars read their values themselves.
-		if isText {
-			return text
+		if problem := scalarProblem(name, value); problem != "" {
+			c.refuse(field, "%s", problem)
 		}
 	}
 	return value

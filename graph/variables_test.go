@@ -13,9 +13,12 @@ import (
 func TestVariablesAreHeldToTheirTypes(t *testing.T) {
 	t.Parallel()
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: `
-		type Query { x(a: In, b: [Int!], c: Kind, d: One, e: Float, f: ID, g: Boolean, h: Any, s: String): Int }
+		type Query { x(a: In, b: [Int!], c: Kind, d: One, e: Float, f: ID, g: Boolean, h: Any, s: String, u: UUID, t: DateTime, l: Int64): Int }
 		enum Kind { LEFT RIGHT }
 		scalar Any
+		scalar UUID
+		scalar DateTime
+		scalar Int64
 		input In { name: String! size: Int = 3 more: [In!] }
 		input One @oneOf { left: String right: Int }
 	`})
@@ -54,6 +57,11 @@ func TestVariablesAreHeldToTheirTypes(t *testing.T) {
 		"number for a boolean":   {"$v: Boolean", `1`, "refused v"},
 		"number for a text":      {"$v: String", `5`, "refused v"},
 		"any":                    {"$v: Any", `{"x": [1.10, "y"]}`, `{"x":[1.10,"y"]}`},
+		"uuids":                  {"$v: [UUID!]", `["6F1C0A4E2B7D4E5F8A9B0C1D2E3F4A5B", "x", 3]`, "refused v[1] v[2]"},
+		"time":                   {"$v: DateTime", `"2026-03-01T09:30:00+02:00"`, `"2026-03-01T09:30:00+02:00"`},
+		"no time":                {"$v: DateTime", `"yesterday"`, "refused v"},
+		"long":                   {"$v: Int64", `9223372036854775807`, `9223372036854775807`},
+		"too long":               {"$v: Int64", `9223372036854775808`, "refused v"},
 		"default":                {"$v: Int = 7", ``, `7`},
 		"required":               {"$v: Int!", ``, "refused v"},
 		"null for required":      {"$v: Int!", `null`, "refused v"},
