@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -127,8 +128,33 @@ func serveStore(ctx context.Context, s *store.Store, listener net.Listener, auth
 		settings.DemoToken = demo.AdminToken
 		demo.Greet(stdout, "http://"+listener.Addr().String())
 	}
+	stopMetrics, err := serveMetrics(ctx, options.MetricsListen, settings.Metrics, log)
+	if err != nil {
+		return err
+	}
 	log.Info("serving", "address", listener.Addr().String(), "database", databaseKind(options.Database))
-	return web.Serve(ctx, listener, web.New(settings), web.ServeOptions{CertFile: options.TLSCert, KeyFile: options.TLSKey, Log: log})
+	err = web.Serve(ctx, listener, web.New(settings), web.ServeOptions{CertFile: options.TLSCert, KeyFile: options.TLSKey, Log: log})
+	return errors.Join(err, stopMetrics())
+}
+
+// serveMetrics serves the measurements on an address of their own, if there is
+// one, until it is told to stop.
+func serveMetrics(ctx context.Context, address string, metrics *prometheus.Registry, log *slog.Logger) (stop func() error, err error) {
+	if address == "" {
+		return func() error { return nil }, nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics-listen: %w", err)
+	}
+	log.Info("measuring", "address", listener.Addr().String())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the last requests are measured, too
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(ctx, listener, web.NewMetrics(metrics), web.ServeOptions{Log: log}) }()
+	return func() error {
+		cancel()
+		return <-served
+	}, nil
 }
 
 // metricsOf is what the store tells of itself on /metrics.
@@ -147,6 +173,7 @@ func webOptions(options cli.ServeOptions, listener net.Listener) (web.Options, e
 	settings := web.Options{
 		Version: version(), Profile: web.Profile(options.Profile), Limits: web.Limits(options.Limits),
 		AllowedOrigins: options.AllowedOrigins, TrustedOnly: options.TrustedOnly,
+		MetricsElsewhere: options.MetricsListen != "",
 	}
 	if settings.Profile == "" {
 		settings.Profile = web.Locked
@@ -158,6 +185,13 @@ func webOptions(options cli.ServeOptions, listener net.Listener) (web.Options, e
 		if err := web.CheckOrigin(origin); err != nil {
 			return settings, fmt.Errorf("--allowed-origins: %w", err)
 		}
+	}
+	for _, network := range options.TrustedProxy {
+		prefix, err := netip.ParsePrefix(network)
+		if err != nil {
+			return settings, fmt.Errorf("--trusted-proxy: %q is no network: write it as 10.0.0.0/8", network)
+		}
+		settings.TrustedProxies = append(settings.TrustedProxies, prefix.Masked())
 	}
 	if (options.TLSCert == "") != (options.TLSKey == "") {
 		return settings, errors.New("--tls-cert and --tls-key go together")

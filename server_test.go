@@ -284,3 +284,54 @@ func TestDefaultsOfTheFlagsAreTheDefaultsOfTheRooms(t *testing.T) {
 		t.Errorf("limits: the flags say %+v, the room %+v", got, want)
 	}
 }
+
+func TestMetricsAreServedElsewhere(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr, ended, database := &output{}, make(chan error, 1), storetest.SQLite(t)
+	go func() {
+		ended <- run(ctx, []string{"serve", "--demo", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
+			"--trusted-proxy", "127.0.0.1/32,10.0.0.0/8", "--database", database}, io.Discard, stderr)
+	}()
+	at := func(name string) string {
+		pattern := regexp.MustCompile(`msg=` + name + ` address=(\S+)`)
+		for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+			if found := pattern.FindStringSubmatch(stderr.String()); found != nil {
+				return "http://" + found[1]
+			}
+		}
+		t.Fatalf("no line %s:\n%s", name, stderr)
+		return ""
+	}
+	for address, paths := range map[string]map[string]int{
+		at("serving"):   {"/metrics": 404, "/livez": 200},
+		at("measuring"): {"/metrics": 200, "/livez": 404, "/graphql": 404, "/schema.graphql": 404},
+	} {
+		for path, want := range paths {
+			response, err := http.Get(address + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if response.StatusCode != want || path == "/metrics" && want == 200 && !strings.Contains(string(body), "cadastre_http_requests_total") {
+				t.Errorf("GET %s%s: %d, want %d: %.200s", address, path, response.StatusCode, want, body)
+			}
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFlagsThatSayNothingAreRefused(t *testing.T) {
+	t.Parallel()
+	for flag, value := range map[string]string{"--trusted-proxy": "10.0.0.1", "--allowed-origins": "dash.example.org", "--metrics-listen": "nowhere", "--tls-cert": "cert.pem"} {
+		err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", flag, value, "--database", storetest.SQLite(t)}, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), flag) {
+			t.Errorf("%s %s: %v", flag, value, err)
+		}
+	}
+}

@@ -128,8 +128,9 @@ func TestTheCostIsEstimatedAndDoesNotGoRound(t *testing.T) {
 		"rows by a variable": {"query($ids: [ID!]!) { nodes(ids: $ids) { id } }", map[string]any{"ids": []any{"a", "b"}}, 1 + 2 + 2},
 		"a fragment on a page": {"{ a: namespaces(first: 2) { ...p } b: namespaces(first: 30) { ...p } } fragment p on NamespaceConnection { totalCount nodes { name } }",
 			nil, 1 + 1 + 2*2 + 1 + 1 + 30*2},
-		"inline on a page":  {"{ namespaces(first: 2) { ... { nodes { name } } } }", nil, 1 + 2*2},
-		"beyond any number": {doubling(60, true), nil, tooMuch},
+		"a fragment twice is counted twice": {"{ namespaces(first: 2) { ...p ...p } } fragment p on NamespaceConnection { nodes { name } }", nil, 1 + 2*2*2},
+		"inline on a page":                  {"{ namespaces(first: 2) { ... { nodes { name } } } }", nil, 1 + 2*2},
+		"beyond any number":                 {doubling(60, true), nil, tooMuch},
 	} {
 		document, errs := gqlparser.LoadQueryWithRules(loaded, test.document, nil)
 		if errs != nil {

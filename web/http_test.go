@@ -62,6 +62,12 @@ func TestRequestsHaveTheStatusOfTheProtocol(t *testing.T) {
 		"two bodies":                   {"POST", "/graphql", good + good, nil, 400, "BAD_REQUEST", ""},
 		"a text":                       {"POST", "/graphql", `"{ __typename }"`, nil, 400, "BAD_REQUEST", ""},
 		"two queries":                  {"POST", "/graphql", `{"query":"{ __typename }","query":"{ viewer { userId } }"}`, nil, 400, "BAD_REQUEST", ""},
+		"two values of a variable":     {"POST", "/graphql", `{"query":"{ __typename }","variables":{"a":1,"a":2}}`, nil, 400, "BAD_REQUEST", ""},
+		"two deep in a variable":       {"POST", "/graphql", `{"query":"{ __typename }","variables":{"a":[{"b":{"c":1,"\u0063":2}}]}}`, nil, 400, "BAD_REQUEST", ""},
+		"two in an extension":          {"POST", "/graphql", `{"query":"{ __typename }","extensions":{"a":{"b":1,"b":1}}}`, nil, 400, "BAD_REQUEST", ""},
+		"two in a parameter":           {"GET", get("query", "{ __typename }", "variables", `{"a":1,"a":2}`), "", nil, 400, "BAD_REQUEST", ""},
+		"the same in two objects":      {"POST", "/graphql", `{"query":"{ __typename }","variables":{"a":[{"b":1},{"b":2}],"b":{"a":{"a":1}}}}`, nil, 200, "", ""},
+		"two in a literal":             {"POST", "/graphql", `{"query":"{ namespaces(filter: {owner: \"a\", owner: \"b\"}) { totalCount } }"}`, nil, 200, "GRAPHQL_VALIDATION_FAILED", ""},
 		"no query":                     {"POST", "/graphql", `{"variables":{}}`, nil, 400, "BAD_REQUEST", ""},
 		"an empty query":               {"POST", "/graphql", `{"query":""}`, nil, 400, "BAD_REQUEST", ""},
 		"a number as query":            {"POST", "/graphql", `{"query":1}`, nil, 400, "BAD_REQUEST", ""},
@@ -230,8 +236,24 @@ func TestTheLockedProfileTellsAndTakesLess(t *testing.T) {
 	if got := s.send("GET", "/graphql?query=%7B__typename%7D", ""); got.status != 405 || got.header.Get("Allow") != "POST" {
 		t.Errorf("an ad-hoc query by GET: %d %s", got.status, got.body)
 	}
-	if got := s.query("{ __schema { queryType { name } } }", "X-Auth-Token", ""); got.status != 401 || strings.Contains(got.body, "Query") {
-		t.Errorf("introspection without a token: %d %s", got.status, got.body)
+	for document, codes := range map[string]string{
+		"{ __schema { queryType { name } } }":                             "INTROSPECTION_DISABLED UNAUTHENTICATED",
+		`{ __type(name: "Query") { name } }`:                              "INTROSPECTION_DISABLED UNAUTHENTICATED",
+		"{ ...f } fragment f on Query { a: __schema { types { name } } }": "INTROSPECTION_DISABLED UNAUTHENTICATED",
+		"{ __typename }":        "UNAUTHENTICATED",
+		"{ viewer { userId } }": "UNAUTHENTICATED",
+		"not a document":        "UNAUTHENTICATED",
+		"{ __schema { queryType { name } } } #" + strings.Repeat(" ", 1<<15): "UNAUTHENTICATED", // strangers are not read at length
+	} {
+		for _, token := range []string{"", "guessed"} {
+			got := s.query(document, "X-Auth-Token", token)
+			if got.status != 401 || strings.Join(got.codes(), " ") != codes || strings.Contains(got.body, "Query") {
+				t.Errorf("%.80s with the token %q: %d %s", document, token, got.status, got.body)
+			}
+		}
+	}
+	if got := s.send("GET", "/graphql?query=%7B__schema%7BqueryType%7Bname%7D%7D%7D", "", "X-Auth-Token", ""); got.status != 401 || got.code() != "INTROSPECTION_DISABLED" {
+		t.Errorf("introspection by GET, without a token: %d %s", got.status, got.body)
 	}
 	if got := s.query("{ __schema { queryType { name } } }"); got.status != 200 || got.code() != "" {
 		t.Errorf("introspection with a token: %d %s", got.status, got.body)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
-	"net"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -15,14 +14,15 @@ import (
 
 // observe gives every request its id, a log line and its measurements, and turns
 // a panic into a masked answer.
-func observe(next http.Handler, log *slog.Logger, measured *measurements) http.Handler {
+func observe(next http.Handler, options Options, measured *measurements) http.Handler {
+	log := options.Log
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		id := r.Header.Get("X-Request-Id")
 		if !isRequestID(id) {
 			id = rand.Text()
 		}
-		seen := &sight{}
+		seen := &sight{address: clientAddress(r, options.TrustedProxies)}
 		r = r.WithContext(context.WithValue(graph.WithRequestID(r.Context(), id), sightKey{}, seen))
 		recorder := &recorder{ResponseWriter: w}
 		header := w.Header()
@@ -43,7 +43,7 @@ func observe(next http.Handler, log *slog.Logger, measured *measurements) http.H
 			measured.answered(route(r), r, recorder.status, took)
 			log.LogAttrs(r.Context(), level(r, recorder.status), "request", slog.String("requestId", id),
 				slog.String("method", r.Method), slog.String("path", clip(r.URL.Path, 100)), slog.Int("status", recorder.status),
-				slog.Int64("bytes", recorder.bytes), slog.Duration("took", took), slog.String("address", address(r)),
+				slog.Int64("bytes", recorder.bytes), slog.Duration("took", took), slog.String("address", seen.address),
 				slog.String("user", seen.viewer.UserID), slog.String("operation", seen.operation), slog.String("code", seen.code))
 		}()
 		next.ServeHTTP(recorder, r)
@@ -72,15 +72,6 @@ func route(r *http.Request) string {
 	return r.Pattern
 }
 
-// address is where a request came from, without the port.
-func address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
-}
-
 // isRequestID tells whether an id that a client gave can go into logs and
 // answers.
 func isRequestID(id string) bool {
@@ -106,8 +97,9 @@ func clip(text string, most int) string {
 	return text
 }
 
-// sight is what the inner handlers saw of a request, for its log line.
+// sight is what was seen of a request, for its log line.
 type sight struct {
+	address   string // of the client
 	viewer    catalog.Viewer
 	operation string
 	code      string

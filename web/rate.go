@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"math"
-	"net/netip"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -63,24 +62,6 @@ func (b *buckets) charge(key string, points int, now time.Time) {
 
 // principal is the key of a viewer's bucket.
 func principal(viewer catalog.Viewer) string { return viewer.UserID + "\x00" + viewer.ProjectID }
-
-// neighbourhood is the key of an address's bucket: an IPv4 address, or the /64 of
-// an IPv6 address, which one client has to itself.
-func neighbourhood(address string) string {
-	ip, err := netip.ParseAddr(address)
-	if err != nil {
-		return address
-	}
-	ip = ip.Unmap().WithZone("")
-	if ip.Is4() {
-		return ip.String()
-	}
-	prefix, err := ip.Prefix(64)
-	if err != nil {
-		return ip.String()
-	}
-	return prefix.String()
-}
 
 // slots bounds how many operations are worked on at once.
 type slots chan struct{}

@@ -151,26 +151,79 @@ func readMembers(members map[string]json.RawMessage) (*request, *refusal) {
 	var out request
 	for _, member := range []struct {
 		name string
-		into any
-		what string
-	}{
-		{"query", &out.query, "a text"},
-		{"documentId", &out.documentID, "a text"},
-		{"operationName", &out.operationName, "a text"},
-		{"variables", &out.variables, "an object"},
-		{"extensions", &out.extensions, "an object"},
-	} {
+		into *string
+	}{{"query", &out.query}, {"documentId", &out.documentID}, {"operationName", &out.operationName}} {
+		if text, there := members[member.name]; there && json.Unmarshal(text, member.into) != nil {
+			return nil, bad(member.name + " is not a text")
+		}
+	}
+	for _, member := range []struct {
+		name string
+		into *map[string]any
+	}{{"variables", &out.variables}, {"extensions", &out.extensions}} {
 		text, there := members[member.name]
 		if !there {
 			continue
 		}
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		decoder.UseNumber()
-		if err := decoder.Decode(member.into); err != nil {
-			return nil, bad(member.name + " is not " + member.what)
+		value, err := unique(text)
+		if err != nil {
+			return nil, bad("in " + member.name + " an object has a member twice")
 		}
+		object, isObject := value.(map[string]any)
+		if !isObject && value != nil {
+			return nil, bad(member.name + " is not an object")
+		}
+		*member.into = object
 	}
 	return &out, nil
+}
+
+var errTwice = errors.New("a member is given twice")
+
+// unique reads a value of JSON, with numbers as they are written. A member that is
+// given twice is an error: one reader takes the first, another the last.
+func unique(text json.RawMessage) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	return uniqueIn(decoder)
+}
+
+func uniqueIn(decoder *json.Decoder) (any, error) {
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch token {
+	case json.Delim('{'):
+		object := map[string]any{}
+		for decoder.More() {
+			key, err := decoder.Token()
+			if err != nil {
+				return nil, err
+			}
+			name := key.(string) // the text is JSON
+			if _, twice := object[name]; twice {
+				return nil, errTwice
+			}
+			if object[name], err = uniqueIn(decoder); err != nil {
+				return nil, err
+			}
+		}
+		_, err = decoder.Token()
+		return object, err
+	case json.Delim('['):
+		list := []any{}
+		for decoder.More() {
+			member, err := uniqueIn(decoder)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, member)
+		}
+		_, err = decoder.Token()
+		return list, err
+	}
+	return token, nil
 }
 
 // hasLoneSurrogate tells whether JSON holds the escape of half a surrogate pair,

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -133,7 +134,7 @@ func (t *transport) spend(viewer catalog.Viewer, operation *graph.Operation, cos
 // viewer is who sent the request, when neither their address nor they themselves
 // have sent too many.
 func (t *transport) viewer(w http.ResponseWriter, r *http.Request) (catalog.Viewer, *refusal) {
-	from := neighbourhood(address(r))
+	from := neighbourhood(sightOf(r.Context()).address)
 	if problem := t.addresses.take(from, 1, time.Now()); problem != nil {
 		return catalog.Viewer{}, problem
 	}
@@ -145,11 +146,32 @@ func (t *transport) viewer(w http.ResponseWriter, r *http.Request) (catalog.View
 	if known := new(catalog.Refusal); errors.As(err, &known) && errors.Is(err, catalog.ErrUnauthenticated) {
 		t.addresses.charge(from, refusedPoints, time.Now())
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		return viewer, &refusal{status: http.StatusUnauthorized, code: graph.CodeUnauthenticated, message: known.Message}
+		return viewer, t.refuseStranger(r, known.Message)
 	}
 	t.Log.ErrorContext(r.Context(), "a token could not be checked", "requestId", graph.RequestID(r.Context()), "error", innermost(err))
 	return viewer, &refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable, retryAfter: 5,
 		message: "the token cannot be checked at the moment"}
+}
+
+// strangerBytes bounds the body that is read of a stranger.
+const strangerBytes = 16 << 10
+
+var introspects = regexp.MustCompile(`\b__(schema|type)\b`)
+
+// refuseStranger refuses a request without a known token. In the locked profile
+// one that asks for the schema is told that this, too, takes a token; for that
+// its text is looked at, but neither parsed nor kept.
+func (t *transport) refuseStranger(r *http.Request, message string) *refusal {
+	unauthenticated := graph.Problem(r.Context(), graph.CodeUnauthenticated, message)
+	why := &refusal{status: http.StatusUnauthorized, errors: gqlerror.List{unauthenticated}}
+	if t.Profile == Open || r.ContentLength < 0 || r.ContentLength > strangerBytes {
+		return why
+	}
+	if asked, problem := t.read(r); problem == nil && introspects.MatchString(asked.query) {
+		disabled := graph.Problem(r.Context(), graph.CodeIntrospectionDisabled, "the schema is told to known users only")
+		why.errors = gqlerror.List{disabled, unauthenticated}
+	}
+	return why
 }
 
 // innermost is what led to a refusal, at the end of the chain.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,13 +62,19 @@ type Options struct {
 	// TrustedOnly refuses every document that is not in Trusted, which must be
 	// given.
 	TrustedOnly bool
+	// TrustedProxies are the networks of the proxies before the server, whose
+	// X-Forwarded-For says where a request came from; none by default.
+	TrustedProxies []netip.Prefix
+	// MetricsElsewhere leaves /metrics out, for servers that serve Metrics on a
+	// listener of its own.
+	MetricsElsewhere bool
 	// Metrics is what /metrics shows, besides the measurements of this package;
 	// nil is a new registry.
 	Metrics *prometheus.Registry
 }
 
-// New makes the handler of the whole server: /graphql, /livez, /readyz, /metrics,
-// /schema.graphql and, in the open profile, the IDE at /.
+// New makes the handler of the whole server: /graphql, /livez, /readyz, /metrics
+// unless it is elsewhere, /schema.graphql and, in the open profile, the IDE at /.
 func New(options Options) http.Handler {
 	if options.Log == nil {
 		options.Log = slog.Default()
@@ -83,12 +90,25 @@ func New(options Options) http.Handler {
 	mux.Handle("/graphql", crossOrigin(newTransport(options, measured), options.AllowedOrigins))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", readyz(options))
-	mux.Handle("GET /metrics", promhttp.HandlerFor(options.Metrics, promhttp.HandlerOpts{}))
+	if !options.MetricsElsewhere {
+		addMetrics(mux, options.Metrics)
+	}
 	mux.HandleFunc("GET /schema.graphql", func(w http.ResponseWriter, r *http.Request) { plain(w, http.StatusOK, schema.SDL()) })
 	if options.Profile == Open {
 		addIDE(mux, options.DemoToken)
 	}
-	return observe(compressed(mux), options.Log, measured)
+	return observe(compressed(mux), options, measured)
+}
+
+// NewMetrics makes the handler of a listener that serves nothing but /metrics.
+func NewMetrics(metrics *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	addMetrics(mux, metrics)
+	return mux
+}
+
+func addMetrics(mux *http.ServeMux, metrics *prometheus.Registry) {
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 }
 
 // compressed compresses answers that are worth it, for clients that take gzip.
