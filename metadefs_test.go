@@ -90,7 +90,7 @@ func testMetadefs(t *testing.T, url string) {
 	metadefs("does not know the token", "unload", "Same: name", "--token", "wrong", "")
 	metadefs("takes no path", "load", "--builtin", in, "")
 	metadefs("name a definition file", "load", "")
-	metadefs("--mode overwrite only", "load", in, "--include-protected", "")
+	metadefs("--mode overwrite and --mode prefer-new only", "load", in, "--include-protected", "")
 	metadefs("must be one of", "load", in, "--mode", "replace", "")
 	metadefs("holds no *.json file", "load", t.TempDir(), "")
 	metadefs("no such file", "load", filepath.Join(in, "none.json"), "")

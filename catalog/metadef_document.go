@@ -1,6 +1,9 @@
 package catalog
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // MaxDocument is how many bytes a definition document may have without the
 // white space between its tokens.
@@ -37,6 +40,15 @@ type DocumentObject struct {
 	Description *string
 	Required    []string
 	Properties  []DocumentProperty
+}
+
+// LosesProperties tells whether an object that takes its place lacks a property.
+func (o DocumentObject) LosesProperties(after DocumentObject) bool {
+	now := byKey(after.Properties, propertyName)
+	return slices.ContainsFunc(o.Properties, func(old DocumentProperty) bool {
+		_, there := now[old.Name]
+		return !there
+	})
 }
 
 // DocumentTag is a tag; Parent is the name of another tag of the namespace, as

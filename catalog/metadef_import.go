@@ -24,7 +24,6 @@ type ImportPlan struct {
 	Differences []string  // from what is there to what would be
 	Warnings    Problems
 	Problems    Problems // why it failed
-	Protected   bool     // it failed because the namespace is protected
 }
 
 // PlanImport decides what to do with a document that has no problems. Existing
@@ -32,22 +31,25 @@ type ImportPlan struct {
 // silent about is kept in every mode, but for display name and description,
 // which Overwrite clears. A new namespace is public, with a warning, where the
 // file does not say; its owner is for the caller to fill in where the file
-// names none. Overwrite fails on a protected namespace unless includeProtected.
+// names none. Overwrite fails on a protected namespace unless includeProtected;
+// so does PreferNew where an object would lose a property.
 func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected bool) ImportPlan {
 	if existing == nil {
 		return planCreation(incoming)
 	}
+	closed := existing.Protected != nil && *existing.Protected && !includeProtected
 	var result *Document
 	switch mode {
 	case Merge:
 		result = merge(existing, incoming, false)
 	case PreferNew:
 		result = merge(existing, incoming, true)
+		if object := poorer(existing.Objects, result.Objects); closed && object != "" {
+			return failure("PROTECTED: %s is protected; replacing the object %s by one with fewer properties takes includeProtected", shorten(existing.Name), shorten(object))
+		}
 	case Overwrite:
-		if existing.Protected != nil && *existing.Protected && !includeProtected {
-			plan := failure("PROTECTED: %s is protected; overwriting it takes includeProtected", shorten(existing.Name))
-			plan.Protected = true
-			return plan
+		if closed {
+			return failure("PROTECTED: %s is protected; overwriting it takes includeProtected", shorten(existing.Name))
 		}
 		result = overwrite(existing, incoming)
 	case Skip:
@@ -60,6 +62,17 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 		return failure("%s is no import mode", shorten(string(mode)))
 	}
 	return planChange(existing, result)
+}
+
+// poorer is the name of an object that lacks a property which it had, or empty.
+func poorer(before, after []DocumentObject) string {
+	now := byKey(after, objectName)
+	for _, old := range before {
+		if old.LosesProperties(now[old.Name]) {
+			return old.Name
+		}
+	}
+	return ""
 }
 
 func failure(format string, args ...any) ImportPlan {

@@ -121,16 +121,38 @@ func TestPlanImportRefusesToOverwriteWhatIsProtected(t *testing.T) {
 	existing := parsed(t, `{"namespace":"N","visibility":"public","protected":true,"owner":"us"}`)
 	incoming := parsed(t, `{"namespace":"N","description":"d"}`)
 	plan := PlanImport(existing, incoming, Overwrite, false)
-	if plan.Outcome != ImportFailed || !plan.Protected || plan.Result != nil || !strings.HasPrefix(plan.Problems[0].Message, "PROTECTED: N ") {
+	if plan.Outcome != ImportFailed || plan.Result != nil || !strings.HasPrefix(plan.Problems[0].Message, "PROTECTED: N ") {
 		t.Errorf("plan %+v", plan)
 	}
 	for _, mode := range []ImportMode{Merge, PreferNew, Skip} {
-		if plan := PlanImport(existing, incoming, mode, false); plan.Protected {
+		if plan := PlanImport(existing, incoming, mode, false); plan.Outcome == ImportFailed {
 			t.Errorf("%s is refused", mode)
 		}
 	}
 	if plan := PlanImport(existing, incoming, Overwrite, true); plan.Outcome != ImportUpdated || !*plan.Result.Protected {
 		t.Errorf("with protected ones included: %+v", plan)
+	}
+}
+
+// TestPlanImportDeletesNothingFromWhatIsProtected: an object that is replaced by
+// one with fewer properties would lose some.
+func TestPlanImportDeletesNothingFromWhatIsProtected(t *testing.T) {
+	t.Parallel()
+	existing := parsed(t, `{"namespace":"N","visibility":"public","protected":true,"owner":"us","resource_type_associations":[{"name":"T"}],
+		"objects":[{"name":"o","properties":{"a":{"title":"A","type":"string"},"b":{"title":"B","type":"string"}}}]}`)
+	for object, want := range map[string]ImportOutcome{
+		`{"name":"o","properties":{"a":{"title":"A","type":"string"}}}`: ImportFailed,
+		`{"name":"o"}`: ImportFailed,
+		`{"name":"o","properties":{"b":{"title":"B","type":"string"},"c":{"title":"C","type":"string"},"a":{"title":"A","type":"integer"}}}`: ImportUpdated,
+		`{"name":"p"}`: ImportUpdated,
+	} {
+		incoming := parsed(t, `{"namespace":"N","resource_type_associations":[{"name":"T","prefix":"t:"}],"objects":[`+object+`]}`)
+		if plan := PlanImport(existing, incoming, PreferNew, false); plan.Outcome != want {
+			t.Errorf("%s: %s %v, want %s", object, plan.Outcome, plan.Problems, want)
+		}
+		if plan := PlanImport(existing, incoming, PreferNew, true); plan.Outcome != ImportUpdated {
+			t.Errorf("%s, with protected ones included: %s %v", object, plan.Outcome, plan.Problems)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ type loadCommand struct {
 	remote
 	Mode             string `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits."`
 	DryRun           bool   `help:"Tell what would be done, and do nothing."`
-	IncludeProtected bool   `help:"Overwrite protected namespaces, too; only with --mode overwrite."`
+	IncludeProtected bool   `help:"Delete from protected namespaces, too; only with --mode overwrite and prefer-new."`
 	Builtin          bool   `help:"Load the definitions that come with the program, instead of files."`
 	Path             string `arg:"" optional:"" type:"path" help:"A definition file, or a folder whose *.json files are loaded."`
 }
@@ -78,8 +78,8 @@ func (c *loadCommand) Run(run *session) error {
 // files are those that the command names.
 func (c *loadCommand) files() ([]definitionFile, error) {
 	switch {
-	case c.IncludeProtected && c.Mode != "overwrite":
-		return nil, errors.New("--include-protected goes with --mode overwrite only")
+	case c.IncludeProtected && c.Mode != "overwrite" && c.Mode != "prefer-new":
+		return nil, errors.New("--include-protected goes with --mode overwrite and --mode prefer-new only")
 	case c.Builtin && c.Path != "":
 		return nil, errors.New("--builtin takes no path: load the one or the other")
 	case c.Builtin:

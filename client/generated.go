@@ -229,7 +229,7 @@ type ImportNamespacesInput struct {
 	Documents []string `json:"documents"`
 	// What to do with a namespace that exists. A new one is created in every mode.
 	Mode ImportMode `json:"mode"`
-	// Whether `OVERWRITE` overwrites protected namespaces.
+	// Whether `OVERWRITE` overwrites protected namespaces, and `PREFER_NEW` replaces objects in them by ones with fewer properties. Without it that is `PROTECTED` in the report.
 	IncludeProtected bool `json:"includeProtected"`
 	// Whether to tell only what would be done.
 	DryRun bool `json:"dryRun"`

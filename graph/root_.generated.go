@@ -2049,7 +2049,7 @@ input ImportNamespacesInput {
   documents: [String!]!
   "What to do with a namespace that exists. A new one is created in every mode."
   mode: ImportMode! = SKIP
-  "Whether ` + "`" + `OVERWRITE` + "`" + ` overwrites protected namespaces."
+  "Whether ` + "`" + `OVERWRITE` + "`" + ` overwrites protected namespaces, and ` + "`" + `PREFER_NEW` + "`" + ` replaces objects in them by ones with fewer properties. Without it that is ` + "`" + `PROTECTED` + "`" + ` in the report."
   includeProtected: Boolean! = false
   "Whether to tell only what would be done."
   dryRun: Boolean! = false

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
@@ -106,7 +105,7 @@ func (s *Store) UpdateObject(ctx context.Context, input catalog.ObjectChange) (o
 				return nil, err
 			}
 		}
-		if row.Protected && losesProperties(before, after) {
+		if row.Protected && before.LosesProperties(after) {
 			return nil, refuseProtected(row.Name)
 		}
 		return func() (change, error) {
@@ -119,12 +118,6 @@ func (s *Store) UpdateObject(ctx context.Context, input catalog.ObjectChange) (o
 		}, nil
 	})
 	return object, in, err
-}
-
-func losesProperties(before, after catalog.DocumentObject) bool {
-	return slices.ContainsFunc(before.Properties, func(old catalog.DocumentProperty) bool {
-		return !slices.ContainsFunc(after.Properties, func(new catalog.DocumentProperty) bool { return new.Name == old.Name })
-	})
 }
 
 // DeleteObject deletes an object with its properties.
