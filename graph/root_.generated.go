@@ -3068,7 +3068,7 @@ input ConsumerAllocationsInput {
   generation: Int
   "What each provider gives, at most 1000 providers, each once; ` + "`" + `[]` + "`" + ` clears the consumer."
   allocations: [ProviderAllocationInput!]!
-  "Which providers serve which group, as the candidate said. Checked in form and otherwise ignored."
+  "Which providers serve which group, as the candidate said: at least one when given. Checked in form and otherwise ignored."
   mappings: [GroupMappingInput!]
 }
 

@@ -16,7 +16,8 @@ type ConsumerClaim struct {
 	Generation *int64
 	// Allocations empty clears the consumer.
 	Allocations []ProviderAllocation
-	Mappings    []Mapping
+	// Mappings nil says nothing of groups.
+	Mappings []Mapping
 }
 
 // ProviderAllocation is what one provider gives.
@@ -103,6 +104,9 @@ func validateAllocations(found *violations, path string, allocations []ProviderA
 }
 
 func validateMappings(found *violations, path string, mappings []Mapping) {
+	if mappings != nil && len(mappings) == 0 {
+		found.add(path, "must name at least one group when given")
+	}
 	found.tooMany(path, len(mappings), MaxGroups+1)
 	seen := map[string]bool{}
 	for i, mapping := range mappings {

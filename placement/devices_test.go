@@ -51,22 +51,7 @@ func TestEveryAssignmentOfEightDevicesIsCountedAndPaged(t *testing.T) {
 	if n, exact, err := Count(w, r, 40_319); n != 40_319 || exact || err != nil {
 		t.Errorf("Count says %d, %v, %v", n, exact, err)
 	}
-	seen := map[string]bool{}
-	var after *Position
-	for {
-		page, err := Candidates(w, r, after, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range page.Candidates {
-			seen[render([]Candidate{c})] = true
-		}
-		if !page.HasNext {
-			break
-		}
-		after = &page.Positions[len(page.Positions)-1]
-	}
-	if len(seen) != 40_320 {
+	if seen := keys(everyPage(t, w, r, 1000)); len(seen) != 40_320 {
 		t.Errorf("the pages hold %d different candidates", len(seen))
 	}
 }

@@ -301,24 +301,62 @@ func TestReadersOfOldWorldsSeeNoWrites(t *testing.T) {
 	}
 }
 
+// TestEveryCandidateCanBeClaimed claims each candidate as a whole on the unchanged world.
 func TestEveryCandidateCanBeClaimed(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
 		w := NewWorld(diceNames, providers)
 		for _, c := range every(t, w, r) {
+			stalls := map[string]*Stall{}
 			for _, allocation := range c.Allocations {
 				p, _ := w.Provider(allocation.Provider)
-				for _, amount := range allocation.Resources {
-					refusal := NoInventory
-					for _, inventory := range p.Inventories {
-						if inventory.ResourceClass == amount.ResourceClass {
-							refusal = CheckAllocation(inventory, inventory.Used, 0, amount.Amount)
-						}
-					}
-					if refusal != Accepted {
-						t.Errorf("%s refuses %+v: %v", p.Name, amount, refusal)
-					}
+				stalls[p.UUID] = &Stall{Inventories: map[string]Inventory{}}
+				for _, inventory := range p.Inventories {
+					stalls[p.UUID].Inventories[inventory.ResourceClass] = inventory
 				}
+			}
+			claim := &Claim{Consumers: []ConsumerClaim{{UUID: numbered(1), ProjectID: "p", UserID: "u", Allocations: c.Allocations, Mappings: c.Mappings}}}
+			if violations := claim.Validate("input"); len(violations) > 0 {
+				t.Errorf("%s: %v", render([]Candidate{c}), violations)
+			}
+			if objections := NewLedger(map[string]*Account{}, stalls).Claim(claim, "input", w.HasResourceClass); len(objections) > 0 {
+				t.Errorf("%s: %v", render([]Candidate{c}), objections)
 			}
 		}
 	})
+}
+
+func TestPagesConcatenateToTheWhole(t *testing.T) {
+	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
+		w := NewWorld(diceNames, providers)
+		whole := every(t, w, r)
+		size := 1 + d.roll(7) + len(whole)/20
+		if joined := everyPage(t, w, r, size); render(joined) != render(whole) {
+			t.Errorf("pages of %d hold\n%s\nthe whole is\n%s", size, render(joined), render(whole))
+		}
+	})
+}
+
+// everyPage reads page by page, each from the text of the position before.
+func everyPage(t *testing.T, w *World, r *Request, size int) []Candidate {
+	t.Helper()
+	var joined []Candidate
+	var after *Position
+	for {
+		page, err := Candidates(w, r, after, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Candidates) > size || page.HasNext && len(page.Candidates) < size {
+			t.Fatalf("a page of %d for %d", len(page.Candidates), size)
+		}
+		joined = append(joined, page.Candidates...)
+		if !page.HasNext {
+			return joined
+		}
+		position, err := ParsePosition(page.Positions[len(page.Positions)-1].String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		after = &position
+	}
 }

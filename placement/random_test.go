@@ -173,23 +173,7 @@ func holdTogether(t *testing.T, bytes []byte) {
 		t.Fatalf("Count up to %d says %d, %v, %v\n%s", len(want)/2, n, exact, err, describe())
 	}
 	size := 1 + d.roll(5) + len(want)/50
-	var paged []Candidate
-	var after *Position
-	for hasNext := true; hasNext; {
-		page, err := Candidates(w, r, after, size)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, describe())
-		}
-		paged = append(paged, page.Candidates...)
-		if hasNext = page.HasNext; hasNext {
-			position, err := ParsePosition(page.Positions[len(page.Positions)-1].String())
-			if err != nil {
-				t.Fatalf("%v\n%s", err, describe())
-			}
-			after = &position
-		}
-	}
-	if got := render(paged); got != render(want) {
+	if got := render(everyPage(t, w, r, size)); got != render(want) {
 		t.Fatalf("pages of %d: %s\npages:\n%s\noracle:\n%s", size, describe(), got, render(want))
 	}
 }

@@ -164,7 +164,7 @@ func TestClaimNamesEveryProblem(t *testing.T) {
 			{Provider: strings.ToUpper(uuidOf(2))},
 			{Provider: "elsewhere", Resources: amounts(Amount{"vcpu", 1})},
 		}, Mappings: []Mapping{{Suffix: ""}, {Suffix: "", Providers: []string{"x"}}, {Suffix: "!", Providers: []string{uuidOf(2)}}}},
-		{UUID: strings.ReplaceAll(uuidOf(1), "-", ""), UserID: strings.Repeat("u", 256), Type: &lower},
+		{UUID: strings.ReplaceAll(uuidOf(1), "-", ""), UserID: strings.Repeat("u", 256), Type: &lower, Mappings: []Mapping{}},
 	}}
 	got := texts(claim.Validate("input"))
 	want := []string{
@@ -182,6 +182,7 @@ func TestClaimNamesEveryProblem(t *testing.T) {
 		"input.consumers[1].projectId: must be 1 to 255 characters of valid text",
 		"input.consumers[1].userId: must be 1 to 255 characters of valid text",
 		"input.consumers[1].type: must be 1 to 255 of A-Z, 0-9 and _",
+		"input.consumers[1].mappings: must name at least one group when given",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
