@@ -80,21 +80,18 @@ func (s *Store) CapabilityValues(ctx context.Context, capabilities []int64, firs
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	rows, err := s.ent.CapabilityCount.Query().Where(func(s *entsql.Selector) {
-		build := entsql.Dialect(s.Dialect())
-		ranked := build.Select().From(build.Table(capabilitycount.Table))
-		ranked.Select(ranked.C(capabilitycount.FieldID))
-		among(capabilitycount.FieldCapabilityID, capabilities)(ranked)
+	start := func(s *entsql.Selector) {
 		if startsWith != "" {
-			ranked.Where(hasPrefix(ranked.C(capabilitycount.FieldValue), ranked.C(capabilitycount.FieldValuePrefix), startsWith))
+			s.Where(hasPrefix(s.C(capabilitycount.FieldValue), s.C(capabilitycount.FieldValuePrefix), startsWith))
 		}
-		window := entsql.RowNumber().PartitionBy(ranked.C(capabilitycount.FieldCapabilityID)).
-			OrderBy(ranked.C(capabilitycount.FieldValuePrefix), ranked.C(capabilitycount.FieldValue))
-		ranked.AppendSelectExprAs(window, "place")
-		ranked.As("ranked")
-		s.Where(entsql.In(s.C(capabilitycount.FieldID), build.Select(ranked.C(capabilitycount.FieldID)).From(ranked).
-			Where(entsql.LTE(ranked.C("place"), first))))
-	}).Order(capabilitycount.ByCapabilityID(), capabilitycount.ByValue()).All(ctx)
+	}
+	inOrder := func(s *entsql.Selector) {
+		orderParts(s, capabilitycount.FieldCapabilityID, entsql.Asc)
+		s.OrderBy(s.C(capabilitycount.FieldValuePrefix), s.C(capabilitycount.FieldValue))
+	}
+	rows, err := s.ent.CapabilityCount.Query().
+		Where(firstOfEach(capabilitycount.Table, capabilitycount.FieldCapabilityID, capabilities, first, start, inOrder)).
+		Order(capabilitycount.ByCapabilityID(), capabilitycount.ByValue()).All(ctx)
 	return byParent(rows, err, "values of capabilities",
 		func(row *ent.CapabilityCount) *catalog.CapabilityValue {
 			return &catalog.CapabilityValue{Value: row.Value, ResourceCount: row.ResourceCount}

@@ -23,9 +23,11 @@ type paging struct {
 	key        sortKey
 	descending bool
 	list       string
-	request    catalog.PageRequest
-	after      *catalog.Position
-	before     *catalog.Position
+	// part is the column of a nested list's key; empty for a list of its own.
+	part    string
+	request catalog.PageRequest
+	after   *catalog.Position
+	before  *catalog.Position
 }
 
 // newPaging reads a page request against the orders that a list offers. Every
@@ -64,6 +66,9 @@ func (p paging) limit() int { return p.request.Limit() + 1 }
 
 // sort orders rows in the direction in which the page is taken.
 func (p paging) sort(s *entsql.Selector) {
+	if p.part != "" {
+		orderParts(s, p.part, p.direction())
+	}
 	s.OrderBy(p.direction()(s.C(p.key.column)), p.direction()(s.C("id")))
 }
 
@@ -89,7 +94,8 @@ func (p paging) within(s *entsql.Selector) {
 	}
 }
 
-// compare is a comparison of row values, which an index on (column, id) serves.
+// compare is a comparison of row values, which an index on (column, id) serves,
+// with the part before them where there is one.
 func (p paging) compare(s *entsql.Selector, operator string, at catalog.Position) *entsql.Predicate {
 	id, _ := strconv.ParseInt(at.ID, 10, 64)
 	var key any = at.Key
@@ -98,7 +104,15 @@ func (p paging) compare(s *entsql.Selector, operator string, at catalog.Position
 	}
 	column, tie := s.C(p.key.column), s.C("id")
 	return entsql.P(func(b *entsql.Builder) {
-		b.WriteString("(").Ident(column).Comma().Ident(tie).WriteString(") " + operator + " (")
+		b.WriteString("(")
+		nested := p.part != "" && boundsParts(s)
+		if nested {
+			b.Ident(s.C(p.part)).Comma()
+		}
+		b.Ident(column).Comma().Ident(tie).WriteString(") " + operator + " (")
+		if nested {
+			b.WriteString(partKey(s)).Comma()
+		}
 		b.Arg(key).Comma().Arg(id).WriteString(")")
 	})
 }

@@ -79,20 +79,19 @@ func (s *Store) ResourcesBehind(ctx context.Context, scope catalog.ResourceScope
 	if err != nil {
 		return nil, err
 	}
-	counts, err := s.countWithin(ctx, scope, keys, filter, paging.behind)
-	there := make(map[int64]bool, len(counts))
-	for key := range counts {
-		there[key] = true
+	wanted, err := s.resourcesThat(ctx, filter)
+	if err != nil {
+		return nil, err
 	}
-	return there, err
+	rows, err := s.ent.Resource.Query().Where(paging.behindEach(resource.Table, scopeColumns[scope], keys, wanted)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for resources within others: %w", err)
+	}
+	return keysOf(rows, scopeKey(scope)), nil
 }
 
 // CountResourcesWithin is how many resources hang off each key.
 func (s *Store) CountResourcesWithin(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter) (map[int64]int, error) {
-	return s.countWithin(ctx, scope, keys, filter)
-}
-
-func (s *Store) countWithin(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter, conditions ...func(*entsql.Selector)) (map[int64]int, error) {
 	wanted, err := s.resourcesThat(ctx, filter)
 	if err != nil {
 		return nil, err
@@ -101,11 +100,7 @@ func (s *Store) countWithin(ctx context.Context, scope catalog.ResourceScope, ke
 		Key   int64 `json:"scope_key"`
 		Count int   `json:"resource_count"`
 	}
-	query := s.ent.Resource.Query().Where(among(scopeColumns[scope], keys), wanted)
-	for _, condition := range conditions {
-		query.Where(condition)
-	}
-	err = query.Modify(func(s *entsql.Selector) {
+	err = s.ent.Resource.Query().Where(among(scopeColumns[scope], keys), wanted).Modify(func(s *entsql.Selector) {
 		column := s.C(scopeColumns[scope])
 		s.Select(entsql.As(column, "scope_key"), entsql.As(entsql.Count("*"), "resource_count")).GroupBy(column)
 	}).Scan(ctx, &rows)

@@ -31,9 +31,11 @@ func (s *Store) AssociationsOfTypes(ctx context.Context, types []int64, request 
 	if err != nil {
 		return nil, fmt.Errorf("list associations of resource types: %w", err)
 	}
-	return pagesOf(paging, types, rows, func(row *ent.ResourceTypeAssociation) int64 { return row.ResourceTypeID }, associationNoun,
+	return pagesOf(paging, types, rows, typeOfAssociation, associationNoun,
 		func(row *ent.ResourceTypeAssociation) (any, int64) { return row.CreatedAt, row.ID }), nil
 }
+
+func typeOfAssociation(row *ent.ResourceTypeAssociation) int64 { return row.ResourceTypeID }
 
 // AssociationsOfTypesBehind tells which types have associations on the side where
 // the page of AssociationsOfTypes begins.
@@ -42,23 +44,23 @@ func (s *Store) AssociationsOfTypesBehind(ctx context.Context, types []int64, re
 	if err != nil {
 		return nil, err
 	}
-	counts, err := s.countAssociations(ctx, types, paging.behind)
-	return areThere(counts), err
+	rows, err := s.ent.ResourceTypeAssociation.Query().
+		Where(paging.behindEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
+			visibleNamespaceOf(ctx, resourcetypeassociation.FieldNamespaceID))).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for associations of resource types: %w", err)
+	}
+	return keysOf(rows, typeOfAssociation), nil
 }
 
 // CountAssociationsOfTypes is how many associations each resource type has.
 func (s *Store) CountAssociationsOfTypes(ctx context.Context, types []int64) (map[int64]int, error) {
-	return s.countAssociations(ctx, types)
-}
-
-func (s *Store) countAssociations(ctx context.Context, types []int64, conditions ...func(*entsql.Selector)) (map[int64]int, error) {
 	build := entsql.Dialect(s.db.dialect)
 	links := build.Select().From(build.Table(resourcetypeassociation.Table))
 	of := links.C(resourcetypeassociation.FieldResourceTypeID)
 	links.Select(entsql.As(of, "type_id"), entsql.As(entsql.Count("*"), "number")).GroupBy(of)
-	for _, condition := range append(conditions, visibleNamespaceOf(ctx, resourcetypeassociation.FieldNamespaceID), among(resourcetypeassociation.FieldResourceTypeID, types)) {
-		condition(links)
-	}
+	visibleNamespaceOf(ctx, resourcetypeassociation.FieldNamespaceID)(links)
+	among(resourcetypeassociation.FieldResourceTypeID, types)(links)
 	return s.countedByType(ctx, links)
 }
 
