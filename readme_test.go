@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -53,6 +55,34 @@ func TestReadmeShowsRealAnswers(t *testing.T) {
 		if err := json.Unmarshal(answer, &got); err != nil || !reflect.DeepEqual(got, wanted) {
 			t.Errorf("README shows another answer to%s\ngot  %s\nwant %s", query, answer, want)
 		}
+	}
+}
+
+// TestReadmeShowsRealCommands runs the commands that README shows, in their order
+// against a new demo, and compares what they say.
+func TestReadmeShowsRealCommands(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, _, _ := boot(t, "--demo", "--database", storetest.SQLite(t))
+	shown := 0
+	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
+		for _, example := range strings.Split(block[1], "$ ./cadastre ")[1:] {
+			command, want, _ := strings.Cut(example, "\n")
+			var out bytes.Buffer
+			if err := run(t.Context(), append(strings.Fields(command), "--server", address), &out, &out); err != nil {
+				fmt.Fprintln(&out, "cadastre:", err)
+			}
+			if got := strings.ReplaceAll(out.String(), address, "http://127.0.0.1:8080"); got != want {
+				t.Errorf("README shows another answer to %s\ngot\n%s\nwant\n%s", command, got, want)
+			}
+			shown++
+		}
+	}
+	if shown < 5 {
+		t.Fatalf("README shows %d commands with answers, want 5 at least", shown)
 	}
 }
 

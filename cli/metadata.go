@@ -89,14 +89,25 @@ func (c *metadataReplaceCommand) Run(run *session) error {
 	if err != nil {
 		return c.explained(err)
 	}
-	if retained := answer.ReplaceMetadata.Retained; len(retained) > 0 && c.Output != "json" {
+	metadata, retained := answer.ReplaceMetadata.Resource.Metadata, answer.ReplaceMetadata.Retained
+	if c.Output == "json" {
+		return showJSON(run.stdout, replaced{metadata, retained})
+	}
+	if len(retained) > 0 {
 		keys := make([]string, len(retained))
 		for i, item := range retained {
 			keys[i] = printable(item.Key)
 		}
 		fmt.Fprintf(run.stderr, "kept, because only administrators and services change them: %s\n", strings.Join(keys, ", "))
 	}
-	return showItems(run, c.output, answer.ReplaceMetadata.Resource.Metadata)
+	return showItems(run, c.output, metadata)
+}
+
+// replaced is the metadata after a replacement as it is shown to programs, and
+// what of it was not named and stays.
+type replaced struct {
+	Metadata []*client.Item `json:"metadata"`
+	Retained []*client.Item `json:"retained"`
 }
 
 type metadataUnsetCommand struct {

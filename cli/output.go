@@ -19,13 +19,10 @@ type output struct {
 // the JSON of them.
 func show[T any](w io.Writer, form output, things []T, heading []string, row func(T) []string) error {
 	if form.Output == "json" {
-		encoder := json.NewEncoder(w)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
 		if things == nil {
 			things = []T{}
 		}
-		return encoder.Encode(things)
+		return showJSON(w, things)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, strings.Join(heading, "\t"))
@@ -37,6 +34,13 @@ func show[T any](w io.Writer, form output, things []T, heading []string, row fun
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	return table.Flush()
+}
+
+func showJSON[T any](w io.Writer, thing T) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(thing)
 }
 
 // printable is a text without what would move the cursor of a terminal.
