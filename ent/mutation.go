@@ -16569,6 +16569,7 @@ type ResourceTypeMutation struct {
 	name                *string
 	protected           *bool
 	strict              *bool
+	implied             *bool
 	clearedFields       map[string]struct{}
 	associations        map[int64]struct{}
 	removedassociations map[int64]struct{}
@@ -16868,6 +16869,55 @@ func (m *ResourceTypeMutation) ResetStrict() {
 	m.strict = nil
 }
 
+// SetImplied sets the "implied" field.
+func (m *ResourceTypeMutation) SetImplied(b bool) {
+	m.implied = &b
+}
+
+// Implied returns the value of the "implied" field in the mutation.
+func (m *ResourceTypeMutation) Implied() (r bool, exists bool) {
+	v := m.implied
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldImplied returns the old "implied" field's value of the ResourceType entity.
+// If the ResourceType object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceTypeMutation) OldImplied(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldImplied is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldImplied requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldImplied: %w", err)
+	}
+	return oldValue.Implied, nil
+}
+
+// ClearImplied clears the value of the "implied" field.
+func (m *ResourceTypeMutation) ClearImplied() {
+	m.implied = nil
+	m.clearedFields[resourcetype.FieldImplied] = struct{}{}
+}
+
+// ImpliedCleared returns if the "implied" field was cleared in this mutation.
+func (m *ResourceTypeMutation) ImpliedCleared() bool {
+	_, ok := m.clearedFields[resourcetype.FieldImplied]
+	return ok
+}
+
+// ResetImplied resets all changes to the "implied" field.
+func (m *ResourceTypeMutation) ResetImplied() {
+	m.implied = nil
+	delete(m.clearedFields, resourcetype.FieldImplied)
+}
+
 // AddAssociationIDs adds the "associations" edge to the ResourceTypeAssociation entity by ids.
 func (m *ResourceTypeMutation) AddAssociationIDs(ids ...int64) {
 	if m.associations == nil {
@@ -17064,7 +17114,7 @@ func (m *ResourceTypeMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourceTypeMutation) Fields() []string {
-	fields := make([]string, 0, 5)
+	fields := make([]string, 0, 6)
 	if m.created_at != nil {
 		fields = append(fields, resourcetype.FieldCreatedAt)
 	}
@@ -17079,6 +17129,9 @@ func (m *ResourceTypeMutation) Fields() []string {
 	}
 	if m.strict != nil {
 		fields = append(fields, resourcetype.FieldStrict)
+	}
+	if m.implied != nil {
+		fields = append(fields, resourcetype.FieldImplied)
 	}
 	return fields
 }
@@ -17098,6 +17151,8 @@ func (m *ResourceTypeMutation) Field(name string) (ent.Value, bool) {
 		return m.Protected()
 	case resourcetype.FieldStrict:
 		return m.Strict()
+	case resourcetype.FieldImplied:
+		return m.Implied()
 	}
 	return nil, false
 }
@@ -17117,6 +17172,8 @@ func (m *ResourceTypeMutation) OldField(ctx context.Context, name string) (ent.V
 		return m.OldProtected(ctx)
 	case resourcetype.FieldStrict:
 		return m.OldStrict(ctx)
+	case resourcetype.FieldImplied:
+		return m.OldImplied(ctx)
 	}
 	return nil, fmt.Errorf("unknown ResourceType field %s", name)
 }
@@ -17161,6 +17218,13 @@ func (m *ResourceTypeMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetStrict(v)
 		return nil
+	case resourcetype.FieldImplied:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetImplied(v)
+		return nil
 	}
 	return fmt.Errorf("unknown ResourceType field %s", name)
 }
@@ -17190,7 +17254,11 @@ func (m *ResourceTypeMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *ResourceTypeMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(resourcetype.FieldImplied) {
+		fields = append(fields, resourcetype.FieldImplied)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -17203,6 +17271,11 @@ func (m *ResourceTypeMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *ResourceTypeMutation) ClearField(name string) error {
+	switch name {
+	case resourcetype.FieldImplied:
+		m.ClearImplied()
+		return nil
+	}
 	return fmt.Errorf("unknown ResourceType nullable field %s", name)
 }
 
@@ -17224,6 +17297,9 @@ func (m *ResourceTypeMutation) ResetField(name string) error {
 		return nil
 	case resourcetype.FieldStrict:
 		m.ResetStrict()
+		return nil
+	case resourcetype.FieldImplied:
+		m.ResetImplied()
 		return nil
 	}
 	return fmt.Errorf("unknown ResourceType field %s", name)

@@ -27,6 +27,8 @@ type ResourceType struct {
 	Protected bool `json:"protected,omitempty"`
 	// Strict holds the value of the "strict" field.
 	Strict bool `json:"strict,omitempty"`
+	// Implied holds the value of the "implied" field.
+	Implied bool `json:"implied,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the ResourceTypeQuery when eager-loading is set.
 	Edges        ResourceTypeEdges `json:"edges"`
@@ -78,7 +80,7 @@ func (*ResourceType) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case resourcetype.FieldProtected, resourcetype.FieldStrict:
+		case resourcetype.FieldProtected, resourcetype.FieldStrict, resourcetype.FieldImplied:
 			values[i] = new(sql.NullBool)
 		case resourcetype.FieldID:
 			values[i] = new(sql.NullInt64)
@@ -136,6 +138,12 @@ func (_m *ResourceType) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field strict", values[i])
 			} else if value.Valid {
 				_m.Strict = value.Bool
+			}
+		case resourcetype.FieldImplied:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field implied", values[i])
+			} else if value.Valid {
+				_m.Implied = value.Bool
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -202,6 +210,9 @@ func (_m *ResourceType) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("strict=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Strict))
+	builder.WriteString(", ")
+	builder.WriteString("implied=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Implied))
 	builder.WriteByte(')')
 	return builder.String()
 }

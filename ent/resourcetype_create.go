@@ -55,6 +55,20 @@ func (_c *ResourceTypeCreate) SetStrict(v bool) *ResourceTypeCreate {
 	return _c
 }
 
+// SetImplied sets the "implied" field.
+func (_c *ResourceTypeCreate) SetImplied(v bool) *ResourceTypeCreate {
+	_c.mutation.SetImplied(v)
+	return _c
+}
+
+// SetNillableImplied sets the "implied" field if the given value is not nil.
+func (_c *ResourceTypeCreate) SetNillableImplied(v *bool) *ResourceTypeCreate {
+	if v != nil {
+		_c.SetImplied(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ResourceTypeCreate) SetID(v int64) *ResourceTypeCreate {
 	_c.mutation.SetID(v)
@@ -208,6 +222,10 @@ func (_c *ResourceTypeCreate) createSpec() (*ResourceType, *sqlgraph.CreateSpec)
 		_spec.SetField(resourcetype.FieldStrict, field.TypeBool, value)
 		_node.Strict = value
 	}
+	if value, ok := _c.mutation.Implied(); ok {
+		_spec.SetField(resourcetype.FieldImplied, field.TypeBool, value)
+		_node.Implied = value
+	}
 	if nodes := _c.mutation.AssociationsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -356,6 +374,24 @@ func (u *ResourceTypeUpsert) UpdateStrict() *ResourceTypeUpsert {
 	return u
 }
 
+// SetImplied sets the "implied" field.
+func (u *ResourceTypeUpsert) SetImplied(v bool) *ResourceTypeUpsert {
+	u.Set(resourcetype.FieldImplied, v)
+	return u
+}
+
+// UpdateImplied sets the "implied" field to the value that was provided on create.
+func (u *ResourceTypeUpsert) UpdateImplied() *ResourceTypeUpsert {
+	u.SetExcluded(resourcetype.FieldImplied)
+	return u
+}
+
+// ClearImplied clears the value of the "implied" field.
+func (u *ResourceTypeUpsert) ClearImplied() *ResourceTypeUpsert {
+	u.SetNull(resourcetype.FieldImplied)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -460,6 +496,27 @@ func (u *ResourceTypeUpsertOne) SetStrict(v bool) *ResourceTypeUpsertOne {
 func (u *ResourceTypeUpsertOne) UpdateStrict() *ResourceTypeUpsertOne {
 	return u.Update(func(s *ResourceTypeUpsert) {
 		s.UpdateStrict()
+	})
+}
+
+// SetImplied sets the "implied" field.
+func (u *ResourceTypeUpsertOne) SetImplied(v bool) *ResourceTypeUpsertOne {
+	return u.Update(func(s *ResourceTypeUpsert) {
+		s.SetImplied(v)
+	})
+}
+
+// UpdateImplied sets the "implied" field to the value that was provided on create.
+func (u *ResourceTypeUpsertOne) UpdateImplied() *ResourceTypeUpsertOne {
+	return u.Update(func(s *ResourceTypeUpsert) {
+		s.UpdateImplied()
+	})
+}
+
+// ClearImplied clears the value of the "implied" field.
+func (u *ResourceTypeUpsertOne) ClearImplied() *ResourceTypeUpsertOne {
+	return u.Update(func(s *ResourceTypeUpsert) {
+		s.ClearImplied()
 	})
 }
 
@@ -732,6 +789,27 @@ func (u *ResourceTypeUpsertBulk) SetStrict(v bool) *ResourceTypeUpsertBulk {
 func (u *ResourceTypeUpsertBulk) UpdateStrict() *ResourceTypeUpsertBulk {
 	return u.Update(func(s *ResourceTypeUpsert) {
 		s.UpdateStrict()
+	})
+}
+
+// SetImplied sets the "implied" field.
+func (u *ResourceTypeUpsertBulk) SetImplied(v bool) *ResourceTypeUpsertBulk {
+	return u.Update(func(s *ResourceTypeUpsert) {
+		s.SetImplied(v)
+	})
+}
+
+// UpdateImplied sets the "implied" field to the value that was provided on create.
+func (u *ResourceTypeUpsertBulk) UpdateImplied() *ResourceTypeUpsertBulk {
+	return u.Update(func(s *ResourceTypeUpsert) {
+		s.UpdateImplied()
+	})
+}
+
+// ClearImplied clears the value of the "implied" field.
+func (u *ResourceTypeUpsertBulk) ClearImplied() *ResourceTypeUpsertBulk {
+	return u.Update(func(s *ResourceTypeUpsert) {
+		s.ClearImplied()
 	})
 }
 

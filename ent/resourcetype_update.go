@@ -88,6 +88,26 @@ func (_u *ResourceTypeUpdate) SetNillableStrict(v *bool) *ResourceTypeUpdate {
 	return _u
 }
 
+// SetImplied sets the "implied" field.
+func (_u *ResourceTypeUpdate) SetImplied(v bool) *ResourceTypeUpdate {
+	_u.mutation.SetImplied(v)
+	return _u
+}
+
+// SetNillableImplied sets the "implied" field if the given value is not nil.
+func (_u *ResourceTypeUpdate) SetNillableImplied(v *bool) *ResourceTypeUpdate {
+	if v != nil {
+		_u.SetImplied(*v)
+	}
+	return _u
+}
+
+// ClearImplied clears the value of the "implied" field.
+func (_u *ResourceTypeUpdate) ClearImplied() *ResourceTypeUpdate {
+	_u.mutation.ClearImplied()
+	return _u
+}
+
 // AddAssociationIDs adds the "associations" edge to the ResourceTypeAssociation entity by IDs.
 func (_u *ResourceTypeUpdate) AddAssociationIDs(ids ...int64) *ResourceTypeUpdate {
 	_u.mutation.AddAssociationIDs(ids...)
@@ -254,6 +274,12 @@ func (_u *ResourceTypeUpdate) sqlSave(ctx context.Context) (_node int, err error
 	}
 	if value, ok := _u.mutation.Strict(); ok {
 		_spec.SetField(resourcetype.FieldStrict, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Implied(); ok {
+		_spec.SetField(resourcetype.FieldImplied, field.TypeBool, value)
+	}
+	if _u.mutation.ImpliedCleared() {
+		_spec.ClearField(resourcetype.FieldImplied, field.TypeBool)
 	}
 	if _u.mutation.AssociationsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -468,6 +494,26 @@ func (_u *ResourceTypeUpdateOne) SetNillableStrict(v *bool) *ResourceTypeUpdateO
 	return _u
 }
 
+// SetImplied sets the "implied" field.
+func (_u *ResourceTypeUpdateOne) SetImplied(v bool) *ResourceTypeUpdateOne {
+	_u.mutation.SetImplied(v)
+	return _u
+}
+
+// SetNillableImplied sets the "implied" field if the given value is not nil.
+func (_u *ResourceTypeUpdateOne) SetNillableImplied(v *bool) *ResourceTypeUpdateOne {
+	if v != nil {
+		_u.SetImplied(*v)
+	}
+	return _u
+}
+
+// ClearImplied clears the value of the "implied" field.
+func (_u *ResourceTypeUpdateOne) ClearImplied() *ResourceTypeUpdateOne {
+	_u.mutation.ClearImplied()
+	return _u
+}
+
 // AddAssociationIDs adds the "associations" edge to the ResourceTypeAssociation entity by IDs.
 func (_u *ResourceTypeUpdateOne) AddAssociationIDs(ids ...int64) *ResourceTypeUpdateOne {
 	_u.mutation.AddAssociationIDs(ids...)
@@ -664,6 +710,12 @@ func (_u *ResourceTypeUpdateOne) sqlSave(ctx context.Context) (_node *ResourceTy
 	}
 	if value, ok := _u.mutation.Strict(); ok {
 		_spec.SetField(resourcetype.FieldStrict, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Implied(); ok {
+		_spec.SetField(resourcetype.FieldImplied, field.TypeBool, value)
+	}
+	if _u.mutation.ImpliedCleared() {
+		_spec.ClearField(resourcetype.FieldImplied, field.TypeBool)
 	}
 	if _u.mutation.AssociationsCleared() {
 		edge := &sqlgraph.EdgeSpec{

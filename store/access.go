@@ -53,8 +53,9 @@ func namespaceIsVisible(viewer catalog.Viewer, column func(string) string) *ents
 }
 
 // visibleResourceTypes are all but those that are associated with namespaces
-// which the viewer may not see, and with no other, and that no resource which
-// the viewer may see has: their names would tell of what is private.
+// which the viewer may not see, or were so when they came about, and with no
+// other, and that no resource which the viewer may see has: their names would
+// tell of what is private.
 func visibleResourceTypes(ctx context.Context) predicate.ResourceType {
 	viewer := catalog.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
@@ -66,8 +67,8 @@ func visibleResourceTypes(ctx context.Context) predicate.ResourceType {
 		namespaces, resources := build.Table("namespaces"), build.Table("resources")
 		s.Where(entsql.Or(
 			entsql.EQ(s.C("protected"), true),
-			entsql.Not(entsql.Exists(build.Select(any.C("id")).From(any).
-				Where(entsql.ColumnsEQ(any.C("resource_type_id"), s.C("id"))))),
+			entsql.And(entsql.IsNull(s.C("implied")), entsql.Not(entsql.Exists(build.Select(any.C("id")).From(any).
+				Where(entsql.ColumnsEQ(any.C("resource_type_id"), s.C("id")))))),
 			entsql.Exists(build.Select(visible.C("id")).From(visible).
 				Join(namespaces).On(visible.C("namespace_id"), namespaces.C("id")).
 				Where(entsql.And(

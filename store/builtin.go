@@ -29,7 +29,7 @@ func (s *Store) fillBuiltIns(ctx context.Context) error {
 		return nil
 	}
 	err = s.transact(ctx, func(tx *ent.Tx) error {
-		if err := s.insertResourceTypes(ctx, tx, missing.types, true); err != nil {
+		if err := s.insertResourceTypes(ctx, tx, missing.types, builtInType); err != nil {
 			return err
 		}
 		if err := s.insertTraits(ctx, tx, missing.traits, true); err != nil {
@@ -88,16 +88,28 @@ func without(list, other []string) []string {
 	return left
 }
 
+// typeOrigin is what brings a resource type.
+type typeOrigin int
+
+const (
+	builtInType  typeOrigin = iota // the product, which protects it
+	declaredType                   // whoever declares it
+	impliedType                    // an association, perhaps of a private namespace, that names it
+)
+
 // insertResourceTypes writes resource types that are not there yet.
-func (s *Store) insertResourceTypes(ctx context.Context, tx *ent.Tx, names []string, protected bool) error {
+func (s *Store) insertResourceTypes(ctx context.Context, tx *ent.Tx, names []string, origin typeOrigin) error {
 	if len(names) == 0 {
 		return nil
 	}
 	now := s.now()
 	creates := make([]*ent.ResourceTypeCreate, len(names))
 	for i, name := range names {
-		creates[i] = tx.ResourceType.Create().SetName(name).SetProtected(protected).SetStrict(false).
+		creates[i] = tx.ResourceType.Create().SetName(name).SetProtected(origin == builtInType).SetStrict(false).
 			SetCreatedAt(now).SetUpdatedAt(now)
+		if origin == impliedType {
+			creates[i].SetImplied(true)
+		}
 	}
 	return tx.ResourceType.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(resourcetype.FieldName), entsql.DoNothing()).Exec(ctx)
 }

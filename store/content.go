@@ -74,7 +74,7 @@ func (s *Store) insertContent(ctx context.Context, tx *ent.Tx, content Content) 
 			return err
 		}
 	}
-	if err := s.insertResourceTypes(ctx, tx, content.ResourceTypes, false); err != nil {
+	if err := s.insertResourceTypes(ctx, tx, content.ResourceTypes, declaredType); err != nil {
 		return err
 	}
 	if err := s.insertRegistry(ctx, tx, content.Capabilities); err != nil {

@@ -160,7 +160,7 @@ func (s *Store) ensureResourceTypes(ctx context.Context, tx *ent.Tx, names []str
 		return types, err
 	}
 	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return types[name] != 0 })
-	if err := s.insertResourceTypes(ctx, tx, missing, false); err != nil {
+	if err := s.insertResourceTypes(ctx, tx, missing, impliedType); err != nil {
 		return nil, err
 	}
 	return find()

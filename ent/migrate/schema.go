@@ -842,6 +842,7 @@ var (
 		{Name: "name", Type: field.TypeString, Unique: true, SchemaType: map[string]string{"postgres": "varchar(80)"}},
 		{Name: "protected", Type: field.TypeBool},
 		{Name: "strict", Type: field.TypeBool},
+		{Name: "implied", Type: field.TypeBool, Nullable: true},
 	}
 	// ResourceTypesTable holds the schema information for the "resource_types" table.
 	ResourceTypesTable = &schema.Table{

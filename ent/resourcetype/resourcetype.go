@@ -22,6 +22,8 @@ const (
 	FieldProtected = "protected"
 	// FieldStrict holds the string denoting the strict field in the database.
 	FieldStrict = "strict"
+	// FieldImplied holds the string denoting the implied field in the database.
+	FieldImplied = "implied"
 	// EdgeAssociations holds the string denoting the associations edge name in mutations.
 	EdgeAssociations = "associations"
 	// EdgeResources holds the string denoting the resources edge name in mutations.
@@ -61,6 +63,7 @@ var Columns = []string{
 	FieldName,
 	FieldProtected,
 	FieldStrict,
+	FieldImplied,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -104,6 +107,11 @@ func ByProtected(opts ...sql.OrderTermOption) OrderOption {
 // ByStrict orders the results by the strict field.
 func ByStrict(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldStrict, opts...).ToFunc()
+}
+
+// ByImplied orders the results by the implied field.
+func ByImplied(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldImplied, opts...).ToFunc()
 }
 
 // ByAssociationsCount orders the results by associations count.

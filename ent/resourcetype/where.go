@@ -80,6 +80,11 @@ func Strict(v bool) predicate.ResourceType {
 	return predicate.ResourceType(sql.FieldEQ(FieldStrict, v))
 }
 
+// Implied applies equality check predicate on the "implied" field. It's identical to ImpliedEQ.
+func Implied(v bool) predicate.ResourceType {
+	return predicate.ResourceType(sql.FieldEQ(FieldImplied, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.ResourceType {
 	return predicate.ResourceType(sql.FieldEQ(FieldCreatedAt, v))
@@ -243,6 +248,26 @@ func StrictEQ(v bool) predicate.ResourceType {
 // StrictNEQ applies the NEQ predicate on the "strict" field.
 func StrictNEQ(v bool) predicate.ResourceType {
 	return predicate.ResourceType(sql.FieldNEQ(FieldStrict, v))
+}
+
+// ImpliedEQ applies the EQ predicate on the "implied" field.
+func ImpliedEQ(v bool) predicate.ResourceType {
+	return predicate.ResourceType(sql.FieldEQ(FieldImplied, v))
+}
+
+// ImpliedNEQ applies the NEQ predicate on the "implied" field.
+func ImpliedNEQ(v bool) predicate.ResourceType {
+	return predicate.ResourceType(sql.FieldNEQ(FieldImplied, v))
+}
+
+// ImpliedIsNil applies the IsNil predicate on the "implied" field.
+func ImpliedIsNil() predicate.ResourceType {
+	return predicate.ResourceType(sql.FieldIsNull(FieldImplied))
+}
+
+// ImpliedNotNil applies the NotNil predicate on the "implied" field.
+func ImpliedNotNil() predicate.ResourceType {
+	return predicate.ResourceType(sql.FieldNotNull(FieldImplied))
 }
 
 // HasAssociations applies the HasEdge predicate on the "associations" edge.

@@ -167,6 +167,9 @@ func (ResourceType) Fields() []ent.Field {
 		field.String("name").SchemaType(varchar(80)).Unique(),
 		field.Bool("protected"),
 		field.Bool("strict"),
+		// Set where nobody created it and an association brought it, whose
+		// namespace may be private.
+		field.Bool("implied").Optional(),
 	}
 }
 
