@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
 )
 
 // loaders batches the reads of one operation without a clock. Whoever fetches
@@ -101,13 +103,19 @@ func loadMany[Parent, Child any, K cmp.Ordered](
 
 // loadOne gives what a parent refers to, and registers it; nil where there is
 // nothing, or nothing visible. A key of 0, or the empty text, refers to nothing.
+// Where the schema has no null the parent was deleted since it was read, with what
+// it refers to: that is not found.
 func loadOne[Parent, Child any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
 	fetch func(context.Context, []K) (map[K]*Child, error),
 ) (*Child, error) {
-	return load(ctx, name, parent, key, fetch, func(found map[K]*Child) {
+	child, err := load(ctx, name, parent, key, fetch, func(found map[K]*Child) {
 		register(ctx, slices.Collect(maps.Values(found))...)
 	})
+	if field := graphql.GetFieldContext(ctx).Field; err == nil && child == nil && field.Definition.Type.NonNull {
+		return nil, catalog.Refuse(catalog.ErrNotFound, "the %s was deleted meanwhile", field.Name)
+	}
+	return child, err
 }
 
 func load[Parent, V any, K cmp.Ordered](

@@ -76,7 +76,8 @@ func (s *Store) DefinitionsOfItems(ctx context.Context, items []int64) (map[int6
 }
 
 // MetadataReports judge the metadata of resources by the definitions that apply
-// to their types.
+// to their types. What is deleted has no metadata, in which there is nothing
+// wrong.
 func (s *Store) MetadataReports(ctx context.Context, resources []int64) (map[int64]*catalog.MetadataReport, error) {
 	of, err := s.ResourcesByID(ctx, resources)
 	if err != nil {
@@ -96,8 +97,11 @@ func (s *Store) MetadataReports(ctx context.Context, resources []int64) (map[int
 		return nil, err
 	}
 	reports := make(map[int64]*catalog.MetadataReport, len(resources))
-	for id, noun := range of {
-		report := catalog.ValidateMetadata(definitions[noun.TypeID], pairsOf(items[id]))
+	for _, id := range resources {
+		report := catalog.ValidateMetadata(nil, nil)
+		if noun := of[id]; noun != nil {
+			report = catalog.ValidateMetadata(definitions[noun.TypeID], pairsOf(items[id]))
+		}
 		reports[id] = &report
 	}
 	return reports, nil

@@ -1,0 +1,52 @@
+package graph_test
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestWhatIsDeletedMeanwhileIsNotFound asks for the type of a capability whose
+// row was read before both were deleted.
+func TestWhatIsDeletedMeanwhileIsNotFound(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		resolver := &graph.Resolver{Store: storetest.Open(t, url)}
+		definition := graph.NewExecutor(resolver, slog.Default()).Schema().Types["Capability"].Fields.ForName("resourceType")
+		ctx := graph.WithLoaders(catalog.WithViewer(t.Context(), viewers["admin"]))
+		ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
+			Field: graphql.CollectedField{Field: &ast.Field{Name: "resourceType", Alias: "resourceType", Definition: definition}},
+		})
+		_, err := resolver.Capability().ResourceType(ctx, &catalog.Capability{ResourceTypeID: 4711})
+		if !errors.Is(err, catalog.ErrNotFound) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestADeletedResourceIsAnsweredWhole selects everything of a resource that the
+// mutation has deleted.
+func TestADeletedResourceIsAnsweredWhole(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		executor := graph.NewExecutor(&graph.Resolver{Store: storetest.Open(t, url)}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
+		schema := executor.Schema()
+		ctx := catalog.WithViewer(t.Context(), viewers["admin"])
+		for _, query := range []string{
+			`mutation { createResource(input: {type: "physical:host", name: "h", uuid: "` + noUUID + `", metadata: [{key: "k", value: "v"}]}) { __typename } }`,
+			`mutation { deleteResource(input: {uuid: "` + noUUID + `"}) { resource { ` + selection(t, schema, schema.Types["Resource"], 2) + ` } } }`,
+		} {
+			if answer := answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query})); strings.Contains(answer, `"code":`) {
+				t.Errorf("%.100s: %s", query, answer)
+			}
+		}
+	})
+}
