@@ -56,7 +56,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, header http.Header) (c
 	return catalog.Viewer{}, errUnknown()
 }
 
-func errUnknown() error {
+func errUnknown() *catalog.Refusal {
 	return catalog.Refuse(catalog.ErrUnauthenticated, "the token is unknown or has expired")
 }
 

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -33,10 +34,24 @@ func isRole(name string) bool {
 	return false
 }
 
+// checkID tells why a text is no id of a user or a project: what is written for
+// them is kept in a database, which takes no other.
+func checkID(id string) error {
+	var problems catalog.Problems
+	catalog.CheckText(&problems, "id", id, 0, 255)
+	if len(problems) > 0 {
+		return errors.New(problems[0].Message)
+	}
+	return nil
+}
+
 // viewerOf makes a viewer, who needs an id, and a project unless the roles are
 // those of the whole cloud.
 func viewerOf(user, project string, roles []string) (catalog.Viewer, error) {
 	viewer := catalog.Viewer{UserID: user, ProjectID: project, Roles: roles}
+	if err := errors.Join(checkID(user), checkID(project)); err != nil {
+		return catalog.Viewer{}, errUnknown().Because(err)
+	}
 	if user == "" || project == "" && !viewer.IsAdmin() && !viewer.IsService() {
 		return catalog.Viewer{}, errUnknown()
 	}

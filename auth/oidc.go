@@ -119,11 +119,11 @@ func (i *issuer) authenticate(ctx context.Context, token string) (catalog.Viewer
 	}
 	verified, err := verifier.Verify(ctx, token)
 	if err != nil {
-		return catalog.Viewer{}, catalog.Refuse(catalog.ErrUnauthenticated, "the token is unknown or has expired").Because(err)
+		return catalog.Viewer{}, errUnknown().Because(err)
 	}
 	var claims map[string]any
 	if err := verified.Claims(&claims); err != nil {
-		return catalog.Viewer{}, catalog.Refuse(catalog.ErrUnauthenticated, "the token is unknown or has expired").Because(err)
+		return catalog.Viewer{}, errUnknown().Because(err)
 	}
 	user, _ := claimAt(claims, i.options.UserClaim).(string)
 	project, _ := claimAt(claims, i.options.ProjectClaim).(string)

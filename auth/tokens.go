@@ -125,6 +125,12 @@ func (e tokenEntry) read() (token Token, field string, err error) {
 	case len(e.Roles) == 0:
 		return token, "roles", errors.New("missing: give one or more of admin, member, reader, service")
 	}
+	if err := checkID(e.User); err != nil {
+		return token, "user", err
+	}
+	if err := checkID(e.Project); err != nil {
+		return token, "project", err
+	}
 	for i, role := range e.Roles {
 		if !slices.Contains([]string{catalog.RoleAdmin, catalog.RoleMember, catalog.RoleReader, catalog.RoleService}, role) {
 			return token, fmt.Sprintf("roles[%d]", i), fmt.Errorf("%q is none of admin, member, reader, service", role)

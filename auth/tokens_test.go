@@ -25,6 +25,8 @@ func TestReadTokensNamesFileEntryAndField(t *testing.T) {
 		"no token":       {"tokens:\n  - {user: u, project: p, roles: [admin]}", "tokens[0].token: missing"},
 		"both":           {"tokens:\n  - {token: top-secret, tokenSha256: ab, user: u, project: p, roles: [admin]}", "tokens[0].tokenSha256: give either"},
 		"bad hash":       {"tokens:\n  - {tokenSha256: abcd, user: u, project: p, roles: [admin]}", "tokens[0].tokenSha256: not the 64"},
+		"long user":      {"tokens:\n  - {token: top-secret, user: " + strings.Repeat("u", 256) + ", project: p, roles: [admin]}", "tokens[0].user: "},
+		"odd project":    {"tokens:\n  - {token: top-secret, user: u, project: \"a\\0b\", roles: [admin]}", "tokens[0].project: "},
 		"no user":        {"tokens:\n  - {token: top-secret, project: p, roles: [admin]}", "tokens[0].user: missing"},
 		"no project":     {"tokens:\n  - {token: top-secret, user: u, roles: [admin]}", "tokens[0].project: missing"},
 		"no roles":       {"tokens:\n  - {token: top-secret, user: u, project: p}", "tokens[0].roles: missing"},
