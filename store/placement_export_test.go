@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -48,4 +49,22 @@ func (s *Store) Misused(ctx context.Context) (n int, err error) {
 	defer rows.Close()
 	rows.Next()
 	return n, rows.Scan(&n)
+}
+
+// PlanOfListed is how PostgreSQL finds providers by a list of uuids when there
+// are many providers.
+func (s *Store) PlanOfListed(ctx context.Context) (string, error) {
+	err := s.execute(ctx, s.db, `INSERT INTO resource_providers (uuid, name, generation, version, created_at, updated_at)
+		SELECT n::text, n::text, 0, 0, now(), now() FROM generate_series(1, 5000) AS n`)
+	if err != nil {
+		return "", err
+	}
+	plan := ""
+	err = s.query(ctx, s.db, `EXPLAIN SELECT id FROM resource_providers WHERE `+s.listed("uuid", "'[\"1\", \"2\"]'", "text"), func(rows *sql.Rows) error {
+		var line string
+		err := rows.Scan(&line)
+		plan += line + "\n"
+		return err
+	})
+	return plan, err
 }

@@ -35,10 +35,11 @@ func (s *Store) statement(query string) string {
 }
 
 // listed is the condition that a column holds one of the values of a parameter,
-// a JSON array. Of says the type: bigint or text.
+// a JSON array. Of says the type: bigint or text. PostgreSQL takes the values out
+// first: else it guesses that they are many, and reads the whole table.
 func (s *Store) listed(column, parameter, of string) string {
 	if s.postgres() {
-		return fmt.Sprintf("%s IN (SELECT value::%s FROM jsonb_array_elements_text(%s::jsonb))", column, of, parameter)
+		return fmt.Sprintf("%s = ANY (ARRAY (SELECT value::%s FROM jsonb_array_elements_text(%s::jsonb)))", column, of, parameter)
 	}
 	return fmt.Sprintf("%s IN (SELECT value FROM json_each(%s))", column, parameter)
 }

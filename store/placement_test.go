@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"sync"
+	"strings"
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/placement"
@@ -73,4 +74,14 @@ func TestMovesCannotFormALoop(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestListsAreFoundByAnIndex holds that a claim does not read all providers to
+// find those that it names.
+func TestListsAreFoundByAnIndex(t *testing.T) {
+	t.Parallel()
+	plan, err := storetest.Open(t, storetest.Postgres(t)).PlanOfListed(t.Context())
+	if err != nil || strings.Contains(plan, "Seq Scan on resource_providers") {
+		t.Errorf("%v\n%s", err, plan)
+	}
 }
