@@ -3,7 +3,6 @@ package graph
 import (
 	"cmp"
 	"context"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,7 +26,8 @@ type loaders struct {
 }
 
 // place is where rows of one kind stand in an operation: the response names from
-// the root down, without list positions.
+// the root down, each with the type that it is a field of, without list positions.
+// Fields of different types may share a name, and are different places.
 type place struct {
 	path string
 	kind reflect.Type
@@ -36,12 +36,12 @@ type place struct {
 type batchKey struct {
 	place place
 	load  string // which load, with its arguments
-	alone any    // the parent's key where the parent is registered nowhere
+	alone any    // the parent's key, where the batch of its place was fetched without it
 }
 
 type batch struct {
 	once   sync.Once
-	values any // map[K]V
+	values any // map[K]V, with every key that was asked for
 	err    error
 
 	mu         sync.Mutex
@@ -66,7 +66,7 @@ func path(fc *graphql.FieldContext) string {
 	var names []string
 	for ; fc != nil; fc = fc.Parent {
 		if fc.Index == nil && fc.Field.Field != nil {
-			names = append(names, fc.Field.Alias)
+			names = append(names, fc.Object+":"+fc.Field.Alias)
 		}
 	}
 	return strings.Join(names, ".")
@@ -110,7 +110,11 @@ func loadOne[Parent, Child any, K cmp.Ordered](
 	fetch func(context.Context, []K) (map[K]*Child, error),
 ) (*Child, error) {
 	child, err := load(ctx, name, parent, key, fetch, func(found map[K]*Child) {
-		register(ctx, slices.Collect(maps.Values(found))...)
+		for _, row := range found {
+			if row != nil {
+				register(ctx, row)
+			}
+		}
 	})
 	if field := graphql.GetFieldContext(ctx).Field; err == nil && child == nil && field.Definition.Type.NonNull {
 		return nil, catalog.Refuse(catalog.ErrNotFound, "the %s was deleted meanwhile", field.Name)
@@ -122,30 +126,62 @@ func load[Parent, V any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
 	fetch func(context.Context, []K) (map[K]V, error), register func(map[K]V),
 ) (V, error) {
-	parents, b := batchOf(ctx, name, parent, key(parent))
+	var none V
+	var nothing K
+	id := key(parent)
+	if id == nothing {
+		return none, nil
+	}
+	rows, at := rowsAbove[Parent](ctx)
+	b := loadersOf(ctx).batch(batchKey{place: at, load: name})
+	values, err := valuesOf(ctx, b, rows, key, fetch)
+	if _, asked := values[id]; !asked && err == nil {
+		b = loadersOf(ctx).batch(batchKey{place: at, load: name, alone: id})
+		values, err = valuesOf(ctx, b, []*Parent{parent}, key, fetch)
+	}
+	if err != nil {
+		return none, err
+	}
+	b.registerAt(path(graphql.GetFieldContext(ctx)), func() { register(values) })
+	return values[id], nil
+}
+
+// valuesOf are the values of a batch, which the first who asks fetches for all
+// rows that refer to anything.
+func valuesOf[Parent, V any, K cmp.Ordered](
+	ctx context.Context, b *batch, rows []*Parent, key func(*Parent) K, fetch func(context.Context, []K) (map[K]V, error),
+) (map[K]V, error) {
 	b.once.Do(func() {
 		var nothing K
-		keys := make([]K, 0, len(parents))
-		for _, parent := range parents {
-			if id := key(parent); id != nothing {
+		keys := make([]K, 0, len(rows))
+		for _, row := range rows {
+			if id := key(row); id != nothing {
 				keys = append(keys, id)
 			}
 		}
 		slices.Sort(keys)
 		keys = slices.Compact(keys)
-		values := map[K]V{}
+		var found map[K]V
 		if len(keys) > 0 {
-			values, b.err = fetch(ctx, keys)
+			found, b.err = fetch(ctx, keys)
 		}
-		b.values = values
+		b.values = withEvery(keys, found)
 	})
-	if b.err != nil {
-		var none V
-		return none, b.err
+	return b.values.(map[K]V), b.err
+}
+
+// withEvery adds the keys for which nothing was found.
+func withEvery[K cmp.Ordered, V any](keys []K, found map[K]V) map[K]V {
+	if found == nil {
+		found = make(map[K]V, len(keys))
 	}
-	values := b.values.(map[K]V)
-	b.registerAt(path(graphql.GetFieldContext(ctx)), func() { register(values) })
-	return values[key(parent)], nil
+	for _, key := range keys {
+		if _, there := found[key]; !there {
+			var none V
+			found[key] = none
+		}
+	}
+	return found
 }
 
 // registerAt registers the values at a place that takes them from the batch,
@@ -159,27 +195,31 @@ func (b *batch) registerAt(at string, register func()) {
 	}
 }
 
-// batchOf is the batch of a load for all rows of the parent's kind at the
-// nearest place above the current field that has registered any; a parent that
-// is registered nowhere has a batch of its own.
-func batchOf[Parent any](ctx context.Context, name string, parent *Parent, id any) ([]*Parent, *batch) {
+// rowsAbove are the rows of a kind at the nearest place above the
+// current field that has registered any, and that place.
+func rowsAbove[Parent any](ctx context.Context) ([]*Parent, place) {
 	l := loadersOf(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	current := graphql.GetFieldContext(ctx)
-	parents := []*Parent{parent}
-	key := batchKey{place: place{path: path(current), kind: reflect.TypeFor[Parent]()}, load: name, alone: id}
+	kind := reflect.TypeFor[Parent]()
 	for fc := current.Parent; fc != nil; fc = fc.Parent {
-		above := place{path: path(fc), kind: key.place.kind}
+		above := place{path: path(fc), kind: kind}
 		if rows, ok := l.rows[above].([]*Parent); ok {
-			parents, key.place, key.alone = rows, above, nil
-			break
+			return rows, above
 		}
 	}
+	return nil, place{path: path(current), kind: kind}
+}
+
+// batch is the batch of a key, the same for all who ask.
+func (l *loaders) batch(key batchKey) *batch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	b := l.batches[key]
 	if b == nil {
 		b = &batch{registered: map[string]bool{}}
 		l.batches[key] = b
 	}
-	return parents, b
+	return b
 }

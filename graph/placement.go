@@ -34,9 +34,18 @@ func providerAt(world *placement.World, uuid string) *ResourceProvider {
 
 func providerUUID(p *ResourceProvider) string { return p.UUID }
 
-// treesOf are the uuids of all providers of the trees that hold these. What is
-// in memory leads from a provider to any other of its tree without a load, so a
-// load for one has to serve them all.
+// forTrees makes a load of providers serve all providers of the trees that hold
+// them: what is in memory leads from a provider to any other of its tree without a
+// load.
+func forTrees[V any](world *placement.World, fetch func(context.Context, []string) (map[string]V, error)) func(context.Context, []string) (map[string]V, error) {
+	return func(ctx context.Context, uuids []string) (map[string]V, error) {
+		all := treesOf(world, uuids)
+		found, err := fetch(ctx, all)
+		return withEvery(all, found), err
+	}
+}
+
+// treesOf are the uuids of all providers of the trees that hold these.
 func treesOf(world *placement.World, uuids []string) []string {
 	all := slices.Clone(uuids)
 	seen := map[string]bool{}

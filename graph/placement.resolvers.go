@@ -267,22 +267,20 @@ func (r *resourceResolver) Provider(ctx context.Context, obj *catalog.Resource) 
 func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *ResourceProvider, first *int, after *string, last *int, before *string) (*AllocationConnection, error) {
 	request := pageRequest(first, after, last, before)
 	connection, err := connectWithin(ctx, argumentsKey("allocations ", request), obj, providerUUID, request,
-		func(ctx context.Context, uuids []string) (map[string]catalog.Page[*placement.Allocation], error) {
-			return r.Store.AllocationsOfProviders(ctx, treesOf(obj.world, uuids), request)
-		},
-		func(ctx context.Context, uuids []string) (map[string]bool, error) {
-			return r.Store.AllocationsBehind(ctx, treesOf(obj.world, uuids), request)
-		},
-		func(ctx context.Context, uuids []string) (map[string]int, error) {
-			return r.Store.CountAllocationsOfProviders(ctx, treesOf(obj.world, uuids))
-		})
+		forTrees(obj.world, func(ctx context.Context, uuids []string) (map[string]catalog.Page[*placement.Allocation], error) {
+			return r.Store.AllocationsOfProviders(ctx, uuids, request)
+		}),
+		forTrees(obj.world, func(ctx context.Context, uuids []string) (map[string]bool, error) {
+			return r.Store.AllocationsBehind(ctx, uuids, request)
+		}),
+		forTrees(obj.world, r.Store.CountAllocationsOfProviders))
 	return &AllocationConnection{connection}, err
 }
 
 func (r *resourceProviderResolver) Resource(ctx context.Context, obj *ResourceProvider) (*catalog.Resource, error) {
-	return loadOne(ctx, "resource", obj, providerUUID, func(ctx context.Context, uuids []string) (map[string]*catalog.Resource, error) {
-		return r.resourcesOf(ctx, obj.world, treesOf(obj.world, uuids))
-	})
+	return loadOne(ctx, "resource", obj, providerUUID, forTrees(obj.world, func(ctx context.Context, uuids []string) (map[string]*catalog.Resource, error) {
+		return r.resourcesOf(ctx, obj.world, uuids)
+	}))
 }
 
 func (r *Resolver) Allocation() AllocationResolver { return &allocationResolver{r} }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -50,7 +52,21 @@ func TestStatementsAreFixedByTheShape(t *testing.T) {
 			}
 			return statements()
 		}
+		// Fields of different types under one name are different places.
+		mixed := func(n int) string {
+			var ids []string
+			for i := range n {
+				ids = append(ids, strconv.Quote(catalog.NodeID{Kind: catalog.KindNamespace, Key: strconv.Itoa(i + 1)}.String()),
+					strconv.Quote(catalog.NodeID{Kind: catalog.KindObjectDefinition, Key: strconv.Itoa(i + 1)}.String()))
+			}
+			return `{ nodes(ids: [` + strings.Join(ids, ",") + `]) { ... on Namespace { id p: properties { namespace { name } } } ... on ObjectDefinition { id p: properties { namespace { name } object { name } } } } }`
+		}
 		check := func(when string) {
+			for _, n := range []int{2, 20} {
+				if got := statements(mixed(n)); got != 7 {
+					t.Errorf("%d nodes of two types, %s: %d statements, want 7", n, when, got)
+				}
+			}
 			for _, shape := range shapes {
 				for _, first := range []int{5, 50} {
 					if got := statements(fmt.Sprintf(shape.query, first)); got != shape.statements {
