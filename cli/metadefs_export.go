@@ -117,7 +117,7 @@ func plainName(name string) string {
 		}
 		return '-'
 	}, name)
-	if strings.Trim(file, ".") == "" || strings.HasPrefix(file, ".") {
+	if file == "" || file[0] == '.' || file[0] == '-' {
 		return "_" + file
 	}
 	return file

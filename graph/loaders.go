@@ -83,6 +83,18 @@ func register[Row any](ctx context.Context, rows ...*Row) {
 	l.rows[at] = append(slices.Clip(there), rows...)
 }
 
+// supply gives what the load of this name is to find below the current field,
+// which has fetched it along with the parents.
+func supply[Parent, V any, K cmp.Ordered](ctx context.Context, name string, values map[K]V) {
+	l := loadersOf(ctx)
+	at := place{path: path(graphql.GetFieldContext(ctx)), kind: reflect.TypeFor[Parent]()}
+	b := &batch{registered: map[string]bool{}, values: values}
+	b.once.Do(func() {})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.batches[batchKey{place: at, load: name}] = b
+}
+
 // loadMany gives the children of a parent, and registers them: fetch is called
 // once for all parents at the parent's place, with the key of each. Name tells
 // loads of one kind of parent apart, arguments included.

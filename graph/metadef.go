@@ -94,15 +94,21 @@ func namespaceOrder(by *NamespaceOrder) catalog.Order {
 	return catalog.Order{Field: string(by.Field), Descending: descending(by.Direction)}
 }
 
+// propertiesLoad is the load of the properties of namespaces and of objects.
+const propertiesLoad = "properties"
+
 // registerApplied registers all that a metadata dialog shows, so that what hangs
-// off it is fetched for all of it at once.
+// off it is fetched for all of it at once; the properties of objects are there.
 func registerApplied(ctx context.Context, applied []*catalog.AppliedNamespace) {
+	owned := map[int64][]*catalog.PropertyDefinition{}
+	defer supply[catalog.ObjectDefinition](ctx, propertiesLoad, owned)
 	for _, of := range applied {
 		register(ctx, of.Namespace)
 		register(ctx, of.Association)
 		register(ctx, of.Definitions()...)
 		for _, object := range of.Objects {
 			register(ctx, object.ObjectDefinition)
+			owned[object.ID] = object.Properties
 		}
 		for _, conflict := range of.Conflicts {
 			register(ctx, conflict.Definitions...)

@@ -20,7 +20,7 @@ func (r *appliedNamespaceResolver) Objects(ctx context.Context, obj *catalog.App
 }
 
 func (r *namespaceResolver) Properties(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string) ([]*catalog.PropertyDefinition, error) {
-	properties, err := loadMany(ctx, "properties", obj, namespaceID, r.Store.PropertiesOf)
+	properties, err := loadMany(ctx, propertiesLoad, obj, namespaceID, r.Store.PropertiesOf)
 	if err != nil || resourceType == nil {
 		return properties, err
 	}
@@ -113,7 +113,7 @@ func (r *namespaceResolver) ViewerCanDelete(ctx context.Context, obj *catalog.Na
 }
 
 func (r *objectDefinitionResolver) Properties(ctx context.Context, obj *catalog.ObjectDefinition) ([]*catalog.PropertyDefinition, error) {
-	properties, err := loadMany(ctx, "properties", obj, objectID, r.Store.PropertiesOfObjects)
+	properties, err := loadMany(ctx, propertiesLoad, obj, objectID, r.Store.PropertiesOfObjects)
 	return catalog.PropertiesOfObject(obj, properties), err
 }
 
