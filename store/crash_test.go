@@ -119,6 +119,36 @@ func TestNothingIsLostByKill(t *testing.T) {
 	})
 }
 
+// outcomes are what clients were told.
+type outcomes struct {
+	sync.Mutex
+	acknowledged []string
+	unanswered   int
+}
+
+// claimFrom has eight clients claim on several servers, and tells of each claim
+// that has ended.
+func claimFrom(servers []*store.Store, claims int, ended func(client, i int)) (told *outcomes, clients *sync.WaitGroup) {
+	told, clients = new(outcomes), new(sync.WaitGroup)
+	for client := range 8 {
+		clients.Go(func() {
+			for i := range claims {
+				consumer := uuidOf(1000 + 100_000*client + i)
+				_, err := servers[client%len(servers)].SetAllocations(asAdmin(), claimOne(uuidOf(1), consumer))
+				told.Lock()
+				if err == nil {
+					told.acknowledged = append(told.acknowledged, consumer)
+				} else {
+					told.unanswered++
+				}
+				told.Unlock()
+				ended(client, i)
+			}
+		})
+	}
+	return told, clients
+}
+
 // TestNothingIsLostByCutConnections ends all connections of two servers again
 // and again while clients claim: some claims end without an answer, those that
 // have one are done, and both worlds find out what became of the others.
@@ -132,25 +162,7 @@ func TestNothingIsLostByCutConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	var mu sync.Mutex
-	var acknowledged []string
-	unanswered := 0
-	var clients sync.WaitGroup
-	for client := range 8 {
-		clients.Go(func() {
-			for i := range 60 {
-				consumer := uuidOf(1000 + 100_000*client + i)
-				_, err := servers[client%2].SetAllocations(asAdmin(), claimOne(uuidOf(1), consumer))
-				mu.Lock()
-				if err == nil {
-					acknowledged = append(acknowledged, consumer)
-				} else {
-					unanswered++
-				}
-				mu.Unlock()
-			}
-		})
-	}
+	told, clients := claimFrom(servers, 60, func(int, int) {})
 	done := make(chan struct{})
 	go func() { clients.Wait(); close(done) }()
 	for cutting := true; cutting; {
@@ -163,10 +175,10 @@ func TestNothingIsLostByCutConnections(t *testing.T) {
 		case <-time.After(30 * time.Millisecond):
 		}
 	}
-	t.Logf("%d claims were acknowledged, %d ended without an answer", len(acknowledged), unanswered)
+	t.Logf("%d claims were acknowledged, %d ended without an answer", len(told.acknowledged), told.unanswered)
 	for _, s := range servers {
 		within(t, 5*time.Second, "reachable again", func() bool { return s.Ready(asAdmin()) == nil })
-		allThere(t, s, acknowledged)
+		allThere(t, s, told.acknowledged)
 	}
 }
 
@@ -178,38 +190,21 @@ func TestNothingIsLostByARestartOfPostgres(t *testing.T) {
 	url, crash := storetest.CrashingPostgres(t)
 	servers := []*store.Store{storetest.Open(t, url), storetest.Open(t, url)}
 	roomyProvider(t, servers[0], uuidOf(1))
-	var mu sync.Mutex
-	var acknowledged []string
-	unanswered := 0
-	var clients sync.WaitGroup
 	half := make(chan struct{})
-	for client := range 8 {
-		clients.Go(func() {
-			for i := range 100 {
-				consumer := uuidOf(1000 + 100_000*client + i)
-				_, err := servers[client%2].SetAllocations(asAdmin(), claimOne(uuidOf(1), consumer))
-				mu.Lock()
-				if err == nil {
-					acknowledged = append(acknowledged, consumer)
-				} else {
-					unanswered++
-				}
-				mu.Unlock()
-				if client == 0 && i == 20 {
-					close(half)
-				}
-			}
-		})
-	}
+	told, clients := claimFrom(servers, 100, func(client, i int) {
+		if client == 0 && i == 20 {
+			close(half)
+		}
+	})
 	<-half
 	crash()
 	clients.Wait()
-	t.Logf("%d claims were acknowledged, %d ended without an answer", len(acknowledged), unanswered)
-	if unanswered == 0 {
+	t.Logf("%d claims were acknowledged, %d ended without an answer", len(told.acknowledged), told.unanswered)
+	if told.unanswered == 0 {
 		t.Error("the restart ended no claim: it tests nothing")
 	}
 	for _, s := range servers {
 		within(t, 30*time.Second, "reachable again", func() bool { return s.Ready(asAdmin()) == nil })
-		allThere(t, s, acknowledged)
+		allThere(t, s, told.acknowledged)
 	}
 }

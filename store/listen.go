@@ -277,63 +277,71 @@ func (s *Store) WorldAge() time.Duration {
 
 // applyChanges brings the world up to what was noted by transactions from since
 // on, and gives the transaction to begin with next time.
-func (s *Store) applyChanges(ctx context.Context, since int64) (int64, error) {
-	var next int64
-	var n news
-	var named bool
+func (s *Store) applyChanges(ctx context.Context, since int64) (next int64, err error) {
 	// Names have no versions: none may be written here until these are applied.
 	s.resident.naming.Lock()
 	defer s.resident.naming.Unlock()
 	held := s.resident.world.Load()
-	var absent []string
-	err := s.snapshot(ctx, func(tx *sql.Tx) error {
-		var err error
+	var n news
+	var of noted
+	err = s.snapshot(ctx, func(tx *sql.Tx) (err error) {
 		if next, err = s.oldestTransaction(ctx, tx); err != nil {
 			return err
 		}
-		var stale []int64
-		err = s.query(ctx, tx, `SELECT c.provider, COALESCE(p.id, 0), COALESCE(p.version, 0)
-			FROM (SELECT DISTINCT provider FROM placement_changes WHERE transaction >= $1) AS c
-			LEFT JOIN resource_providers p ON p.uuid = c.provider`, func(rows *sql.Rows) error {
-			var uuid string
-			var id, version int64
-			if err := rows.Scan(&uuid, &id, &version); err != nil {
-				return err
-			}
-			provider, found := held.Provider(uuid)
-			switch {
-			case uuid == "":
-				named = true
-			case id == 0:
-				absent = append(absent, uuid)
-			case !found || provider.Version < version || s.resident.row(uuid) != id:
-				stale = append(stale, id)
-			}
-			return nil
-		}, since)
-		if err != nil {
+		if of, err = s.readNoted(ctx, tx, since, held); err != nil {
 			return err
 		}
-		if named {
+		if of.names {
 			if err := s.readNamesInto(ctx, tx, &n, held.Names()); err != nil {
 				return err
 			}
 		}
-		if len(stale) > 0 {
-			n.states, err = s.readProviders(ctx, tx, stale, func() {})
+		if len(of.stale) > 0 {
+			n.states, err = s.readProviders(ctx, tx, of.stale, func() {})
 		}
 		return err
 	})
-	if err == nil && len(absent) > 0 {
-		n.deleted, err = s.confirmDeleted(ctx, absent)
+	if err == nil && len(of.absent) > 0 {
+		n.deleted, err = s.confirmDeleted(ctx, of.absent)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read what other servers changed: %w", err)
 	}
-	if named || len(n.states)+len(n.deleted) > 0 {
+	if of.names || len(n.states)+len(n.deleted) > 0 {
 		s.resident.apply(n)
 	}
 	return next, nil
+}
+
+// noted is what transactions left notes of.
+type noted struct {
+	names  bool     // names came or went
+	stale  []int64  // rows of providers that the world has older, or not at all
+	absent []string // uuids of providers that are not there
+}
+
+// readNoted reads the notes of transactions from since on.
+func (s *Store) readNoted(ctx context.Context, on conn, since int64, held *placement.World) (of noted, err error) {
+	err = s.query(ctx, on, `SELECT c.provider, COALESCE(p.id, 0), COALESCE(p.version, 0)
+		FROM (SELECT DISTINCT provider FROM placement_changes WHERE transaction >= $1) AS c
+		LEFT JOIN resource_providers p ON p.uuid = c.provider`, func(rows *sql.Rows) error {
+		var uuid string
+		var id, version int64
+		if err := rows.Scan(&uuid, &id, &version); err != nil {
+			return err
+		}
+		provider, found := held.Provider(uuid)
+		switch {
+		case uuid == "":
+			of.names = true
+		case id == 0:
+			of.absent = append(of.absent, uuid)
+		case !found || provider.Version < version || s.resident.row(uuid) != id:
+			of.stale = append(of.stale, id)
+		}
+		return nil
+	}, since)
+	return of, err
 }
 
 // confirmDeleted gives those rows of the world's providers that are gone for

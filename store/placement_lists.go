@@ -201,32 +201,28 @@ func (s *Store) Usages(ctx context.Context, project string, user, consumerType *
 	}
 	var groups []*placement.UsageGroup
 	byType := map[string]*placement.UsageGroup{}
-	err := s.query(ctx, s.db, `SELECT COALESCE(o.consumer_type, ''), COUNT(*) FROM consumers o`+where+`
-		GROUP BY COALESCE(o.consumer_type, '') ORDER BY 1`, func(rows *sql.Rows) error {
+	err := s.query(ctx, s.db, `SELECT n.type, n.consumers, c.name, CAST(SUM(a.used) AS bigint) FROM consumers o
+		JOIN (SELECT COALESCE(o.consumer_type, '') AS type, COUNT(*) AS consumers FROM consumers o`+where+` GROUP BY COALESCE(o.consumer_type, '')) AS n
+			ON n.type = COALESCE(o.consumer_type, '')
+		JOIN allocations a ON a.consumer_id = o.id JOIN resource_classes c ON c.id = a.resource_class_id`+where+`
+		GROUP BY n.type, n.consumers, c.name ORDER BY n.type, c.name`, func(rows *sql.Rows) error {
 		var of string
-		group := new(placement.UsageGroup)
-		if err := rows.Scan(&of, &group.ConsumerCount); err != nil {
+		var count int
+		var usage placement.ResourceUsage
+		if err := rows.Scan(&of, &count, &usage.ResourceClass, &usage.Used); err != nil {
 			return err
 		}
-		if of != "" {
-			group.ConsumerType = &of
+		group := byType[of]
+		if group == nil {
+			group = &placement.UsageGroup{ConsumerCount: count}
+			if of != "" {
+				group.ConsumerType = &of
+			}
+			groups, byType[of] = append(groups, group), group
 		}
-		groups, byType[of] = append(groups, group), group
+		group.Usages = append(group.Usages, usage)
 		return nil
 	}, args...)
-	if err == nil {
-		err = s.query(ctx, s.db, `SELECT COALESCE(o.consumer_type, ''), c.name, CAST(SUM(a.used) AS bigint) FROM allocations a
-			JOIN consumers o ON o.id = a.consumer_id JOIN resource_classes c ON c.id = a.resource_class_id`+where+`
-			GROUP BY COALESCE(o.consumer_type, ''), c.name ORDER BY 1, 2`, func(rows *sql.Rows) error {
-			var of string
-			var usage placement.ResourceUsage
-			err := rows.Scan(&of, &usage.ResourceClass, &usage.Used)
-			if group := byType[of]; group != nil {
-				group.Usages = append(group.Usages, usage)
-			}
-			return err
-		}, args...)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("sum what project %s uses: %w", project, err)
 	}

@@ -39,24 +39,20 @@ func (q *claimQueue) settle(ctx context.Context, key int, w *waitingClaim, settl
 	if q.enter(key, w) {
 		w.lead <- []*waitingClaim{w}
 	}
-	select {
-	case <-w.done:
-		return w.err
-	case together := <-w.lead:
-		q.run(ctx, key, together, settle)
-		return w.err
-	case <-ctx.Done():
-	}
-	if q.leave(key, w) {
-		return ctx.Err()
-	}
-	// Too late: it is being settled, or is to lead.
-	select {
-	case <-w.done:
-		return w.err
-	case together := <-w.lead:
-		q.run(ctx, key, together, settle)
-		return w.err
+	gone := ctx.Done()
+	for {
+		select {
+		case <-w.done:
+			return w.err
+		case together := <-w.lead:
+			q.run(ctx, key, together, settle)
+			return w.err
+		case <-gone:
+			if q.leave(key, w) {
+				return ctx.Err()
+			}
+			gone = nil // too late: it is being settled, or is to lead
+		}
 	}
 }
 

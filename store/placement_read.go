@@ -57,25 +57,21 @@ func (s *Store) readProviders(ctx context.Context, on conn, ids []int64, seen fu
 	if err != nil {
 		return nil, err
 	}
-	texts := func(query string, add func(*placement.Provider, string)) error {
-		return s.query(ctx, on, query, func(rows *sql.Rows) error {
-			seen()
-			var id int64
-			var text string
-			err := rows.Scan(&id, &text)
-			if p := of[id]; p != nil {
-				add(p, text)
-			}
-			return err
-		}, args...)
-	}
-	err = texts(`SELECT h.provider_id, t.name FROM provider_traits h JOIN traits t ON t.id = h.trait_id`+where("h.provider_id"),
-		func(p *placement.Provider, name string) { p.Traits = append(p.Traits, name) })
+	err = s.readTexts(ctx, on, `SELECT h.provider_id, t.name FROM provider_traits h JOIN traits t ON t.id = h.trait_id`+where("h.provider_id"), args, func(id int64, name string) {
+		seen()
+		if p := of[id]; p != nil {
+			p.Traits = append(p.Traits, name)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	err = texts(`SELECT a.provider_id, a.aggregate FROM provider_aggregates a`+where("a.provider_id"),
-		func(p *placement.Provider, uuid string) { p.Aggregates = append(p.Aggregates, uuid) })
+	err = s.readTexts(ctx, on, `SELECT a.provider_id, a.aggregate FROM provider_aggregates a`+where("a.provider_id"), args, func(id int64, uuid string) {
+		seen()
+		if p := of[id]; p != nil {
+			p.Aggregates = append(p.Aggregates, uuid)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +79,17 @@ func (s *Store) readProviders(ctx context.Context, on conn, ids []int64, seen fu
 		sortLists(&states[i].Provider)
 	}
 	return states, nil
+}
+
+// readTexts reads rows of a number and a text.
+func (s *Store) readTexts(ctx context.Context, on conn, query string, args []any, each func(id int64, text string)) error {
+	return s.query(ctx, on, query, func(rows *sql.Rows) error {
+		var id int64
+		var text string
+		err := rows.Scan(&id, &text)
+		each(id, text)
+		return err
+	}, args...)
 }
 
 func sortLists(p *placement.Provider) {

@@ -2,8 +2,8 @@ package store_test
 
 import (
 	"errors"
-	"sync"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/placement"
