@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -127,10 +129,16 @@ func definitionFiles(path string) ([]definitionFile, error) {
 	return files, nil
 }
 
+// readDefinition reads a file without the white space between its tokens, which
+// can be most of it and says nothing.
 func readDefinition(path string) definitionFile {
 	text, err := os.ReadFile(path)
 	if err == nil && !utf8.Valid(text) {
 		err = errors.New("$: is not text in UTF-8")
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, text) == nil { // what is no JSON is for the server to tell
+		text = compact.Bytes()
 	}
 	return definitionFile{path: path, text: string(text), err: err}
 }
