@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/catalog"
@@ -13,7 +14,8 @@ import (
 
 // ExplainResources tells for each condition of a filter how many of the
 // resources that the viewer may see it holds of, and how many are left with all
-// conditions before it: in one statement.
+// conditions before it: in one statement, which numbers each resource by the
+// conditions that it held before the first that it did not.
 func (s *Store) ExplainResources(ctx context.Context, filter catalog.ResourceFilter) (*catalog.ResourceExplanation, error) {
 	clauses, err := s.clausesOf(ctx, filter)
 	if err != nil {
@@ -24,17 +26,22 @@ func (s *Store) ExplainResources(ctx context.Context, filter catalog.ResourceFil
 	judged.Select(judged.C(resource.FieldID))
 	visibleResources(ctx)(judged)
 	for i, clause := range clauses {
-		judged.AppendSelectExprAs(clause.judge(judged), passes(i))
-		judged.AppendSelectExprAs(clause.notNumbers(judged), odd(i))
+		judged.AppendSelectExprAs(oneIf(clause.judge(judged)), passes(i))
+		judged.AppendSelectExprAs(oneIf(clause.notNumbers(judged)), odd(i))
 	}
-	judged.As("judged")
-	counts := build.Select(entsql.Count("*")).From(judged)
-	together := ""
+	asItIs(judged).As("judged")
+	held := build.Select().From(judged)
+	held.Select("*").AppendSelectExprAs(entsql.ExprFunc(func(b *entsql.Builder) {
+		b.WriteString("CASE")
+		for i := range clauses {
+			b.WriteString(fmt.Sprintf(" WHEN %s = 0 THEN %d", passes(i), i))
+		}
+		b.WriteString(fmt.Sprintf(" WHEN 1 = 1 THEN %d END", len(clauses)))
+	}), "held")
+	asItIs(held).As("held")
+	counts := build.Select(entsql.Count("*")).From(held)
 	for i := range clauses {
-		alone := judged.C(passes(i))
-		together += alone
-		counts.AppendSelectExpr(countWhere(alone), countWhere(together), countWhere(judged.C(odd(i))))
-		together += " AND "
+		counts.AppendSelectExpr(sum(passes(i)), sum(fmt.Sprintf("CASE WHEN held > %d THEN 1 ELSE 0 END", i)), sum(odd(i)))
 	}
 	query, args := counts.Query()
 	rows, err := s.ent.QueryContext(ctx, query, args...)
@@ -63,9 +70,20 @@ func (s *Store) ExplainResources(ctx context.Context, filter catalog.ResourceFil
 func passes(i int) string { return fmt.Sprintf("passes_%d", i) }
 func odd(i int) string    { return fmt.Sprintf("odd_%d", i) }
 
-func countWhere(holds string) entsql.Querier {
+// asItIs keeps a selection from being dissolved into the one around it, which
+// names its columns several times: each clause is asked once of each resource.
+func asItIs(s *entsql.Selector) *entsql.Selector {
+	if s.Dialect() != dialect.Postgres {
+		s.Limit(-1)
+	}
+	return s.Offset(0)
+}
+
+func sum(expression string) entsql.Querier { return entsql.Raw("COALESCE(SUM(" + expression + "), 0)") }
+
+func oneIf(holds entsql.Querier) entsql.Querier {
 	return entsql.ExprFunc(func(b *entsql.Builder) {
-		b.WriteString("COALESCE(SUM(CASE WHEN " + holds + " THEN 1 ELSE 0 END), 0)")
+		b.WriteString("CASE WHEN ").Join(holds).WriteString(" THEN 1 ELSE 0 END")
 	})
 }
 
