@@ -27,11 +27,7 @@ const gracePeriod = 10 * time.Second
 // clients change things, and looks for everything that it said was done.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	program, tokens := filepath.Join(folder, "cadastre"), filepath.Join(folder, "tokens.yaml")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program, tokens := built(t), filepath.Join(t.TempDir(), "tokens.yaml")
 	if err := os.WriteFile(tokens, []byte("tokens:\n  - {token: secret, user: ada, project: operations, roles: [admin]}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +73,16 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 		}
 		t.Logf("%d acknowledged, %d kept; the server ended %v after SIGTERM", writers.acknowledged.Load(), len(kept), took)
 	})
+}
+
+// built is the program as users run it.
+func built(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "cadastre")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
 }
 
 // spawned is a server in a process of its own.

@@ -5,96 +5,374 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestAnExposedServerStandsUpToProbes boots the program in the locked profile and
-// sends what scanners of GraphQL servers send.
-func TestAnExposedServerStandsUpToProbes(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	tokens := filepath.Join(folder, "tokens.yaml")
-	if err := os.WriteFile(tokens, []byte("tokens: [{token: secret, user: rae, project: demo, roles: [reader]}]"), 0o600); err != nil {
+// closedCodes are the codes that an error can have.
+const closedCodes = ` BAD_USER_INPUT UNAUTHENTICATED FORBIDDEN NOT_FOUND ALREADY_EXISTS CONCURRENT_UPDATE IN_USE PROTECTED
+	CAPACITY_EXCEEDED QUOTA_EXCEEDED RATE_LIMITED QUERY_TOO_COMPLEX TIMEOUT UNAVAILABLE BAD_REQUEST GRAPHQL_PARSE_FAILED
+	GRAPHQL_VALIDATION_FAILED INTROSPECTION_DISABLED PERSISTED_QUERY_NOT_FOUND PERSISTED_QUERY_REQUIRED `
+
+// exposedTokens are those of the exposed servers, by whom they stand for.
+const exposedTokens = `tokens:
+  - {token: admin-secret, user: ada, project: operations, roles: [admin]}
+  - {token: reader-secret, user: rae, project: demo, roles: [reader]}
+  - {token: spender-secret, user: sue, project: demo, roles: [reader]}
+`
+
+// exposed is the built program, which serves in the locked profile in a process
+// of its own.
+type exposed struct {
+	*spawned
+	t *testing.T
+}
+
+// expose starts the program in the locked profile, behind a proxy on loopback.
+func expose(t *testing.T, program, database string, args ...string) *exposed {
+	t.Helper()
+	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
+	if err := os.WriteFile(tokens, []byte(exposedTokens), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address, _, _ := boot(t, "--profile", "locked", "--tokens", tokens, "--database", "sqlite://"+filepath.Join(folder, "cadastre.db"))
-	query := func(document string) string {
-		text, err := json.Marshal(map[string]string{"query": document})
+	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--profile", "locked", "--tokens", tokens, "--database", database, "--trusted-proxy", "127.0.0.0/8"}, args...)
+	return &exposed{spawned: spawn(t, program, args...), t: t}
+}
+
+// probe is a request that a scanner or an attacker sends, and what may come back.
+type probe struct {
+	name string
+	// document is sent by POST with the variables, as the reader, unless the rest
+	// says otherwise.
+	document  string
+	variables any
+	method    string
+	path      string
+	body      string   // instead of document and variables
+	headers   []string // names and values; an empty value takes a header away
+	status    int      // 0 is 200
+	codes     string   // of all errors; "" is none
+	has       string
+	hasNot    string
+}
+
+// answered is what came back.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+	codes  string
+	took   time.Duration
+}
+
+// send sends a probe.
+func (e *exposed) send(p probe) answered {
+	e.t.Helper()
+	if p.document != "" {
+		text, err := json.Marshal(map[string]any{"query": p.document, "variables": p.variables})
 		if err != nil {
-			t.Fatal(err)
+			e.t.Fatal(err)
 		}
-		return string(text)
+		p.body = string(text)
 	}
-	numbered := func(n int) string {
-		var out strings.Builder
-		for i := range n {
-			fmt.Fprintf(&out, "alias%d:__typename ", i)
+	if p.method == "" {
+		p.method = http.MethodPost
+	}
+	if p.path == "" {
+		p.path = "/graphql"
+	}
+	request, err := http.NewRequest(p.method, e.address+p.path, strings.NewReader(p.body))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	request.Header.Set("X-Auth-Token", "reader-secret")
+	if p.body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(p.headers); i += 2 {
+		request.Header.Del(p.headers[i])
+		if p.headers[i+1] != "" {
+			request.Header.Set(p.headers[i], p.headers[i+1])
 		}
-		return out.String()
 	}
-	fragments := "{...f0}"
-	for i := range 28 {
-		fragments += fmt.Sprintf(" fragment f%d on Query {...f%d ...f%d}", i, i+1, i+1)
+	began := time.Now()
+	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		e.t.Fatalf("%s: %v", p.name, err)
 	}
-	fragments += " fragment f28 on Query {__typename}"
-	const typed = "application/json"
-	for name, probe := range map[string]struct {
-		method, path, kind, body, token string
-		status                          int
-		has, hasNot                     string
-	}{
-		"suggestions":                {"POST", "/graphql", typed, query("query cop { __schema { directive } }"), "secret", 200, "GRAPHQL_VALIDATION_FAILED", "Did you mean"},
-		"introspection by strangers": {"POST", "/graphql", typed, query("query cop { __schema { types { name } } }"), "", 401, "UNAUTHENTICATED", `"types"`},
-		"the IDE":                    {"GET", "/", "", "", "", 404, "", "GraphiQL"},
-		"the IDE at /graphql":        {"GET", "/graphql", "", "", "secret", 400, "BAD_REQUEST", "GraphiQL"},
-		"queries by GET":             {"GET", "/graphql?query=query+cop+%7B__typename%7D", "", "", "secret", 405, "BAD_REQUEST", `"Query"`},
-		"mutations by GET":           {"GET", "/graphql?query=mutation+cop+%7B__typename%7D", "", "", "secret", 405, "BAD_REQUEST", `"Mutation"`},
-		"101 aliases":                {"POST", "/graphql", typed, query("query cop {" + numbered(101) + "}"), "secret", 200, "QUERY_TOO_COMPLEX", `"data"`},
-		"a batch":                    {"POST", "/graphql", typed, "[" + strings.Repeat(query("query cop { __typename }")+",", 9) + query("{__typename}") + "]", "secret", 400, "BAD_REQUEST", `"data"`},
-		"tracing":                    {"POST", "/graphql", typed, query("query cop { __typename }"), "secret", 200, `"Query"`, "tracing"},
-		"10 directives":              {"POST", "/graphql", typed, query("query cop { __typename " + strings.Repeat("@aa", 10) + " }"), "secret", 200, "QUERY_TOO_COMPLEX", "@aa"},
-		"circular introspection":     {"POST", "/graphql", typed, query("query cop { __schema { types { fields { type { fields { type { fields { type { fields { type { name } } } } } } } } } } }"), "secret", 200, "GRAPHQL_VALIDATION_FAILED", `"data"`},
-		"a form of another site":     {"POST", "/graphql", "application/x-www-form-urlencoded", "query=query+cop+%7B__typename%7D", "secret", 415, "BAD_REQUEST", `"data"`},
-		"an unhandled error":         {"POST", "/graphql", typed, query("qwerty cop { abc }"), "secret", 200, "GRAPHQL_PARSE_FAILED", "exception"},
-		"500 duplicate fields":       {"POST", "/graphql", typed, query("query cop {" + strings.Repeat("__typename ", 500) + "}"), "secret", 200, "QUERY_TOO_COMPLEX", `"data"`},
-		"fragment doubling":          {"POST", "/graphql", typed, query(fragments), "secret", 200, "QUERY_TOO_COMPLEX", `"data"`},
-		"2 MB of brackets":           {"POST", "/graphql", typed, query("{a(b:" + strings.Repeat("[", 2<<20)), "secret", 413, "BAD_REQUEST", "[["},
-		"1 MB of brackets":           {"POST", "/graphql", typed, query("{a(b:" + strings.Repeat("[", 1<<20-100)), "secret", 200, "GRAPHQL_PARSE_FAILED", "[["},
-		"@defer":                     {"POST", "/graphql", typed, query("{ viewer { ... @defer { userId } } }"), "secret", 200, "GRAPHQL_VALIDATION_FAILED", `"data"`},
-		"U+0000":                     {"POST", "/graphql", typed, `{"query":"query($a: String!) { namespace(name: $a) { id } }","variables":{"a":"\u0000"}}`, "secret", 200, "BAD_USER_INPUT", `"data"`},
-		"a cursor of SQL":            {"POST", "/graphql", typed, query(`{ namespaces(after: "') OR 1=1 --") { totalCount } }`), "secret", 200, "BAD_USER_INPUT", "SQL"},
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		e.t.Fatalf("%s: %v", p.name, err)
+	}
+	return answered{response.StatusCode, response.Header, string(body), codesIn(body), time.Since(began)}
+}
+
+func codesIn(body []byte) string {
+	var answer struct {
+		Errors []struct{ Extensions struct{ Code string } }
+	}
+	_ = json.Unmarshal(body, &answer) // what is no JSON has no codes
+	var codes []string
+	for _, err := range answer.Errors {
+		codes = append(codes, err.Extensions.Code)
+	}
+	return strings.Join(codes, " ")
+}
+
+// hold sends a probe and holds the answer against what it may be: the status, the
+// codes, no more than 64 KiB and 20 errors, soon, nothing of the inside, and the
+// process alive.
+func (e *exposed) hold(p probe) {
+	e.t.Helper()
+	got := e.send(p)
+	if p.status == 0 {
+		p.status = http.StatusOK
+	}
+	if got.status != p.status || got.codes != p.codes && p.codes != "-" || !strings.Contains(got.body, p.has) || p.hasNot != "" && strings.Contains(got.body, p.hasNot) {
+		e.t.Errorf("%s: %d %q, want %d %q with %q and without %q: %.400s", p.name, got.status, got.codes, p.status, p.codes, p.has, p.hasNot, got.body)
+	}
+	for code := range strings.FieldsSeq(got.codes) {
+		if !strings.Contains(strings.Join(strings.Fields(closedCodes), " ")+" ", code+" ") {
+			e.t.Errorf("%s: the code %s: %.400s", p.name, code, got.body)
+		}
+	}
+	if got.took > 5*time.Second || len(got.body) > 64<<10 || len(strings.Fields(got.codes)) > 20 {
+		e.t.Errorf("%s: %d bytes with %d errors after %v", p.name, len(got.body), len(strings.Fields(got.codes)), got.took)
+	}
+	for _, inside := range []string{"Did you mean", "sqlite", "pq:", "SQLSTATE", "goroutine", ".go:", "/work", "cadastre/", "panic", "exception", "tracing"} {
+		if strings.Contains(got.body, inside) {
+			e.t.Errorf("%s tells %q: %.400s", p.name, inside, got.body)
+		}
+	}
+	if got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Set-Cookie") != "" ||
+		(p.path == "" || p.path == "/graphql") && got.header.Get("Cache-Control") != "no-store" {
+		e.t.Errorf("%s: headers %v", p.name, got.header)
+	}
+	e.alive(p.name)
+}
+
+// alive fails the test when the process has ended.
+func (e *exposed) alive(after string) {
+	e.t.Helper()
+	select {
+	case err := <-e.ended:
+		e.t.Fatalf("after %s the process has ended: %v\n%s", after, err, e.stderr)
+	default:
+	}
+}
+
+// TestAnExposedServer starts the program as users run it, in the locked profile.
+func TestAnExposedServer(t *testing.T) {
+	t.Parallel()
+	program := built(t)
+	for name, test := range map[string]func(t *testing.T, program string){
+		"stands up to probes":             standsUpToProbes,
+		"tells nothing of what is hidden": tellsNothingOfWhatIsHidden,
+		"reaches nothing by itself":       reachesNothingByItself,
+		"holds back who asks too much":    holdsBackWhoAsksTooMuch,
+		"ends what takes too long":        endsWhatTakesTooLong,
+		"waits for nobody":                waitsForNobody,
+		"takes trusted documents only":    takesTrustedDocumentsOnly,
 	} {
-		request, err := http.NewRequest(probe.method, address+probe.path, strings.NewReader(probe.body))
-		if err != nil {
-			t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, program)
+		})
+	}
+}
+
+// standsUpToProbes sends everything that scanners of GraphQL servers send, and
+// the lists of what attackers do. The work that hostile documents make is counted
+// in web/guard_test.go, and times are in docs/limits.md.
+func standsUpToProbes(t *testing.T, program string) {
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		e := expose(t, program, database)
+		for _, p := range scannerProbes() {
+			e.hold(p)
 		}
-		request.Header.Set("Accept", "application/json, text/html")
-		if probe.kind != "" {
-			request.Header.Set("Content-Type", probe.kind)
+		for _, p := range documentProbes() {
+			e.hold(p)
 		}
-		if probe.token != "" {
-			request.Header.Set("Authorization", "Bearer "+probe.token)
+		for _, p := range requestProbes() {
+			e.hold(p)
 		}
-		began := time.Now()
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+		e.hold(probe{name: "afterwards", document: "{ __typename }", has: `"Query"`})
+		e.holdsNoSecretInItsLog()
+	})
+}
+
+// holdsNoSecretInItsLog looks for what probes sent in the log.
+func (e *exposed) holdsNoSecretInItsLog() {
+	e.t.Helper()
+	log := e.stderr.String()
+	for _, secret := range []string{"reader-secret", "guessed-secret", "variable-secret", "literal-secret", strings.Repeat("O", 200)} {
+		if strings.Contains(log, secret) {
+			e.t.Errorf("the log holds %.40s", secret)
 		}
-		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
+	}
+	if !strings.Contains(log, "operation=OOO") {
+		e.t.Error("the log lacks the names of operations")
+	}
+}
+
+// scannerProbes are the tests of graphql-cop, one by one.
+func scannerProbes() []probe {
+	batch := strings.Repeat(`{"query":"query cop { __typename }"},`, 10)
+	html := []string{"Accept", "text/html"}
+	return []probe{
+		{name: "field_suggestions", document: "query cop { __schema { directive } }", codes: "GRAPHQL_VALIDATION_FAILED"},
+		{name: "field_suggestions of fields", document: "{ viewe { userId } }", codes: "GRAPHQL_VALIDATION_FAILED"},
+		{name: "field_suggestions of arguments", document: "{ namespaces(firs: 1) { totalCount } }", codes: "GRAPHQL_VALIDATION_FAILED"},
+		{name: "field_suggestions of types", document: "query($a: Strin) { __typename }", codes: "GRAPHQL_VALIDATION_FAILED GRAPHQL_VALIDATION_FAILED"},
+		{name: "field_suggestions of enum values", document: "{ namespaces(orderBy: {field: NAM}) { totalCount } }", codes: "GRAPHQL_VALIDATION_FAILED"},
+		{name: "field_suggestions of input fields", document: "{ namespaces(filter: {visibilit: PUBLIC}) { totalCount } }", codes: "GRAPHQL_VALIDATION_FAILED"},
+		{name: "introspection", document: "query cop { __schema { types { name } } }", headers: []string{"X-Auth-Token", ""}, status: 401, codes: "INTROSPECTION_DISABLED UNAUTHENTICATED", hasNot: "Namespace"},
+		{name: "introspection by __type", document: `{ __type(name: "Query") { name } }`, headers: []string{"X-Auth-Token", "guessed-secret"}, status: 401, codes: "INTROSPECTION_DISABLED UNAUTHENTICATED"},
+		{name: "introspection with a token", document: "{ __schema { queryType { name } } }", has: `"Query"`},
+		{name: "detect_graphiql", method: "GET", headers: html, status: 406, codes: "BAD_REQUEST", hasNot: "GraphiQL"},
+		{name: "detect_graphiql at /", method: "GET", path: "/", headers: html, status: 404, hasNot: "GraphiQL"},
+		{name: "detect_graphiql at /ide", method: "GET", path: "/ide", headers: html, status: 404, hasNot: "GraphiQL"},
+		{name: "detect_graphiql at /graphiql", method: "GET", path: "/graphiql", headers: html, status: 404, hasNot: "GraphiQL"},
+		{name: "get_method_support", method: "GET", path: "/graphql?query=query+cop+%7B__typename%7D", status: 405, codes: "BAD_REQUEST", hasNot: `"Query"`},
+		{name: "alias_overloading", document: "query cop {" + numbered(101, "alias%d:__typename ") + "}", codes: "QUERY_TOO_COMPLEX"},
+		{name: "batch_query", body: "[" + strings.TrimSuffix(batch, ",") + "]", status: 400, codes: "BAD_REQUEST", hasNot: `"data"`},
+		{name: "trace_mode", document: "query cop { __typename }", has: `"Query"`, hasNot: "tracing"},
+		{name: "directive_overloading", document: "query cop { __typename " + strings.Repeat("@aa", 10) + " }", codes: "QUERY_TOO_COMPLEX", hasNot: "@aa"},
+		{name: "circular_query_introspection", document: "query cop { __schema { types { fields { type { fields { type { fields { type { fields { type { name } } } } } } } } } } }", codes: "GRAPHQL_VALIDATION_FAILED"},
+		{name: "get_based_mutation", method: "GET", path: "/graphql?query=mutation+cop+%7B__typename%7D", status: 405, codes: "BAD_REQUEST", hasNot: `"Mutation"`},
+		{name: "post_based_csrf", body: "query=query+cop+%7B__typename%7D", headers: []string{"Content-Type", "application/x-www-form-urlencoded"}, status: 415, codes: "BAD_REQUEST"},
+		{name: "unhandled_error", document: "qwerty cop { abc }", codes: "GRAPHQL_PARSE_FAILED"},
+		{name: "field_duplication", document: "query cop {" + strings.Repeat("__typename ", 500) + "}", codes: "QUERY_TOO_COMPLEX"},
+	}
+}
+
+func numbered(n int, format string) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, format, i)
+	}
+	return out.String()
+}
+
+// doublingFragments are fragments of which each spreads the next one twice.
+func doublingFragments(n int, twice string) string {
+	var out strings.Builder
+	out.WriteString("{ namespaces { nodes { ...f0 } } } ")
+	for i := range n {
+		fmt.Fprintf(&out, "fragment f%d on Namespace { %s } ", i, strings.ReplaceAll(twice, "NEXT", fmt.Sprintf("...f%d", i+1)))
+	}
+	fmt.Fprintf(&out, "fragment f%d on Namespace { name }", n)
+	return out.String()
+}
+
+// documentProbes are hostile documents and variables.
+func documentProbes() []probe {
+	repeat := strings.Repeat
+	deep := func(levels int, last string) string { // besides those of last
+		return repeat("{ parent ", levels) + last + repeat(" }", levels)
+	}
+	const tag = `namespace(name: "none") { tag(name: "none") `
+	page := func(arguments string) string { return "{ namespaces" + arguments + " { nodes { id } } }" }
+	not := func(levels int) any {
+		var condition any = map[string]any{"metadata": map[string]any{"key": "a", "exists": true}}
+		for range levels {
+			condition = map[string]any{"not": condition}
 		}
-		_ = response.Body.Close()
-		answer := string(body)
-		if response.StatusCode != probe.status || !strings.Contains(answer, probe.has) || strings.Contains(answer, probe.hasNot) {
-			t.Errorf("%s: %d %.300s, want %d with %s and without %s", name, response.StatusCode, answer, probe.status, probe.has, probe.hasNot)
-		}
-		if took := time.Since(began); took > 5*time.Second || len(answer) > 64<<10 {
-			t.Errorf("%s: %d bytes after %v", name, len(answer), took)
-		}
+		return map[string]any{"w": condition}
+	}
+	any201 := make([]any, 201)
+	for i := range any201 {
+		any201[i] = map[string]any{"metadata": map[string]any{"key": "a", "exists": true}}
+	}
+	const where = "query($w: ResourceCondition!) { resources(filter: {where: $w}) { totalCount } }"
+	const parse, invalid, complex, input = "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED", "QUERY_TOO_COMPLEX", "BAD_USER_INPUT"
+	return []probe{
+		{name: "15 levels", document: "{ " + tag + deep(12, "{ id }") + " } }", has: `"namespace":null`},
+		{name: "16 levels", document: "{ " + tag + deep(13, "{ id }") + " } }", codes: complex},
+		{name: "16 levels by inline fragments", document: "{ ... { " + tag + deep(12, "{ ... { parent { id } } }") + " } } }", codes: complex},
+		{name: "16 levels by named fragments", document: "{ " + tag + deep(12, "{ ...f }") + " } } fragment f on Tag { parent { id } }", codes: complex},
+		{name: "cyclic fragments", document: "{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }", codes: invalid, hasNot: `"data"`},
+		{name: "fragment doubling", document: doublingFragments(28, "NEXT NEXT"), codes: complex},
+		{name: "aliased doubling", document: doublingFragments(60, "a: resourceTypeAssociations { namespace { NEXT } } b: resourceTypeAssociations { namespace { NEXT } }"), codes: complex},
+		{name: "2 MB of [", document: "{ a(b: " + repeat("[", 2<<20), status: 413, codes: "BAD_REQUEST"},
+		{name: "1 MB of [", document: "{ a(b: " + repeat("[", 1<<20-100), codes: parse},
+		{name: "300 KB of {a:", document: "{ a(b: " + repeat("{a:", 100000), codes: parse},
+		{name: "500,000 selections", document: repeat("{a", 500000), codes: parse},
+		{name: "10,000 duplicate fields", document: "{" + repeat("__typename ", 10000) + "}", codes: parse},
+		{name: "10,000 aliases", document: "{ viewer {" + numbered(10000, "a%d: userId ") + "} }", codes: parse},
+		{name: "100,000 directives", document: "{ __typename " + repeat("@aa", 100000) + " }", codes: parse},
+		{name: "a list of 100,000 in a variable", document: "query($ids: [ID!]!) { nodes(ids: $ids) { id } }", variables: map[string]any{"ids": make([]int, 100000)}, codes: input},
+		{name: "a text of 1 MB", document: `{ namespace(name: "` + repeat("x", 1000000) + `") { id } }`, has: `"namespace":null`},
+		{name: "100,000 variables that are not used", document: "query(" + numbered(60000, "$a%d:Int") + ") { __typename }", codes: parse},
+		{name: "cost of 16 · 16 · 2^30 · 2^30", document: "{ resources(first: 16) { nodes { children(first: 16) { nodes { children(first: 1073741824) { nodes { children(first: 1073741824) { nodes { id } } } } } } } } }", codes: complex, has: "would cost"},
+		{name: "first above the most", document: page("(first: 1001)"), codes: input},
+		{name: "first below nothing", document: page("(first: -1)"), codes: input},
+		{name: "first and last", document: page("(first: 1, last: 1)"), codes: input},
+		{name: "first left out costs the usual page", document: page(""), has: `"requested":101`},
+		{name: "101 ids of nodes", document: "query($ids: [ID!]!) { nodes(ids: $ids) { id } }", variables: map[string]any{"ids": strings.Split(repeat("x,", 100)+"x", ",")}, codes: input},
+		{name: "5,001 uuids in a filter", document: "query($u: [UUID!]) { resources(filter: {uuids: $u}) { totalCount } }", variables: map[string]any{"u": strings.Split(repeat("x,", 5000)+"x", ",")}, codes: input},
+		{name: "conditions 10 deep", document: where, variables: not(9), has: `"totalCount":0`},
+		{name: "conditions 11 deep", document: where, variables: not(11), codes: input},
+		{name: "201 conditions", document: where, variables: map[string]any{"w": map[string]any{"any": any201}}, codes: input},
+		{name: "SQL in a key of metadata", document: `{ resources(filter: {metadata: [{key: "a'->>'x') OR 1=1 --", value: "b"}]}) { totalCount } }`, has: `"totalCount":0`},
+		{name: "SQL in a condition", document: `{ resources(filter: {where: {metadata: {key: "a') OR ('1'='1", equals: "') OR 1=1 --"}}}) { totalCount } }`, has: `"totalCount":0`},
+		{name: "SQL in the order", document: `{ namespaces(orderBy: {field: "name; DROP TABLE namespaces"}) { totalCount } }`, codes: invalid},
+		{name: "SQL in the order, by a variable", document: "query($o: NamespaceOrder) { namespaces(orderBy: $o) { totalCount } }", variables: map[string]any{"o": map[string]any{"field": "1) --", "direction": "ASC"}}, codes: invalid},
+		{name: "SQL in a cursor", document: `{ namespaces(after: "') OR 1=1 --") { totalCount } }`, codes: input},
+		{name: "a cursor of msgpack", document: `{ namespaces(after: "3wAAAAHf////////////") { totalCount } }`, codes: input},
+		{name: "an id of nothing", document: `{ node(id: "!!!") { id } }`, codes: input},
+		{name: "an id of a wrong type", document: "query($a: ID!) { node(id: $a) { id } }", variables: map[string]any{"a": true}, codes: invalid},
+		{name: "an id of msgpack", document: `{ node(id: "3wAAAAHf////////////") { id } }`, codes: input},
+		{name: "an id that goes on and on", document: `{ node(id: "` + repeat("A", 100000) + `") { id } }`, codes: input},
+		{name: "@defer", document: "{ viewer { ... @defer { userId } } }", codes: invalid},
+		{name: "@stream", document: "{ viewer { roles @stream } }", codes: invalid},
+		{name: "@skip with a variable that is missing", document: "query($a: Boolean!) { __typename @skip(if: $a) }", codes: invalid},
+		{name: "@include with null", document: "query($a: Boolean = true) { __typename @include(if: $a) }", variables: map[string]any{"a": nil}, codes: invalid},
+		{name: "@oneOf with two", document: where, variables: map[string]any{"w": map[string]any{"all": []any{}, "any": []any{}}}, codes: invalid},
+		{name: "@oneOf with none", document: where, variables: map[string]any{"w": map[string]any{}}, codes: invalid},
+		{name: "a subscription", document: "subscription { __typename }", codes: invalid},
+		{name: "U+0000 in a variable", document: "query($a: String!) { namespace(name: $a) { id } }", variables: map[string]any{"a": "\x00variable-secret"}, codes: input},
+		{name: "U+0000 in a literal", document: `{ namespace(name: "\u0000literal-secret") { id } }`, codes: input},
+		{name: "a pattern that takes long elsewhere", document: `{ validateMetadata(resourceType: "physical:host", values: [{key: "^(a+)+$", value: "` + repeat("a", 1000) + `!"}]) { valid } }`, has: `"valid"`},
+		{name: "a long name of an operation", document: "query " + repeat("O", 250) + " { __typename }", has: `"Query"`},
+		{name: "an odd name of an operation", document: "query O\n{ __typename }", has: `"Query"`},
+	}
+}
+
+// requestProbes are requests that are wrong as HTTP, or want what is not there.
+func requestProbes() []probe {
+	const query, badRequest = `{"query":"{ __typename }"}`, "BAD_REQUEST"
+	return []probe{
+		{name: "a body of more than 1 MiB", body: `{"query":"` + strings.Repeat(" ", 1<<20) + `"}`, status: 413, codes: badRequest},
+		{name: "a gzip bomb", body: "\x1f\x8b" + strings.Repeat("\x00", 1000), headers: []string{"Content-Encoding", "gzip"}, status: 415, codes: badRequest},
+		{name: "JSON that goes on", body: query + query, status: 400, codes: badRequest},
+		{name: "a member twice", body: `{"query":"{ __typename }","query":"{ viewer { userId } }"}`, status: 400, codes: badRequest},
+		{name: "a variable twice", body: `{"query":"{ __typename }","variables":{"a":1,"a":2}}`, status: 400, codes: badRequest},
+		{name: "a body that is echoed", body: `{"query": echoed`, status: 400, codes: badRequest, hasNot: "echoed"},
+		{name: "msgpack", body: "\x81\xa5query\xaf{ __typename }", headers: []string{"Content-Type", "application/msgpack"}, status: 415, codes: badRequest},
+		{name: "text/plain", body: query, headers: []string{"Content-Type", "text/plain"}, status: 415, codes: badRequest},
+		{name: "an upload", body: "--x\r\nContent-Disposition: form-data; name=\"operations\"\r\n\r\n" + query + "\r\n--x--\r\n", headers: []string{"Content-Type", "multipart/form-data; boundary=x"}, status: 415, codes: badRequest},
+		{name: "a page of another site", body: query, headers: []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example.org"}, status: 403, codes: "FORBIDDEN"},
+		{name: "a page of another origin", body: query, headers: []string{"Origin", "https://evil.example.org"}, status: 403, codes: "FORBIDDEN"},
+		{name: "a preflight of another origin", method: "OPTIONS", headers: []string{"Origin", "https://evil.example.org", "Access-Control-Request-Method", "POST"}, status: 405, codes: badRequest},
+		{name: "WebSocket", method: "GET", headers: []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol", "graphql-transport-ws"}, status: 400, codes: badRequest},
+		{name: "WebSocket of another origin", method: "GET", headers: []string{"Connection", "Upgrade", "Upgrade", "websocket", "Origin", "https://evil.example.org", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}, status: 400, codes: badRequest},
+		{name: "events of the server", body: query, headers: []string{"Accept", "text/event-stream"}, status: 406, codes: badRequest},
+		{name: "events of the server, by GET", method: "GET", path: "/graphql?query=%7B__typename%7D", headers: []string{"Accept", "text/event-stream"}, status: 406, codes: badRequest},
+		{name: "answers in parts", body: query, headers: []string{"Accept", "multipart/mixed"}, status: 406, codes: badRequest},
+		{name: "PUT", method: "PUT", body: query, status: 405, codes: badRequest},
+		{name: "no token", body: query, headers: []string{"X-Auth-Token", ""}, status: 401, codes: "UNAUTHENTICATED"},
+		{name: "a guessed token", body: query, headers: []string{"X-Auth-Token", "guessed-secret"}, status: 401, codes: "UNAUTHENTICATED"},
+		{name: "two tokens", body: query, headers: []string{"Authorization", "Bearer admin-secret"}, status: 401, codes: "UNAUTHENTICATED"},
+		{name: "a hash that is not that of the text", body: `{"query":"{ __typename }","documentId":"` + strings.Repeat("0", 64) + `"}`, status: 400, codes: badRequest},
+		{name: "an unknown hash", method: "GET", path: "/graphql?" + url.Values{"documentId": {strings.Repeat("0", 64)}}.Encode(), codes: "PERSISTED_QUERY_NOT_FOUND"},
+		{name: "an address elsewhere", method: "GET", path: "/..%2f..%2fetc/passwd", status: 404},
 	}
 }

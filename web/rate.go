@@ -35,13 +35,17 @@ func newBuckets(perSecond float64) *buckets {
 	return &buckets{perSecond: perSecond, burst: max(1, int(math.Ceil(4*perSecond))), byKey: newLRU[*rate.Limiter](maxBuckets)}
 }
 
+func (b *buckets) of(key string) *rate.Limiter {
+	return b.byKey.getOr(key, 1, func() *rate.Limiter { return rate.NewLimiter(rate.Limit(b.perSecond), b.burst) })
+}
+
 // take takes points from a bucket, or says in how many seconds that may go. More
 // than a full bucket takes a full one.
 func (b *buckets) take(key string, points int, now time.Time) *refusal {
 	if b == nil {
 		return nil
 	}
-	limiter := b.byKey.getOr(key, 1, func() *rate.Limiter { return rate.NewLimiter(rate.Limit(b.perSecond), b.burst) })
+	limiter := b.of(key)
 	points = min(points, b.burst)
 	if limiter.AllowN(now, points) {
 		return nil
@@ -51,13 +55,15 @@ func (b *buckets) take(key string, points int, now time.Time) *refusal {
 		message: "too many requests, or too expensive ones; try again later"}
 }
 
-// charge takes points that were not asked for, as far as they are there.
+// charge takes points that were not asked for, and those that are not there from
+// what comes in next: a bucket that could not owe would be charged the one point
+// of a request only, as soon as it is empty.
 func (b *buckets) charge(key string, points int, now time.Time) {
 	if b == nil {
 		return
 	}
-	limiter := b.byKey.getOr(key, 1, func() *rate.Limiter { return rate.NewLimiter(rate.Limit(b.perSecond), b.burst) })
-	limiter.AllowN(now, min(points, max(0, int(limiter.TokensAt(now)))))
+	limiter := b.of(key)
+	limiter.ReserveN(now, min(points, b.burst))
 }
 
 // principal is the key of a viewer's bucket.

@@ -73,6 +73,7 @@ func write(w http.ResponseWriter, media string, status int, response *graphql.Re
 	}
 	after.WriteString("}\n")
 	header := w.Header()
+	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", media+"; charset=utf-8")
 	header.Set("Content-Length", strconv.Itoa(before.Len()+len(response.Data)+after.Len()))
 	w.WriteHeader(status)

@@ -49,7 +49,6 @@ func newTransport(options Options, measured *measurements) *transport {
 }
 
 func (t *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Add("Vary", "Accept")
 	media := negotiate(r.Header)
 	if problem := t.serve(w, r, media); problem != nil {
