@@ -143,9 +143,9 @@ func (s *Store) logChanges(changes []attributed) {
 
 // keepPruning deletes events that are kept no longer, at once and then again and
 // again until the context ends. An idle server does so as well as a busy one.
-func (s *Store) keepPruning(ctx context.Context) {
+func (s *Store) keepPruning(ctx context.Context, events *ent.AuditEventClient) {
 	for {
-		if err := s.pruneAudit(ctx); err != nil && ctx.Err() == nil {
+		if err := s.pruneAudit(ctx, events); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "audit events that are kept no longer could not be deleted, will try again", "error", err)
 		}
 		pause(ctx, pruneEvery)
@@ -156,14 +156,14 @@ func (s *Store) keepPruning(ctx context.Context) {
 }
 
 // pruneAudit deletes the events that are kept no longer.
-func (s *Store) pruneAudit(ctx context.Context) error {
+func (s *Store) pruneAudit(ctx context.Context, events *ent.AuditEventClient) error {
 	for {
-		ids, err := s.ent.AuditEvent.Query().Where(auditevent.CreatedAtLT(s.now().Add(-s.auditRetention))).
+		ids, err := events.Query().Where(auditevent.CreatedAtLT(s.now().Add(-s.auditRetention))).
 			Order(auditevent.ByCreatedAt(), auditevent.ByID()).Limit(prunedAtOnce).IDs(ctx)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		if _, err := s.ent.AuditEvent.Delete().Where(among(auditevent.FieldID, ids)).Exec(ctx); err != nil {
+		if _, err := events.Delete().Where(among(auditevent.FieldID, ids)).Exec(ctx); err != nil {
 			return err
 		}
 	}

@@ -94,9 +94,6 @@ func (s *Store) changeCapabilities(ctx context.Context, uuid string, revision *i
 		}
 		return s.record(ctx, tx, change{action: action, kind: "Resource", key: uuid, before: fields{"capabilities": before}, after: fields{"capabilities": after}})
 	})
-	if isReferred(err) {
-		return nil, catalog.Refuse(catalog.ErrConcurrentUpdate, "a capability was deleted meanwhile").Because(err)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("change capabilities: %w", err)
 	}
@@ -111,6 +108,9 @@ func capabilitiesOn(ctx context.Context, tx *ent.Tx, row *ent.Resource) (map[str
 	}
 	there, texts := make(map[string]*ent.CapabilityValue, len(values)), make(map[string]string, len(values))
 	for _, value := range values {
+		if value.Edges.Capability == nil { // deleted meanwhile
+			continue
+		}
 		there[value.Edges.Capability.Name] = value
 		texts[value.Edges.Capability.Name] = value.Value
 	}

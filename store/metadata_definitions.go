@@ -58,6 +58,7 @@ func (s *Store) DefinitionsOfItems(ctx context.Context, items []int64) (map[int6
 		return nil, fmt.Errorf("look up metadata: %w", err)
 	}
 	var types []int64
+	rows = slices.DeleteFunc(rows, func(row *ent.MetadataItem) bool { return row.Edges.Resource == nil }) // deleted meanwhile
 	for _, row := range rows {
 		types = append(types, row.Edges.Resource.ResourceTypeID)
 	}

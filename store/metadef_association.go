@@ -135,7 +135,7 @@ func refuseUnknownAssociation() error {
 func (s *Store) namespaceOfAssociation(ctx context.Context, id int64) (string, error) {
 	row, err := s.ent.ResourceTypeAssociation.Query().
 		Where(resourcetypeassociation.ID(id), visibleNamespaceOf(ctx, resourcetypeassociation.FieldNamespaceID)).WithNamespace().Only(ctx)
-	if ent.IsNotFound(err) {
+	if ent.IsNotFound(err) || err == nil && row.Edges.Namespace == nil { // deleted meanwhile
 		return "", refuseUnknownAssociation()
 	}
 	if err != nil {

@@ -104,6 +104,9 @@ func (s *Store) deleteName(ctx context.Context, kind nameKind, name string, note
 			deleted++
 			return rows.Scan(new(int64))
 		}, name)
+		if isReferred(err) {
+			return catalog.Refuse(catalog.ErrInUse, "the %s %s is in use by a resource provider", kind.words, name).On("input.name").Because(err)
+		}
 		if err != nil {
 			return err
 		}
@@ -116,9 +119,6 @@ func (s *Store) deleteName(ctx context.Context, kind nameKind, name string, note
 		})
 		return nil
 	})
-	if isReferred(err) {
-		return catalog.Refuse(catalog.ErrInUse, "the %s %s is in use by a resource provider", kind.words, name).On("input.name").Because(err)
-	}
 	if err != nil {
 		return fmt.Errorf("delete a %s: %w", kind.words, err)
 	}

@@ -176,11 +176,12 @@ func (s *Store) DeleteResourceProvider(ctx context.Context, uuid string) (*place
 		t.audit = append(t.audit, func(*placement.Provider) change {
 			return change{action: "deleteResourceProvider", kind: "ResourceProvider", key: uuid, before: providerFields(deleted)}
 		})
-		return s.execute(ctx, tx, `DELETE FROM resource_providers WHERE id = $1`, id)
+		err = s.execute(ctx, tx, `DELETE FROM resource_providers WHERE id = $1`, id)
+		if isReferred(err) {
+			return catalog.Refuse(catalog.ErrInUse, "resource provider %s has providers below it or allocations", uuid).On("input.provider").Because(err)
+		}
+		return err
 	})
-	if isReferred(err) {
-		return nil, nil, catalog.Refuse(catalog.ErrInUse, "resource provider %s has providers below it or allocations", uuid).On("input.provider").Because(err)
-	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("deleteResourceProvider: %w", err)
 	}

@@ -141,11 +141,12 @@ func (s *Store) DeleteResource(ctx context.Context, uuid string, revision *int) 
 		if row, err = s.lockResource(ctx, tx, uuid, revision); err != nil {
 			return err
 		}
-		return s.deleteResource(ctx, tx, row)
+		err := s.deleteResource(ctx, tx, row)
+		if isReferred(err) {
+			return catalog.Refuse(catalog.ErrInUse, "the resource %s is in use", uuid).Because(err)
+		}
+		return err
 	})
-	if isReferred(err) {
-		return nil, catalog.Refuse(catalog.ErrInUse, "the resource %s is in use", uuid).Because(err)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("delete a resource: %w", err)
 	}

@@ -59,9 +59,6 @@ func (s *Store) CreateResource(ctx context.Context, input catalog.ResourceInput)
 	if isDuplicate(err) {
 		return nil, catalog.Refuse(catalog.ErrAlreadyExists, "a resource %s exists already", record.UUID).On("input.uuid").Because(err)
 	}
-	if isReferred(err) {
-		return nil, noResourceType(record.Type).Because(err)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("create a resource: %w", err)
 	}

@@ -106,14 +106,13 @@ func (s *Store) DeleteResourceType(ctx context.Context, name string) (*catalog.R
 			return catalog.Refuse(catalog.ErrProtected, "the resource type %q is protected", name)
 		}
 		deleted = row
-		if _, err := tx.ResourceType.Delete().Where(resourcetype.ID(row.ID)).Exec(ctx); err != nil {
+		if _, err := tx.ResourceType.Delete().Where(resourcetype.ID(row.ID)).Exec(ctx); isReferred(err) {
+			return catalog.Refuse(catalog.ErrInUse, "the resource type %q is in use by associations, resources or capabilities", name).Because(err)
+		} else if err != nil {
 			return err
 		}
 		return s.record(ctx, tx, change{action: "deleteResourceType", kind: "ResourceType", key: name, before: resourceTypeFields(row)})
 	})
-	if isReferred(err) {
-		return nil, catalog.Refuse(catalog.ErrInUse, "the resource type %q is in use by associations, resources or capabilities", name).Because(err)
-	}
 	if err != nil {
 		return nil, wrapped(err, "delete a resource type")
 	}

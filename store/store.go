@@ -105,7 +105,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	pruning, stop := context.WithCancel(context.Background())
 	s.stopPruning = stop
-	s.pruning.Go(func() { s.keepPruning(pruning) })
+	events := s.ent.AuditEvent
+	s.pruning.Go(func() { s.keepPruning(pruning, events) })
 	return s, nil
 }
 

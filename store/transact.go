@@ -18,11 +18,13 @@ const attempts = 10
 
 // transact runs a write in one transaction, begun and ended here: committed when
 // write returns nil, else rolled back. It tries again when the database ended it
-// for the sake of another transaction, so write must have no effect outside it.
+// for the sake of another transaction, so write must have no effect outside it:
+// also when a foreign key refused, since then a row that was found is gone. Who
+// deletes what others may refer to makes a refusal of that in write itself.
 func (s *Store) transact(ctx context.Context, write func(tx *ent.Tx) error) error {
 	for attempt := 1; ; attempt++ {
 		err := s.transactOnce(ctx, write)
-		if err == nil || !isTransient(err) {
+		if err == nil || isRefusal(err) || !isTransient(err) && !isReferred(err) {
 			return err
 		}
 		if attempt == attempts {
@@ -52,6 +54,12 @@ func (s *Store) transactOnce(ctx context.Context, write func(tx *ent.Tx) error) 
 		return &commitError{err}
 	}
 	return nil
+}
+
+// isRefusal tells whether the house refused, rather than the database.
+func isRefusal(err error) bool {
+	of := new(catalog.Refusal)
+	return errors.As(err, &of)
 }
 
 // commitError is an error that followed COMMIT: the transaction may have
