@@ -1,7 +1,5 @@
 package catalog
 
-import "slices"
-
 // documentReader reads the maps of a definition file.
 type documentReader struct{ *findings }
 
@@ -158,15 +156,12 @@ func (r documentReader) objects(value jsonValue, at, namespace string) []Documen
 		}
 		return []DocumentObject{object}
 	}
-	if !expect(value, jsonList, at, r.findings) || !checkFew(len(value.list), at, r.findings) {
-		return nil
-	}
 	var objects []DocumentObject
 	var names, paths []string
-	for i, item := range value.list {
-		if object, ok := r.object(item, indexed(at, i), namespace); ok {
+	for path, item := range r.maps(value, at) {
+		if object, ok := r.object(item, path, namespace); ok {
 			objects = append(objects, object)
-			names, paths = append(names, object.Name), append(paths, joined(indexed(at, i), "name"))
+			names, paths = append(names, object.Name), append(paths, joined(path, "name"))
 		}
 	}
 	checkOnce(names, paths, "object", r.findings)
@@ -175,9 +170,6 @@ func (r documentReader) objects(value jsonValue, at, namespace string) []Documen
 
 func (r documentReader) object(value jsonValue, at, namespace string) (DocumentObject, bool) {
 	var object DocumentObject
-	if !expect(value, jsonMap, at, r.findings) {
-		return object, false
-	}
 	var required jsonValue
 	for _, m := range value.members {
 		inner := joined(at, m.key)
@@ -236,74 +228,4 @@ func (r documentReader) required(value jsonValue, at string, properties []Docume
 		}
 	}
 	return checkRequired(names, paths, properties, r.findings)
-}
-
-func (r documentReader) tags(value jsonValue, at string) []DocumentTag {
-	if !expect(value, jsonList, at, r.findings) || !checkFew(len(value.list), at, r.findings) {
-		return nil
-	}
-	var tags []DocumentTag
-	var paths []string
-	for i, item := range value.list {
-		path := indexed(at, i)
-		if !expect(item, jsonMap, path, r.findings) {
-			continue
-		}
-		var tag DocumentTag
-		for _, m := range item.members {
-			inner := joined(path, m.key)
-			switch {
-			case m.repeated:
-			case m.key == "name":
-				tag.Name = r.text(m.value, inner)
-			case m.key == "parent" && m.value.kind == jsonNull:
-				r.warn(inner, "is null, which counts as absent")
-			case m.key == "parent":
-				tag.Parent = r.text(m.value, inner)
-			default:
-				r.leftOut(m.key, inner, tagKeys)
-			}
-		}
-		if r.named(item, path) {
-			tags, paths = append(tags, tag), append(paths, path)
-		}
-	}
-	return checkTags(tags, paths, nil, r.findings)
-}
-
-func (r documentReader) associations(value jsonValue, at string) []DocumentAssociation {
-	if !expect(value, jsonList, at, r.findings) || !checkFew(len(value.list), at, r.findings) {
-		return nil
-	}
-	var associations []DocumentAssociation
-	var paths []string
-	for i, item := range value.list {
-		path := indexed(at, i)
-		if !expect(item, jsonMap, path, r.findings) {
-			continue
-		}
-		var association DocumentAssociation
-		for _, m := range item.members {
-			inner := joined(path, m.key)
-			switch {
-			case m.repeated:
-			case m.key == "name":
-				association.ResourceType = r.text(m.value, inner)
-			case slices.Contains(associationKeys, m.key) && (m.value.raw == `""` || m.value.kind == jsonNull):
-				r.warn(inner, "is empty, which counts as absent")
-			case m.key == "prefix":
-				association.Prefix = r.optionalText(m.value, inner)
-			case m.key == "properties_target":
-				association.PropertiesTarget = r.optionalText(m.value, inner)
-			default:
-				r.leftOut(m.key, inner, associationKeys)
-			}
-		}
-		if r.named(item, path) {
-			checkAssociation(association, path, r.findings)
-			associations, paths = append(associations, association), append(paths, path)
-		}
-	}
-	checkAssociationsOnce(associations, paths, r.findings)
-	return associations
 }

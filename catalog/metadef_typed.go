@@ -22,14 +22,7 @@ func readKeywords(value jsonValue) PropertySchema {
 		case "type":
 			schema.Type, _ = propertyTypeNamed(v.text)
 		case "items":
-			if item, ok := v.member("type"); ok {
-				if of, known := propertyTypeNamed(item.text); known {
-					schema.ItemType = &of
-				}
-			}
-			if members, ok := v.member("enum"); ok {
-				schema.ItemEnum = members.asValues()
-			}
+			schema.ItemType, schema.ItemEnum = readItems(v)
 		case "enum":
 			schema.Enum = v.asValues()
 		case "default":
@@ -64,6 +57,17 @@ func readKeywords(value jsonValue) PropertySchema {
 		schema.ItemType, schema.ItemEnum = nil, nil
 	}
 	return schema
+}
+
+// readItems is what `items` says of the members of an array.
+func readItems(value jsonValue) (of *PropertyType, enum []JSON) {
+	if item, ok := value.member("type"); ok {
+		if named, known := propertyTypeNamed(item.text); known {
+			of = &named
+		}
+	}
+	members, _ := value.member("enum")
+	return of, members.asValues()
 }
 
 func (v jsonValue) asText() *string {
