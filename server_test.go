@@ -328,6 +328,16 @@ func TestMetricsAreServedElsewhere(t *testing.T) {
 
 func TestFlagsThatSayNothingAreRefused(t *testing.T) {
 	t.Parallel()
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(policy, []byte("rules: {placement.wirte: [admin], setTag: [admin], viewer: [root]}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", "--policy", policy, "--database", storetest.SQLite(t)}, io.Discard, io.Discard)
+	for _, unknown := range []string{policy, "placement.wirte", "setTag", "root"} {
+		if err == nil || !strings.Contains(err.Error(), unknown) {
+			t.Errorf("a policy of what is not known: %v, want %s named", err, unknown)
+		}
+	}
 	for flag, value := range map[string]string{"--trusted-proxy": "10.0.0.1", "--allowed-origins": "dash.example.org", "--metrics-listen": "nowhere", "--tls-cert": "cert.pem"} {
 		err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", flag, value, "--database", storetest.SQLite(t)}, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), flag) {

@@ -2,6 +2,10 @@ package catalog
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -65,5 +69,33 @@ func TestPolicyRefusesWhatItDoesNotKnow(t *testing.T) {
 	var invalid *InvalidInput
 	if !errors.As(err, &invalid) || len(invalid.Problems) != 2 {
 		t.Fatalf("got %v, want a problem for each", err)
+	}
+}
+
+// TestThePageOfPermissionsIsTheTable holds docs/permissions.md against the table
+// of the program.
+func TestThePageOfPermissionsIsTheTable(t *testing.T) {
+	t.Parallel()
+	var want strings.Builder
+	want.WriteString("| rule | roles | fields |\n|---|---|---|\n")
+	for _, rule := range slices.Sorted(maps.Keys(rules)) {
+		var fields []string
+		for _, field := range slices.Sorted(maps.Keys(permissions)) {
+			if permissions[field].Rule == rule {
+				fields = append(fields, field)
+			}
+		}
+		roles := strings.Join(rules[rule], ", ")
+		if roles == anyone {
+			roles = "everyone with a known token"
+		}
+		fmt.Fprintf(&want, "| `%s` | %s | %s |\n", rule, roles, strings.Join(fields, ", "))
+	}
+	page, err := os.ReadFile("../docs/permissions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), want.String()) {
+		t.Errorf("docs/permissions.md does not hold the table:\n%s", want.String())
 	}
 }

@@ -1,0 +1,107 @@
+package graph_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// hiddenPaths are ways to something by its name or uuid ($), each with the name
+// of what is hidden in the walked world and of what is not there.
+var hiddenPaths = []struct{ query, hidden, missing string }{
+	{`{ namespace(name: "$") { id properties { name } } }`, marker, "absent"},
+	{`{ namespaces(filter: {search: "$"}) { totalCount nodes { tags { name } } } }`, marker, "absent"},
+	{`{ namespaces(filter: {definesKey: "$"}) { totalCount nodes { tags { name } } } }`, marker, "absent"},
+	{`{ resourceType(name: "$") { id namespaces { nodes { name } } } }`, "marker::Type", "absent::Type"},
+	{`{ resource(uuid: "$") { id metadata { key } } }`, hiddenShare, noUUID},
+	{`{ resources(filter: {uuids: ["$"]}) { totalCount nodes { metadata { key } } } }`, hiddenShare, noUUID},
+	{`{ resources(filter: {metadata: [{key: "$", value: "marker"}]}) { totalCount nodes { metadata { key } } } }`, marker, "absent"},
+	{`{ resources(filter: {parent: "$"}) { totalCount nodes { name } } }`, hiddenHost, noUUID},
+	{`{ resources(filter: {where: {capability: {name: "$", exists: true}}}) { totalCount nodes { name } } }`, "marker_capability", "absent_capability"},
+	{`{ definitions(resourceType: "$") { namespace { name } } }`, "marker::Type", "absent::Type"},
+	{`{ exportNamespaces(names: ["$"]) }`, marker, "absent"},
+	{`mutation { updateNamespace(input: {name: "$", description: "x"}) { namespace { id } } }`, marker, "absent"},
+	{`mutation { deleteNamespace(input: {name: "$"}) { namespace { id } } }`, marker, "absent"},
+	{`mutation { deleteNamespaceContents(input: {namespace: "$", kinds: [TAGS]}) { namespace { id } } }`, marker, "absent"},
+	{`mutation { createProperty(input: {namespace: "$", name: "p", title: "P", type: STRING}) { property { id } } }`, marker, "absent"},
+	{`mutation { deleteProperty(input: {namespace: "$", name: "p"}) { property { id } } }`, marker, "absent"},
+	{`mutation { createObject(input: {namespace: "$", name: "o"}) { object { id } } }`, marker, "absent"},
+	{`mutation { setTags(input: {namespace: "$", tags: []}) { namespace { id } } }`, marker, "absent"},
+	{`mutation { deleteTag(input: {namespace: "$", name: "t"}) { tag { id } } }`, marker, "absent"},
+	{`mutation { associateResourceType(input: {namespace: "$", resourceType: "physical:host"}) { resourceTypeAssociation { id } } }`, marker, "absent"},
+	{`mutation { shareNamespace(input: {namespace: "$", projectId: "demo"}) { namespace { id } } }`, marker, "absent"},
+	{`mutation { deleteResourceType(input: {name: "$"}) { resourceType { id } } }`, "marker::Type", "absent::Type"},
+	{`mutation { updateResource(input: {uuid: "$", newName: "x"}) { resource { id } } }`, hiddenShare, noUUID},
+	{`mutation { deleteResource(input: {uuid: "$"}) { resource { id } } }`, hiddenShare, noUUID},
+	{`mutation { setResourceTags(input: {resource: "$", tags: ["a"]}) { resource { id } } }`, hiddenShare, noUUID},
+	{`mutation { setMetadata(input: {resource: "$", items: [{key: "a", value: "b"}]}) { resource { id } } }`, hiddenShare, noUUID},
+	{`mutation { setMetadataOnResources(input: {items: [{resource: "$", items: [{key: "a", value: "b"}]}]}) { resources { id } } }`, hiddenShare, noUUID},
+	{`mutation { replaceMetadata(input: {resource: "$", items: []}) { resource { id } } }`, hiddenShare, noUUID},
+	{`mutation { deleteMetadata(input: {resource: "$", keys: ["a"]}) { resource { id } } }`, hiddenShare, noUUID},
+	{`mutation { createResource(input: {type: "physical:host", name: "x", parent: "$"}) { resource { id } } }`, hiddenHost, noUUID},
+}
+
+// TestWhatIsHiddenCostsWhatIsMissingCosts asks as members of another project for
+// what is hidden and for what is not there, by name, by uuid and by id: the
+// answers are the same, and so is the number of SQL statements that they take.
+func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s, err := store.Open(t.Context(), store.Options{URL: url, CapabilityDiscovery: catalog.DiscoveryEveryone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		if err := s.FillEmpty(catalog.WithViewer(t.Context(), viewers["admin"]), walkedWorld()); err != nil {
+			t.Fatal(err)
+		}
+		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))
+		ask := func(viewer, query string) (string, int) {
+			ctx, statements := store.CountStatements(catalog.WithViewer(t.Context(), viewers[viewer]))
+			return answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query})), statements()
+		}
+		same := func(query, hidden, missing string) {
+			t.Helper()
+			first, firstStatements := ask("member", strings.ReplaceAll(query, "$", hidden))
+			second, secondStatements := ask("member", strings.ReplaceAll(query, "$", missing))
+			if first = strings.ReplaceAll(first, hidden, "$"); first != strings.ReplaceAll(second, missing, "$") || firstStatements != secondStatements {
+				t.Errorf("%s\nhidden takes %d statements, missing %d:\n%s\n%s", query, firstStatements, secondStatements, first, second)
+			}
+		}
+		for _, path := range hiddenPaths {
+			same(path.query, path.hidden, path.missing)
+		}
+		kinds := map[catalog.Kind]int{}
+		everything, _ := ask("admin", `{ resources { nodes { id metadata { id } } } resourceTypes { nodes { id capabilities(includePrivate: true) { id } } }
+			namespaces { nodes { id properties { id } seen: properties(resourceType: "physical:host") { id } objects { id properties { id } } tags { id } resourceTypeAssociations { id } } } }`)
+		for _, found := range idInAnswer.FindAllStringSubmatch(everything, -1) {
+			id := found[1]
+			if answer, _ := ask("member", fmt.Sprintf(`{ node(id: %q) { id } }`, id)); !strings.Contains(answer, `"node":null`) {
+				continue
+			}
+			node, ok := catalog.ParseNodeID(id)
+			if !ok {
+				t.Fatalf("%s is no id", id)
+			}
+			missing := node
+			missing.Key = "4711"
+			kinds[node.Kind]++
+			same(`{ node(id: "$") { id __typename } }`, id, missing.String())
+			same(`{ nodes(ids: ["$"]) { id __typename } }`, id, missing.String())
+			if node.Kind == catalog.KindResourceTypeAssociation {
+				same(`mutation { disassociateResourceType(input: {id: "$"}) { namespace { id } } }`, id, missing.String())
+			}
+		}
+		if len(kinds) < 8 {
+			t.Errorf("the hidden ids are of %v only", kinds)
+		}
+	})
+}
