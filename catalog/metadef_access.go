@@ -74,6 +74,15 @@ func MayGiveNamespace(v Viewer, project string) error {
 	return Refuse(ErrForbidden, "only an administrator may make another project the owner of a namespace")
 }
 
+// MayImportFrom refuses to import under the product's own origin: what it brings
+// is upgraded with the product, which is for administrators to begin.
+func MayImportFrom(v Viewer, origin *string) error {
+	if v.May(RuleDefinitionsWrite) || origin == nil || *origin != OwnOrigin {
+		return nil
+	}
+	return Refuse(ErrForbidden, "only an administrator may import under the origin %s", OwnOrigin)
+}
+
 // StrongerRole is the one of two roles that allows more.
 func StrongerRole(a, b MemberRole) MemberRole {
 	if a == Editor || b == Editor {

@@ -234,7 +234,7 @@ type ImportNamespacesInput struct {
 	// Whether to tell only what would be done.
 	DryRun bool `json:"dryRun"`
 	// The name of the bundle that the documents come from, 1 to 255 characters;
-	// `cadastre` is the product's own. A namespace that the same bundle brought is, in
+	// `cadastre` is the product's own and takes an administrator. A namespace that the same bundle brought is, in
 	// the mode `SKIP`, upgraded three ways: what only the bundle changed since is
 	// changed, local edits stay and are reported as warnings.
 	Origin *string `json:"origin"`

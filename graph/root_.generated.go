@@ -2055,7 +2055,7 @@ input ImportNamespacesInput {
   dryRun: Boolean! = false
   """
   The name of the bundle that the documents come from, 1 to 255 characters;
-  ` + "`" + `cadastre` + "`" + ` is the product's own. A namespace that the same bundle brought is, in
+  ` + "`" + `cadastre` + "`" + ` is the product's own and takes an administrator. A namespace that the same bundle brought is, in
   the mode ` + "`" + `SKIP` + "`" + `, upgraded three ways: what only the bundle changed since is
   changed, local edits stay and are reported as warnings.
   """

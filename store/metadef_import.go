@@ -16,6 +16,9 @@ func (s *Store) ImportNamespaces(ctx context.Context, request catalog.ImportRequ
 	if err := catalog.MayCreateNamespaces(catalog.ViewerFrom(ctx), s.definitions.OwnerWrites, "import namespaces"); err != nil {
 		return nil, err
 	}
+	if err := catalog.MayImportFrom(catalog.ViewerFrom(ctx), request.Origin); err != nil {
+		return nil, err
+	}
 	var problems catalog.Problems
 	if n := len(request.Documents); n > catalog.MaxDocuments {
 		problems.Add("input.documents", "must have at most %d members, has %d", catalog.MaxDocuments, n)

@@ -137,6 +137,10 @@ func TestOwnersWriteWhereTheyMay(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", document, got, want)
 			}
 		}
+		ours, another := catalog.OwnOrigin, "demo's"
+		_, err = s.ImportNamespaces(demo, catalog.ImportRequest{Documents: []string{`{"namespace": "Like the product's"}`}, Mode: catalog.Skip, Origin: &ours})
+		wantRefusal(t, "importing as the product", err, catalog.ErrForbidden)
+		load(t, s, catalog.ImportUnchanged, catalog.ImportRequest{Documents: []string{`{"namespace": "Mine"}`}, Origin: &another})
 		unloaded, err := s.UnloadNamespaces(demo, catalog.UnloadRequest{All: true})
 		if err != nil {
 			t.Fatal(err)
