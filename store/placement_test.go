@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -84,4 +85,75 @@ func TestListsAreFoundByAnIndex(t *testing.T) {
 	if err != nil || strings.Contains(plan, "Seq Scan on resource_providers") {
 		t.Errorf("%v\n%s", err, plan)
 	}
+}
+
+// TestWhatGoesIsRefusedOrKept lets names and resources come and go while
+// providers take them: whoever is late is refused, and nothing fails otherwise.
+func TestWhatGoesIsRefusedOrKept(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx, uuid := asAdmin(), uuidOf(1)
+		if _, _, err := s.CreateResourceProvider(ctx, placement.NewProvider{Name: "host", UUID: &uuid}); err != nil {
+			t.Fatal(err)
+		}
+		inventory := placement.Inventory{ResourceClass: "CUSTOM_GOLD", Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}
+		reshape := placement.Reshape{Inventories: []placement.ProviderInventories{{Provider: uuid, Inventories: []placement.Inventory{inventory}}}}
+		none := placement.ProviderInventories{Provider: uuid}
+		host := uuidOf(2)
+		var clients sync.WaitGroup
+		for _, steps := range [][]func() error{
+			{
+				func() error {
+					_, err := s.CreateResource(ctx, catalog.ResourceInput{UUID: &host, Type: "physical:host", Name: "host"})
+					return err
+				},
+				func() error { _, err := s.DeleteResource(ctx, host, nil); return err },
+			},
+			{
+				func() error {
+					_, _, err := s.UpdateResourceProvider(ctx, placement.ProviderChange{Provider: uuid, Resource: &host})
+					return err
+				},
+				func() error {
+					_, _, err := s.UpdateResourceProvider(ctx, placement.ProviderChange{Provider: uuid, Resource: new("")})
+					return err
+				},
+			},
+			{
+				func() error { _, err := s.CreateTrait(ctx, "CUSTOM_FAST"); return err },
+				func() error { _, err := s.DeleteTrait(ctx, "CUSTOM_FAST"); return err },
+				func() error { _, err := s.CreateResourceClass(ctx, "CUSTOM_GOLD"); return err },
+				func() error { _, err := s.DeleteResourceClass(ctx, "CUSTOM_GOLD"); return err },
+			},
+			{
+				func() error {
+					_, _, err := s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: uuid, Traits: []string{"CUSTOM_FAST"}})
+					return err
+				},
+				func() error {
+					_, _, err := s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: uuid})
+					return err
+				},
+			},
+			{
+				func() error {
+					_, _, err := s.SetInventory(ctx, placement.OneInventory{Provider: uuid, Inventory: inventory})
+					return err
+				},
+				func() error { _, _, err := s.SetInventories(ctx, none); return err },
+				func() error { _, _, _, err := s.Reshape(ctx, reshape); return err },
+				func() error { _, _, err := s.SetInventories(ctx, none); return err },
+			},
+		} {
+			clients.Go(func() {
+				for i := range 80 {
+					if err := steps[i%len(steps)](); err != nil && !refused(err) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		clients.Wait()
+		sameWorld(t, s)
+	})
 }

@@ -106,12 +106,20 @@ func (s *Store) refuseTaken(ctx context.Context, tx *ent.Tx, uuid, name string) 
 	return refusal
 }
 
-// linkedResource is the row of the resource that a provider is to be linked to.
+// linkedResource is the row of the resource that a provider is to be linked to,
+// which stays until the transaction ends.
 func (s *Store) linkedResource(ctx context.Context, tx *ent.Tx, uuid string, problems *catalog.Problems) (int64, error) {
-	row, err := tx.Resource.Query().Where(visibleResources(ctx), resource.UUID(uuid)).OnlyID(ctx)
-	if ent.IsNotFound(err) {
+	var row int64
+	visible, err := tx.Resource.Query().Where(visibleResources(ctx), resource.UUID(uuid)).OnlyID(ctx)
+	switch {
+	case err == nil:
+		err = s.query(ctx, tx, `SELECT id FROM resources WHERE id = $1`+s.locking("KEY SHARE"),
+			func(rows *sql.Rows) error { return rows.Scan(&row) }, visible)
+	case ent.IsNotFound(err):
+		err = nil
+	}
+	if err == nil && row == 0 {
 		problems.Add("input.resource", "must be an existing resource, %s is none", uuid)
-		return 0, nil
 	}
 	return row, err
 }
@@ -202,10 +210,11 @@ func providerFields(p *placement.Provider) fields {
 	return out
 }
 
-// rowsNamed are the numbers of rows of a table by their names.
+// rowsNamed are the numbers of rows of a table by their names, which stay until
+// the transaction ends.
 func (s *Store) rowsNamed(ctx context.Context, on conn, table string, names []string) (map[string]int64, error) {
 	rows := make(map[string]int64, len(names))
-	err := s.query(ctx, on, `SELECT id, name FROM `+table+` WHERE `+s.listed("name", "$1", "text"), func(found *sql.Rows) error {
+	err := s.query(ctx, on, `SELECT id, name FROM `+table+` WHERE `+s.listed("name", "$1", "text")+s.locking("KEY SHARE"), func(found *sql.Rows) error {
 		var id int64
 		var name string
 		err := found.Scan(&id, &name)
