@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
 
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/schema"
@@ -45,6 +46,40 @@ func TestTheGuardVisitsEachNodeOnce(t *testing.T) {
 		s.judge()
 		if s.visits > len(text)/3 {
 			t.Errorf("%s: %d visits for %d bytes", name, s.visits, len(text))
+		}
+	}
+}
+
+// TestTheWorkOfHostileDocumentsIsCounted holds the work that each of them makes
+// before it is refused, or run: tokens to their limit, and nodes visited by the
+// guard and by the estimate to the length of the document.
+func TestTheWorkOfHostileDocumentsIsCounted(t *testing.T) {
+	t.Parallel()
+	loaded, limits := gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), DefaultLimits()
+	for name, hostile := range HostileDocuments() {
+		text := hostile.Query
+		if problem := refuseNames(text); problem != nil {
+			continue // by its bytes, each read once
+		}
+		document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, limits.Tokens)
+		if err != nil {
+			continue // by its tokens
+		}
+		s := &shape{limits: limits, document: document}
+		problem := s.judge()
+		if s.visits > min(len(text), limits.Tokens) {
+			t.Errorf("%s: the guard visits %d nodes of %d bytes", name, s.visits, len(text))
+		}
+		if problem != nil {
+			continue
+		}
+		if errs := validator.ValidateWithRules(loaded, document, nil); errs != nil {
+			continue
+		}
+		c := &cost{document: document}
+		c.operation(document.Operations[0])
+		if c.visits > min(len(text), limits.Tokens) {
+			t.Errorf("%s: the estimate visits %d nodes of %d bytes", name, c.visits, len(text))
 		}
 	}
 }

@@ -67,6 +67,7 @@ func TestRequestsHaveTheStatusOfTheProtocol(t *testing.T) {
 		"two in an extension":          {"POST", "/graphql", `{"query":"{ __typename }","extensions":{"a":{"b":1,"b":1}}}`, nil, 400, "BAD_REQUEST", ""},
 		"two in a parameter":           {"GET", get("query", "{ __typename }", "variables", `{"a":1,"a":2}`), "", nil, 400, "BAD_REQUEST", ""},
 		"the same in two objects":      {"POST", "/graphql", `{"query":"{ __typename }","variables":{"a":[{"b":1},{"b":2}],"b":{"a":{"a":1}}}}`, nil, 200, "", ""},
+		"colons in texts":              {"POST", "/graphql", `{"query":"{ __typename }","variables":{"a:":":\\\":","b":"\\","c":[":"]}}`, nil, 200, "", ""},
 		"two in a literal":             {"POST", "/graphql", `{"query":"{ namespaces(filter: {owner: \"a\", owner: \"b\"}) { totalCount } }"}`, nil, 200, "GRAPHQL_VALIDATION_FAILED", ""},
 		"no query":                     {"POST", "/graphql", `{"variables":{}}`, nil, 400, "BAD_REQUEST", ""},
 		"an empty query":               {"POST", "/graphql", `{"query":""}`, nil, 400, "BAD_REQUEST", ""},

@@ -181,49 +181,50 @@ func readMembers(members map[string]json.RawMessage) (*request, *refusal) {
 var errTwice = errors.New("a member is given twice")
 
 // unique reads a value of JSON, with numbers as they are written. A member that is
-// given twice is an error: one reader takes the first, another the last.
-func unique(text json.RawMessage) (any, error) {
+// given twice is an error: one reader takes the first, another the last. Read into
+// maps it is one less than the text has.
+func unique(text json.RawMessage) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	return uniqueIn(decoder)
-}
-
-func uniqueIn(decoder *json.Decoder) (any, error) {
-	token, err := decoder.Token()
-	if err != nil {
+	if err := decoder.Decode(&value); err != nil {
 		return nil, err
 	}
-	switch token {
-	case json.Delim('{'):
-		object := map[string]any{}
-		for decoder.More() {
-			key, err := decoder.Token()
-			if err != nil {
-				return nil, err
-			}
-			name := key.(string) // the text is JSON
-			if _, twice := object[name]; twice {
-				return nil, errTwice
-			}
-			if object[name], err = uniqueIn(decoder); err != nil {
-				return nil, err
-			}
-		}
-		_, err = decoder.Token()
-		return object, err
-	case json.Delim('['):
-		list := []any{}
-		for decoder.More() {
-			member, err := uniqueIn(decoder)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, member)
-		}
-		_, err = decoder.Token()
-		return list, err
+	if membersWritten(text) != membersRead(value) {
+		return nil, errTwice
 	}
-	return token, nil
+	return value, nil
+}
+
+// membersWritten counts the members of all objects in JSON by their colons.
+func membersWritten(text []byte) int {
+	count, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\':
+			i++ // only within quotes
+		case c == ':' && !quoted:
+			count++
+		}
+	}
+	return count
+}
+
+func membersRead(value any) int {
+	count := 0
+	switch value := value.(type) {
+	case map[string]any:
+		count = len(value)
+		for _, member := range value {
+			count += membersRead(member)
+		}
+	case []any:
+		for _, member := range value {
+			count += membersRead(member)
+		}
+	}
+	return count
 }
 
 // hasLoneSurrogate tells whether JSON holds the escape of half a surrogate pair,
