@@ -46,4 +46,4 @@ fuzz: ## every fuzz target for $(FUZZ)
 	done
 
 soak: ## the random worlds of placement against the definitions, for ten minutes
-	CADASTRE_SOAK=10m $(GO) test ./placement -v -run 'OfTheDefinitions' -timeout 30m
+	CADASTRE_SOAK=10m $(GO) test ./placement -v -run '^TestCandidatesAreThoseOfTheDefinitions$$' -timeout 30m
