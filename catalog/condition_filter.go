@@ -82,10 +82,14 @@ func (p FilterPlan) Conditions(known func(name string) bool, problems *Problems)
 	return conditions
 }
 
-// topLevel is the conditions that must all hold.
+// topLevel is the conditions that must all hold, those within others included.
 func topLevel(c Condition) []Condition {
-	if c.Kind == ConditionAll {
-		return c.Members
+	if c.Kind != ConditionAll {
+		return []Condition{c}
 	}
-	return []Condition{c}
+	var all []Condition
+	for _, member := range c.Members {
+		all = append(all, topLevel(member)...)
+	}
+	return all
 }

@@ -25,75 +25,108 @@ type condition struct {
 	capabilities map[string][]int64
 }
 
-// holds is the condition as a predicate on resources. Every test is a set of
+// holds is the condition as a predicate on resources. Tests are sets of
 // resources, which an index finds.
 func (c condition) holds(s *entsql.Selector) *entsql.Predicate {
-	members := make([]*entsql.Predicate, len(c.Members))
-	for i, member := range c.Members {
-		members[i] = condition{member, c.capabilities}.holds(s)
-	}
 	switch {
-	case c.Kind == catalog.ConditionAll && len(members) == 0:
+	case c.Kind == catalog.ConditionAll && len(c.Members) == 0:
 		return entsql.ExprP("1 = 1")
 	case c.Kind == catalog.ConditionAll:
+		members := make([]*entsql.Predicate, len(c.Members))
+		for i, member := range c.Members {
+			members[i] = condition{member, c.capabilities}.holds(s)
+		}
 		return entsql.And(members...)
-	case c.Kind == catalog.ConditionAny && len(members) > 0:
-		return entsql.Or(members...)
 	case c.Kind == catalog.ConditionNot:
-		return entsql.Not(members[0])
-	case c.Kind == catalog.ConditionMetadata:
-		return metadataTest(s, c.Test)
-	case c.Kind == catalog.ConditionCapability && len(c.capabilities[c.Test.Name]) > 0:
-		return capabilityTest(s, c.Test, c.capabilities[c.Test.Name])
+		return entsql.Not(condition{c.Members[0], c.capabilities}.holds(s))
 	}
-	return entsql.ExprP("1 = 0")
+	build := entsql.Dialect(s.Dialect())
+	of := alternatives{s: s, items: build.Table(metadataitem.Table), values: build.Table(capabilityvalue.Table), members: build.Table(capabilitymember.Table)}
+	of.add(c)
+	return of.hold()
 }
 
-// metadataTest holds for the resources with an item that the test holds of.
-func metadataTest(s *entsql.Selector, test catalog.Test) *entsql.Predicate {
-	items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
-	value := items.C(metadataitem.FieldValue)
-	item := entsql.EQ(items.C(metadataitem.FieldKey), test.Name)
-	switch test.Operator {
-	case catalog.Equals:
-		item = entsql.And(item, isAmong(s, items.C(metadataitem.FieldValueHash), hashesOf(test.Operands)), isAmong(s, value, test.Operands))
-	case catalog.HasPrefix:
-		item = entsql.And(item, hasPrefix(value, items.C(metadataitem.FieldValuePrefix), test.Operands[0]))
-	case catalog.Has:
-		item = entsql.And(item, containsText(value, test.Operands[0]))
-	}
-	return resourcesAmong(s, entsql.Dialect(s.Dialect()).Select(items.C(metadataitem.FieldResourceID)).From(items).Where(item))
+// alternatives are tests of which one is enough. Those of one table come to one
+// set of resources: ten values asked for are not ten sets.
+type alternatives struct {
+	s                                *entsql.Selector
+	items, values, members           *entsql.SelectTable
+	ofItems, ofValues, ofMembers, of []*entsql.Predicate
 }
 
-// capabilityTest holds for the resources with a value that the test holds of.
-func capabilityTest(s *entsql.Selector, test catalog.Test, ids []int64) *entsql.Predicate {
-	if test.Operator == catalog.Exists {
-		values := entsql.Dialect(s.Dialect()).Table(capabilityvalue.Table)
-		return resourcesAmong(s, entsql.Dialect(s.Dialect()).Select(values.C(capabilityvalue.FieldResourceID)).From(values).
-			Where(isAmong(s, values.C(capabilityvalue.FieldCapabilityID), ids)))
-	}
-	each := make([]*entsql.Predicate, len(test.Operands))
-	for i, operand := range test.Operands {
-		each[i] = memberTest(s, test, ids, operand)
-	}
+func (a *alternatives) add(c condition) {
+	ids := c.capabilities[c.Test.Name]
 	switch {
-	case test.Operator == catalog.HasAll:
-		return entsql.And(each...)
-	case len(each) == 0:
+	case c.Kind == catalog.ConditionAny:
+		for _, member := range c.Members {
+			a.add(condition{member, c.capabilities})
+		}
+	case c.Kind == catalog.ConditionAll, c.Kind == catalog.ConditionNot:
+		a.of = append(a.of, c.holds(a.s))
+	case c.Kind == catalog.ConditionMetadata:
+		a.ofItems = append(a.ofItems, a.itemTest(c.Test))
+	case c.Kind != catalog.ConditionCapability || len(ids) == 0: // never holds
+	case c.Test.Operator == catalog.Exists:
+		a.ofValues = append(a.ofValues, isAmong(a.s, a.values.C(capabilityvalue.FieldCapabilityID), ids))
+	case c.Test.Operator == catalog.HasAll:
+		each := make([]*entsql.Predicate, len(c.Test.Operands))
+		for i, operand := range c.Test.Operands {
+			each[i] = resourcesWith(a.s, a.members, []*entsql.Predicate{a.memberTest(c.Test, ids, operand)})
+		}
+		a.of = append(a.of, entsql.And(each...))
+	default:
+		for _, operand := range c.Test.Operands {
+			a.ofMembers = append(a.ofMembers, a.memberTest(c.Test, ids, operand))
+		}
+	}
+}
+
+// hold is all that was added, as a predicate on resources.
+func (a *alternatives) hold() *entsql.Predicate {
+	all := a.of
+	for _, of := range []struct {
+		table *entsql.SelectTable
+		tests []*entsql.Predicate
+	}{{a.items, a.ofItems}, {a.values, a.ofValues}, {a.members, a.ofMembers}} {
+		if len(of.tests) > 0 {
+			all = append(all, resourcesWith(a.s, of.table, of.tests))
+		}
+	}
+	if len(all) == 0 {
 		return entsql.ExprP("1 = 0")
 	}
-	return entsql.Or(each...)
+	return entsql.Or(all...)
 }
 
-func memberTest(s *entsql.Selector, test catalog.Test, ids []int64, operand string) *entsql.Predicate {
-	members := entsql.Dialect(s.Dialect()).Table(capabilitymember.Table)
-	value, number := members.C(capabilitymember.FieldValue), members.C(capabilitymember.FieldNumberKey)
-	same := entsql.And(entsql.EQ(members.C(capabilitymember.FieldValueHash), hashOf(operand)), entsql.EQ(value, operand))
+// resourcesWith holds for the resources that have a row in a table of which one
+// of the tests holds.
+func resourcesWith(s *entsql.Selector, table *entsql.SelectTable, tests []*entsql.Predicate) *entsql.Predicate {
+	return resourcesAmong(s, entsql.Dialect(s.Dialect()).Select(table.C("resource_id")).From(table).Where(entsql.Or(tests...)))
+}
+
+// itemTest holds for the metadata items that a test holds of.
+func (a *alternatives) itemTest(test catalog.Test) *entsql.Predicate {
+	value, is := a.items.C(metadataitem.FieldValue), entsql.EQ(a.items.C(metadataitem.FieldKey), test.Name)
+	switch test.Operator {
+	case catalog.Equals:
+		return entsql.And(is, isAmong(a.s, a.items.C(metadataitem.FieldValueHash), hashesOf(test.Operands)), isAmong(a.s, value, test.Operands))
+	case catalog.HasPrefix:
+		return entsql.And(is, hasPrefix(value, a.items.C(metadataitem.FieldValuePrefix), test.Operands[0]))
+	case catalog.Has:
+		return entsql.And(is, containsText(value, test.Operands[0]))
+	}
+	return is
+}
+
+// memberTest holds for the members of capabilities that a test holds of.
+func (a *alternatives) memberTest(test catalog.Test, ids []int64, operand string) *entsql.Predicate {
+	value, number := a.members.C(capabilitymember.FieldValue), a.members.C(capabilitymember.FieldNumberKey)
+	same := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldValueHash), hashOf(operand)), entsql.EQ(value, operand))
 	key, isNumber := catalog.NumberKey(operand)
 	var holds *entsql.Predicate
 	switch {
 	case test.Operator == catalog.Has || test.Operator == catalog.HasAll:
-		inText := entsql.And(entsql.EQ(members.C(capabilitymember.FieldInList), false), containsText(value, operand))
+		inText := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldInList), false), containsText(value, operand))
 		holds = entsql.Or(same, inText)
 	case test.Comparison == catalog.AsText:
 		holds = compared(test.Operator, value, operand, same)
@@ -104,8 +137,7 @@ func memberTest(s *entsql.Selector, test catalog.Test, ids []int64, operand stri
 	default:
 		return entsql.ExprP("1 = 0")
 	}
-	return resourcesAmong(s, entsql.Dialect(s.Dialect()).Select(members.C(capabilitymember.FieldResourceID)).From(members).
-		Where(entsql.And(isAmong(s, members.C(capabilitymember.FieldCapabilityID), ids), holds)))
+	return entsql.And(isAmong(a.s, a.members.C(capabilitymember.FieldCapabilityID), ids), holds)
 }
 
 // compared compares a column with an operand; equal is how the column is best

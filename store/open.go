@@ -97,6 +97,7 @@ func openPostgres(ctx context.Context, databaseURL string) (*database, error) {
 		"application_name":              "cadastre",
 		"binary_parameters":             "yes",
 		"default_transaction_isolation": "read committed",
+		"jit":                           "off", // compiling a large filter takes seconds, and running it less
 		"statement_timeout":             fmt.Sprint(statementTimeout.Milliseconds()),
 		"timezone":                      "UTC",
 	} {

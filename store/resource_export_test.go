@@ -22,11 +22,11 @@ type Statement struct {
 	Args  []any
 }
 
-// RecordStatements makes a store keep every read that it sends from now on.
-func RecordStatements(s *Store) *[]Statement {
+// RecordStatements gives a store that reads the same database and keeps every
+// statement that it sends. The other one goes on with its own work.
+func RecordStatements(s *Store) (*Store, *[]Statement) {
 	r := &recorder{database: s.db}
-	s.ent = ent.NewClient(ent.Driver(r))
-	return &r.statements
+	return &Store{db: s.db, ent: ent.NewClient(ent.Driver(r)), options: s.options, limits: s.limits}, &r.statements
 }
 
 type recorder struct {

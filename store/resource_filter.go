@@ -32,13 +32,22 @@ func (s *Store) resourcesThat(ctx context.Context, filter catalog.ResourceFilter
 	visible := visibleResources(ctx)
 	return func(s *entsql.Selector) {
 		visible(s)
-		for _, clause := range clauses {
-			if !clause.ignored {
+		for i, clause := range clauses {
+			switch {
+			case clause.ignored:
+			case i < joinedClauses:
 				s.Where(clause.holds(s))
+			default:
+				s.Where(entsql.P(func(b *entsql.Builder) { b.WriteString("(").Join(clause.holds(s)).WriteString(") IS TRUE") }))
 			}
 		}
 	}, nil
 }
+
+// joinedClauses is how many clauses PostgreSQL may join with the resources. It
+// weighs every order of joins, for seconds where there are 60; the clauses after
+// these it asks one by one, as it does with what stands behind IS TRUE.
+const joinedClauses = 8
 
 // clausesOf are the conditions of a filter, one by one.
 func (s *Store) clausesOf(ctx context.Context, filter catalog.ResourceFilter) ([]clause, error) {

@@ -23,8 +23,7 @@ func TestMetadataIsFoundByAnIndex(t *testing.T) {
 	count := planSize()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		fillResources(t, url, count)
-		s := storetest.Open(t, url)
-		recorded := store.RecordStatements(s)
+		s, recorded := store.RecordStatements(storetest.Open(t, url))
 		ctx, statements := store.CountStatements(asAdmin())
 		filter := catalog.ResourceFilter{Metadata: pairs("key-0", "value-7", "key-3", "value-7")}
 		page, err := s.Resources(ctx, filter, catalog.Order{Field: "NAME"}, catalog.PageRequest{})
@@ -79,7 +78,8 @@ func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 		for _, of := range types.Items {
 			ids, filled = append(ids, of.ID), min(filled, of.ID)
 		}
-		recorded, ten, order := store.RecordStatements(s), 10, catalog.Order{Field: "NAME"}
+		s, recorded := store.RecordStatements(s)
+		ten, order := 10, catalog.Order{Field: "NAME"}
 		for _, viewer := range []context.Context{asAdmin(), asMember("demo")} {
 			request := catalog.PageRequest{First: &ten}
 			began := time.Now()
