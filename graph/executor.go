@@ -19,10 +19,6 @@ import (
 	"github.com/cadastre-dev/cadastre/catalog"
 )
 
-// maxTokens bounds the tokens of a document that Execute takes: validation takes
-// time quadratic in the length of a selection.
-const maxTokens = 3000
-
 // Executor runs operations against the schema, in steps, so that a transport can
 // judge an operation between them: Parse, Validate, Prepare, Run. Every error
 // that a step gives is fit to be seen.
@@ -138,23 +134,6 @@ func (e *Executor) Run(ctx context.Context, operation *Operation) *graphql.Respo
 	response := e.schema.Exec(ctx)(ctx)
 	response.Errors = PresentErrors(ctx, e.log, append(response.Errors, graphql.GetErrors(ctx)...))
 	return response
-}
-
-// Execute runs one operation from its text to its end. A nil Data means that the
-// operation did not start.
-func (e *Executor) Execute(ctx context.Context, params *graphql.RawParams) *graphql.Response {
-	document, refused := e.Parse(ctx, params.Query, maxTokens)
-	if refused == nil {
-		refused = e.Validate(ctx, document, true)
-	}
-	if refused != nil {
-		return &graphql.Response{Errors: refused}
-	}
-	operation, refused := e.Prepare(ctx, document, params.OperationName, params.Variables)
-	if refused != nil {
-		return &graphql.Response{Errors: refused}
-	}
-	return e.Run(ctx, operation)
 }
 
 // aroundField asks the table of permissions at the fields of Query and Mutation;

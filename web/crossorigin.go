@@ -21,7 +21,8 @@ func CheckOrigin(origin string) error {
 
 // crossOrigin admits pages of other origins where they are allowed, and refuses
 // requests that a browser sends for others.
-func crossOrigin(next http.Handler, allowed []string) http.Handler {
+func crossOrigin(next *transport) http.Handler {
+	allowed := next.AllowedOrigins
 	protection := http.NewCrossOriginProtection()
 	for _, origin := range allowed {
 		if err := protection.AddTrustedOrigin(origin); err != nil {
@@ -29,7 +30,7 @@ func crossOrigin(next http.Handler, allowed []string) http.Handler {
 		}
 	}
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden,
+		next.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden,
 			message: "requests from pages of other sites are refused"})
 	}))
 	protected := protection.Handler(next)

@@ -278,8 +278,11 @@ func TestPagesOfOtherSitesAreRefusedUnlessAllowed(t *testing.T) {
 	if got := s.query("{ __typename }", "Sec-Fetch-Site", "cross-site"); got.status != 403 || got.code() != "FORBIDDEN" {
 		t.Errorf("cross-site: %d %s", got.status, got.body)
 	}
-	if got := s.query("{ __typename }", "Origin", "https://evil.example.org"); got.status != 403 || got.header.Get("Access-Control-Allow-Origin") != "" {
+	if got := s.query("{ __typename }", "Origin", "https://evil.example.org"); got.status != 403 || got.header.Get("Cache-Control") != "no-store" || got.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("another origin: %d %s", got.status, got.body)
+	}
+	if metrics := s.send("GET", "/metrics", "").body; !strings.Contains(metrics, `cadastre_graphql_errors_total{code="FORBIDDEN"} `) {
+		t.Error("the refusal is not counted")
 	}
 	if got := s.query("{ __typename }", "Sec-Fetch-Site", "same-origin"); got.status != 200 {
 		t.Errorf("same-origin: %d %s", got.status, got.body)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -26,19 +27,23 @@ type refusal struct {
 	errors gqlerror.List
 }
 
+// list are the errors of a refusal.
+func (why refusal) list(ctx context.Context) gqlerror.List {
+	if why.errors != nil {
+		return why.errors
+	}
+	problem := graph.Problem(ctx, why.code, why.message)
+	if why.field != "" {
+		problem.Extensions["field"] = why.field
+	}
+	if why.retryAfter > 0 {
+		problem.Extensions["retryAfter"] = why.retryAfter
+	}
+	return gqlerror.List{problem}
+}
+
 // refuse answers with errors and without data.
 func refuse(w http.ResponseWriter, r *http.Request, media string, why refusal) {
-	errors := why.errors
-	if errors == nil {
-		problem := graph.Problem(r.Context(), why.code, why.message)
-		if why.field != "" {
-			problem.Extensions["field"] = why.field
-		}
-		if why.retryAfter > 0 {
-			problem.Extensions["retryAfter"] = why.retryAfter
-		}
-		errors = gqlerror.List{problem}
-	}
 	if why.retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(why.retryAfter))
 	}
@@ -49,7 +54,7 @@ func refuse(w http.ResponseWriter, r *http.Request, media string, why refusal) {
 			status = http.StatusBadRequest
 		}
 	}
-	write(w, media, status, &graphql.Response{Errors: errors})
+	write(w, media, status, &graphql.Response{Errors: why.list(r.Context())})
 }
 
 // write writes an answer. The data is written as it is: reading it again to copy

@@ -258,12 +258,8 @@ func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string
 
 // refuse answers with a refusal, and counts it.
 func (t *transport) refuse(w http.ResponseWriter, r *http.Request, media string, why refusal) {
-	if why.errors == nil {
-		problem := graph.Problem(r.Context(), why.code, why.message)
-		t.count(r.Context(), gqlerror.List{problem})
-	} else {
-		t.count(r.Context(), why.errors)
-	}
+	why.errors = why.list(r.Context())
+	t.count(r.Context(), why.errors)
 	refuse(w, r, media, why)
 }
 

@@ -87,7 +87,7 @@ func New(options Options) http.Handler {
 	}
 	measured := newMeasurements(options.Metrics, options.Version)
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", crossOrigin(newTransport(options, measured), options.AllowedOrigins))
+	mux.Handle("/graphql", crossOrigin(newTransport(options, measured)))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", readyz(options))
 	if !options.MetricsElsewhere {
