@@ -1,17 +1,31 @@
 package catalog
 
+import "math/bits"
+
 // speller finds the known name that a misspelled one may mean.
 type speller struct {
 	names  []string
 	folded [][]rune
+	used   []uint64 // lettersIn each
 }
 
 func spellerOf(names []string) speller {
 	s := speller{names: names}
 	for _, name := range names {
-		s.folded = append(s.folded, []rune(Fold(name)))
+		letters := []rune(Fold(name))
+		s.folded, s.used = append(s.folded, letters), append(s.used, lettersIn(letters))
 	}
 	return s
+}
+
+// lettersIn notes which letters are in a text, some of them under one bit. An edit
+// changes at most two bits, so that texts that differ in more are not compared.
+func lettersIn(text []rune) uint64 {
+	var used uint64
+	for _, letter := range text {
+		used |= 1 << (letter % 64)
+	}
+	return used
 }
 
 // nearest is the one of the known names that is most like name, or empty where
@@ -20,8 +34,12 @@ func spellerOf(names []string) speller {
 // makes no difference; of equally near names the first in order of text wins.
 func (s speller) nearest(name string) string {
 	letters := []rune(Fold(name))
+	used := lettersIn(letters)
 	best, bestDistance := "", min(3, max(1, len(letters)/3))
 	for i, candidate := range s.folded {
+		if bits.OnesCount64(used^s.used[i]) > 2*bestDistance {
+			continue
+		}
 		distance := editDistance(letters, candidate, bestDistance)
 		if distance < bestDistance || distance == bestDistance && (best == "" || s.names[i] < best) {
 			best, bestDistance = s.names[i], distance

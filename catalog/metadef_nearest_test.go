@@ -44,3 +44,33 @@ func TestEditDistanceIsThatOfTheWholeTable(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNearestIsTheNearestOfAll(t *testing.T) {
+	t.Parallel()
+	source := rand.New(rand.NewPCG(3, 4))
+	word := func() string {
+		letters := make([]rune, 1+source.IntN(8))
+		for i := range letters {
+			letters[i] = []rune("abcdeä日_:")[source.IntN(9)]
+		}
+		return string(letters)
+	}
+	names := make([]string, 300)
+	for i := range names {
+		names[i] = word()
+	}
+	speller := spellerOf(names)
+	for range 2000 {
+		given, want := word(), ""
+		least := min(3, max(1, len([]rune(given))/3))
+		for _, name := range names {
+			distance := editDistance([]rune(given), []rune(name), 99)
+			if distance < least || distance == least && (want == "" || name < want) {
+				want, least = name, distance
+			}
+		}
+		if got := speller.nearest(given); got != want {
+			t.Fatalf("nearest of %q is %q, want %q", given, got, want)
+		}
+	}
+}

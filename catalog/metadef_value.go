@@ -8,6 +8,19 @@ import (
 // MaxReportValues is how many values one metadata report covers.
 const MaxReportValues = 1000
 
+// CheckReportValues notes what is wrong with values that are to be judged: there
+// are at most MaxReportValues, each of another key.
+func CheckReportValues(problems *Problems, path string, values []KeyValue) {
+	if len(values) > MaxReportValues {
+		problems.Add(path, "must have at most %d members, has %d", MaxReportValues, len(values))
+		return
+	}
+	seen := map[string]bool{}
+	for i, value := range values {
+		checkNew(problems, joined(indexed(path, i), "key"), value.Key, seen)
+	}
+}
+
 // capabilitiesScope may stand before the name of a capability in a requirement.
 const capabilitiesScope = "capabilities:"
 

@@ -695,7 +695,7 @@ type Viewer {
     resourceType: String!
     "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, ` + "`" + `\"\"` + "`" + ` those without one."
     target: String
-    "The keys and values, at most 1000."
+    "The keys and values, at most 1000, each of another key; else ` + "`" + `BAD_USER_INPUT` + "`" + `."
     values: [KeyValueInput!]!
   ): MetadataReport!
   """

@@ -85,8 +85,10 @@ func (s *Store) appliedTo(ctx context.Context, resourceType string, target *stri
 // ValidateMetadata judges keys and values by the definitions that apply to a
 // resource type.
 func (s *Store) ValidateMetadata(ctx context.Context, resourceType string, target *string, values []catalog.KeyValue) (*catalog.MetadataReport, error) {
-	if len(values) > catalog.MaxReportValues {
-		return nil, catalog.Invalid("values", "must have at most %d members, has %d", catalog.MaxReportValues, len(values))
+	var problems catalog.Problems
+	catalog.CheckReportValues(&problems, "values", values)
+	if err := problems.Err(); err != nil {
+		return nil, err
 	}
 	applied, err := s.appliedTo(ctx, resourceType, target)
 	if err != nil {
