@@ -9,6 +9,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
@@ -33,28 +34,7 @@ func (s *Store) MetadataFacets(ctx context.Context, scope catalog.ResourceScope,
 	if err != nil {
 		return nil, err
 	}
-	build := entsql.Dialect(s.db.dialect)
-	resources, items := build.Table(resource.Table), build.Table(metadataitem.Table)
-	counted := build.Select().From(resources)
-	counted.Join(items).On(resources.C(resource.FieldID), items.C(metadataitem.FieldResourceID))
-	wanted(counted)
-	counted.Where(isAmong(counted, items.C(metadataitem.FieldKey), names))
-	group := []string{items.C(metadataitem.FieldKey), items.C(metadataitem.FieldValue)}
-	partition := []string{items.C(metadataitem.FieldKey)}
-	counted.Select(entsql.As(items.C(metadataitem.FieldKey), "item_key"),
-		entsql.As(items.C(metadataitem.FieldValue), "item_value"), entsql.As(entsql.Count("*"), "resource_count"))
-	if column, scoped := scopeColumns[scope]; scoped {
-		column = resources.C(column)
-		counted.Where(isAmong(counted, column, keys)).AppendSelectAs(column, "scope_key")
-		group, partition = append(group, column), append(partition, column)
-	} else {
-		counted.AppendSelectExprAs(entsql.Raw("0"), "scope_key")
-	}
-	counted.AppendSelectExprAs(entsql.RowNumber().PartitionBy(partition...).
-		OrderExpr(entsql.Expr(entsql.Desc(entsql.Count("*"))), entsql.Expr(items.C(metadataitem.FieldValue))), "place")
-	counted.GroupBy(group...).As("counted")
-	query, args := build.Select(counted.C("scope_key"), counted.C("item_key"), counted.C("item_value"), counted.C("resource_count")).From(counted).
-		Where(entsql.LTE(counted.C("place"), first)).OrderBy(counted.C("scope_key"), counted.C("item_key"), counted.C("place")).Query()
+	query, args := facetStatement(entsql.Dialect(s.db.dialect), scope, keys, wanted, names, first).Query()
 	rows, err := s.ent.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("count values of metadata: %w", err)
@@ -87,6 +67,32 @@ func (s *Store) MetadataFacets(ctx context.Context, scope catalog.ResourceScope,
 		}
 	}
 	return facets, nil
+}
+
+// facetStatement counts the values of each name on the resources that are wanted,
+// for each key of the scope, and keeps the first of them.
+func facetStatement(build *entsql.DialectBuilder, scope catalog.ResourceScope, keys []int64, wanted predicate.Resource, names []string, first int) *entsql.Selector {
+	resources, items := build.Table(resource.Table), build.Table(metadataitem.Table)
+	counted := build.Select().From(resources)
+	counted.Join(items).On(resources.C(resource.FieldID), items.C(metadataitem.FieldResourceID))
+	wanted(counted)
+	counted.Where(isAmong(counted, items.C(metadataitem.FieldKey), names))
+	group := []string{items.C(metadataitem.FieldKey), items.C(metadataitem.FieldValue)}
+	partition := []string{items.C(metadataitem.FieldKey)}
+	counted.Select(entsql.As(items.C(metadataitem.FieldKey), "item_key"),
+		entsql.As(items.C(metadataitem.FieldValue), "item_value"), entsql.As(entsql.Count("*"), "resource_count"))
+	if column, scoped := scopeColumns[scope]; scoped {
+		column = resources.C(column)
+		counted.Where(isAmong(counted, column, keys)).AppendSelectAs(column, "scope_key")
+		group, partition = append(group, column), append(partition, column)
+	} else {
+		counted.AppendSelectExprAs(entsql.Raw("0"), "scope_key")
+	}
+	counted.AppendSelectExprAs(entsql.RowNumber().PartitionBy(partition...).
+		OrderExpr(entsql.Expr(entsql.Desc(entsql.Count("*"))), entsql.Expr(items.C(metadataitem.FieldValue))), "place")
+	counted.GroupBy(group...).As("counted")
+	return build.Select(counted.C("scope_key"), counted.C("item_key"), counted.C("item_value"), counted.C("resource_count")).From(counted).
+		Where(entsql.LTE(counted.C("place"), first)).OrderBy(counted.C("scope_key"), counted.C("item_key"), counted.C("place"))
 }
 
 // MetadataKeys is a page of the metadata keys in use on the resources that the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 )
@@ -57,11 +58,7 @@ func (s *Store) CountResources(ctx context.Context, filter catalog.ResourceFilte
 
 // ResourcesWithin is a page of the resources that hang off each key.
 func (s *Store) ResourcesWithin(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter, order catalog.Order, request catalog.PageRequest) (map[int64]catalog.Page[*catalog.Resource], error) {
-	paging, err := newPaging(string(scope), resourceOrders, order, request)
-	if err != nil {
-		return nil, err
-	}
-	wanted, err := s.resourcesThat(ctx, filter)
+	paging, wanted, err := s.pagingWithin(ctx, scope, filter, order, request)
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +72,7 @@ func (s *Store) ResourcesWithin(ctx context.Context, scope catalog.ResourceScope
 // ResourcesBehind tells for which keys there are resources on the side where
 // the page of ResourcesWithin begins.
 func (s *Store) ResourcesBehind(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter, order catalog.Order, request catalog.PageRequest) (map[int64]bool, error) {
-	paging, err := newPaging(string(scope), resourceOrders, order, request)
-	if err != nil {
-		return nil, err
-	}
-	wanted, err := s.resourcesThat(ctx, filter)
+	paging, wanted, err := s.pagingWithin(ctx, scope, filter, order, request)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +81,15 @@ func (s *Store) ResourcesBehind(ctx context.Context, scope catalog.ResourceScope
 		return nil, fmt.Errorf("look for resources within others: %w", err)
 	}
 	return keysOf(rows, scopeKey(scope)), nil
+}
+
+func (s *Store) pagingWithin(ctx context.Context, scope catalog.ResourceScope, filter catalog.ResourceFilter, order catalog.Order, request catalog.PageRequest) (paging, predicate.Resource, error) {
+	paging, err := newPaging(string(scope), resourceOrders, order, request)
+	if err != nil {
+		return paging, nil, err
+	}
+	wanted, err := s.resourcesThat(ctx, filter)
+	return paging, wanted, err
 }
 
 // CountResourcesWithin is how many resources hang off each key.

@@ -1,0 +1,24 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/cadastre-dev/cadastre/client"
+)
+
+// Writes on a share of a demo, and shows all that is written there.
+func ExampleNew() {
+	server := client.New("http://127.0.0.1:8080", "demo-member")
+	answer, err := client.SetMetadata(context.Background(), server, &client.SetMetadataInput{
+		Resource: "ebf728f5-376a-5438-8ef0-c3a299ba60eb",
+		Items:    []*client.KeyValueInput{{Key: "ticket", Value: "4711"}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, item := range answer.SetMetadata.Resource.Metadata {
+		fmt.Println(item.Key, item.Value)
+	}
+}
