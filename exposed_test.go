@@ -287,10 +287,11 @@ func documentProbes() []probe {
 		}
 		return map[string]any{"w": condition}
 	}
-	any201 := make([]any, 201)
-	for i := range any201 {
-		any201[i] = map[string]any{"metadata": map[string]any{"key": "a", "exists": true}}
+	any51 := make([]any, 51)
+	for i := range any51 {
+		any51[i] = map[string]any{"metadata": map[string]any{"key": "a", "exists": true}}
 	}
+	const uuid = "77777777-7777-4777-8777-777777777777"
 	const where = "query($w: ResourceCondition!) { resources(filter: {where: $w}) { totalCount } }"
 	const parse, invalid, complex, input = "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED", "QUERY_TOO_COMPLEX", "BAD_USER_INPUT"
 	return []probe{
@@ -318,9 +319,11 @@ func documentProbes() []probe {
 		{name: "first left out costs the usual page", document: page(""), has: `"requested":101`},
 		{name: "101 ids of nodes", document: "query($ids: [ID!]!) { nodes(ids: $ids) { id } }", variables: map[string]any{"ids": strings.Split(repeat("x,", 100)+"x", ",")}, codes: input},
 		{name: "5,001 uuids in a filter", document: "query($u: [UUID!]) { resources(filter: {uuids: $u}) { totalCount } }", variables: map[string]any{"u": strings.Split(repeat("x,", 5000)+"x", ",")}, codes: input},
-		{name: "conditions 10 deep", document: where, variables: not(9), has: `"totalCount":0`},
-		{name: "conditions 11 deep", document: where, variables: not(11), codes: input},
-		{name: "201 conditions", document: where, variables: map[string]any{"w": map[string]any{"any": any201}}, codes: input},
+		{name: "251 uuids in a filter", document: "query($u: [UUID!]) { resources(filter: {uuids: $u}) { totalCount } }", variables: map[string]any{"u": strings.Split(repeat(uuid+",", 250)+uuid, ",")}, codes: input},
+		{name: "250 uuids in a filter", document: "query($u: [UUID!]) { resources(filter: {uuids: $u}) { totalCount } }", variables: map[string]any{"u": strings.Split(repeat(uuid+",", 249)+uuid, ",")}, has: `"totalCount":0`},
+		{name: "conditions 5 deep", document: where, variables: not(5), has: `"totalCount":0`},
+		{name: "conditions 6 deep", document: where, variables: not(6), codes: input},
+		{name: "51 conditions", document: where, variables: map[string]any{"w": map[string]any{"any": any51}}, codes: input},
 		{name: "SQL in a key of metadata", document: `{ resources(filter: {metadata: [{key: "a'->>'x') OR 1=1 --", value: "b"}]}) { totalCount } }`, has: `"totalCount":0`},
 		{name: "SQL in a condition", document: `{ resources(filter: {where: {metadata: {key: "a') OR ('1'='1", equals: "') OR 1=1 --"}}}) { totalCount } }`, has: `"totalCount":0`},
 		{name: "SQL in the order", document: `{ namespaces(orderBy: {field: "name; DROP TABLE namespaces"}) { totalCount } }`, codes: invalid},

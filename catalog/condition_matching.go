@@ -50,15 +50,14 @@ func parseMatching(value json.RawMessage, problems *Problems, path string, depth
 	if !ok || len(members) == 0 {
 		return malformed(`must be a list such as ["==", "$name", "value"] or ["and", ...]`)
 	}
-	if depth > MaxConditionDepth {
-		return malformed("is deeper than %d conditions", MaxConditionDepth)
-	}
 	word, ok := textOfJSON(members[0])
 	if !ok {
 		return malformed(`must begin with an operator: = == != >= <= > < and or not`)
 	}
 	inner := func(kind ConditionKind) Condition {
 		switch {
+		case depth > MaxConditionDepth:
+			return malformed("is deeper than %d conditions", MaxConditionDepth)
 		case len(members) == 1:
 			return malformed("%q takes an expression", word)
 		case kind == ConditionNot && len(members) > 2:

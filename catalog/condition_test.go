@@ -69,13 +69,31 @@ func TestConditionsHaveExactlyOneField(t *testing.T) {
 		}
 	}
 	deep := ResourceCondition{Metadata: &MetadataCondition{Key: "a", Exists: &yes}}
-	for range MaxConditionDepth {
+	matching := `["==", "$a", "1"]`
+	for depth := 1; depth <= 6; depth++ {
 		inner := deep
-		deep = ResourceCondition{Not: &inner}
+		deep, matching = ResourceCondition{Not: &inner}, `["not", `+matching+`]`
+		var problems Problems
+		deep.Condition(&problems, "where")
+		if (len(problems) > 0) != (depth > 5) {
+			t.Errorf("where, %d deep: %v", depth, problems)
+		}
+		problems = nil
+		ParseMatching(matching, &problems, "matching")
+		if (len(problems) > 0) != (depth > 5) {
+			t.Errorf("matching, %d deep: %v", depth, problems)
+		}
 	}
-	var problems Problems
-	if deep.Condition(&problems, "where"); len(problems) == 0 {
-		t.Error("any depth is accepted")
+	many := make([]ResourceCondition, 51)
+	for i := range many {
+		many[i] = ResourceCondition{Metadata: &MetadataCondition{Key: "a", Exists: &yes}}
+	}
+	for _, n := range []int{50, 51} {
+		var problems Problems
+		(ResourceCondition{Any: many[:n]}).Condition(&problems, "where")
+		if (len(problems) > 0) != (n > 50) {
+			t.Errorf("%d tests: %v", n, problems)
+		}
 	}
 }
 

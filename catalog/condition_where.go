@@ -2,8 +2,8 @@ package catalog
 
 // Bounds of conditions.
 const (
-	MaxConditionTests    = 200 // tests in one filter
-	MaxConditionDepth    = 10  // conditions within conditions
+	MaxConditionTests    = 50  // tests in one filter
+	MaxConditionDepth    = 5   // all, any and not within one another
 	MaxConditionOperands = 100 // values of one test
 )
 
@@ -54,7 +54,7 @@ func (c ResourceCondition) condition(problems *Problems, path string, depth int,
 	switch {
 	case given != 1:
 		problems.Add(path, "must have exactly one of all, any, not, metadata, capability")
-	case depth > MaxConditionDepth:
+	case c.Metadata == nil && c.Capability == nil && depth > MaxConditionDepth:
 		problems.Add(path, "is deeper than %d conditions", MaxConditionDepth)
 	case c.All != nil:
 		return Condition{Kind: ConditionAll, Members: conditionsOf(c.All, problems, joined(path, "all"), depth, tests)}

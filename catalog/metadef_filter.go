@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 )
 
+// MaxFilterList is how many names or uuids one list of a filter takes.
+const MaxFilterList = 250
+
 // MaxSearch is how many characters a text search takes.
 const MaxSearch = 200
 
@@ -24,7 +27,7 @@ type NamespaceFilter struct {
 // Check refuses texts that no name can be.
 func (f NamespaceFilter) Check() error {
 	var problems Problems
-	checkEachText(&problems, "filter.resourceTypes", f.ResourceTypes)
+	checkEachText(&problems, "filter.resourceTypes", f.ResourceTypes, MaxFilterList)
 	for _, condition := range []struct {
 		field string
 		text  *string
@@ -50,11 +53,14 @@ type ResourceTypeFilter struct {
 // Check refuses texts that no name can be.
 func (f ResourceTypeFilter) Check() error {
 	var problems Problems
-	checkEachText(&problems, "filter.names", f.Names)
+	checkEachText(&problems, "filter.names", f.Names, MaxFilterList)
 	return problems.Err()
 }
 
-func checkEachText(problems *Problems, field string, texts []string) {
+func checkEachText(problems *Problems, field string, texts []string, most int) {
+	if !few(problems, field, len(texts), most) {
+		return
+	}
 	for i, text := range texts {
 		CheckText(problems, fmt.Sprintf("%s[%d]", field, i), text, 0, math.MaxInt)
 	}

@@ -60,8 +60,8 @@ func (r UnloadRequest) Check(path string) error {
 	case !r.All && !chosen:
 		problems.Add(path, "must choose namespaces: by names, resourceTypes or origin, or all")
 	}
-	checkEachText(&problems, joined(path, "names"), r.Names)
-	checkEachText(&problems, joined(path, "resourceTypes"), r.ResourceTypes)
+	checkEachText(&problems, joined(path, "names"), r.Names, MaxDocuments)
+	checkEachText(&problems, joined(path, "resourceTypes"), r.ResourceTypes, MaxDocuments)
 	if r.Origin != nil {
 		CheckText(&problems, joined(path, "origin"), *r.Origin, 1, MaxOrigin)
 	}

@@ -11,8 +11,7 @@ const MaxReportValues = 1000
 // CheckReportValues notes what is wrong with values that are to be judged: there
 // are at most MaxReportValues, each of another key.
 func CheckReportValues(problems *Problems, path string, values []KeyValue) {
-	if len(values) > MaxReportValues {
-		problems.Add(path, "must have at most %d members, has %d", MaxReportValues, len(values))
+	if !few(problems, path, len(values), MaxReportValues) {
 		return
 	}
 	seen := map[string]bool{}

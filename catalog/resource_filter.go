@@ -37,26 +37,27 @@ func (f ResourceFilter) Check(problems *Problems, path string) {
 	text("projectId", f.ProjectID)
 	text("name", f.Name)
 	text("nameContains", f.NameContains)
-	for i, name := range f.Types {
-		CheckText(problems, indexed(joined(path, "types"), i), name, 0, MaxMetadataValue)
-	}
-	few := func(field string, count, most int) bool {
-		if count > most {
-			problems.Add(joined(path, field), "must have at most %d members, has %d", most, count)
-		}
-		return count <= most
-	}
-	if few("metadata", len(f.Metadata), MaxFilterPairs) {
+	checkEachText(problems, joined(path, "types"), f.Types, MaxFilterList)
+	few(problems, joined(path, "uuids"), len(f.UUIDs), MaxFilterList)
+	if few(problems, joined(path, "metadata"), len(f.Metadata), MaxFilterPairs) {
 		for i, pair := range f.Metadata {
 			pair.check(problems, indexed(joined(path, "metadata"), i))
 		}
 	}
-	if few("tags", len(f.Tags), MaxFilterTags) {
+	if few(problems, joined(path, "tags"), len(f.Tags), MaxFilterTags) {
 		for i, tag := range f.Tags {
 			CheckText(problems, joined(indexed(joined(path, "tags"), i), "name"), tag.Name, 1, MaxName)
 		}
 	}
-	few("requirements", len(f.Requirements), MaxRequirements)
+	few(problems, joined(path, "requirements"), len(f.Requirements), MaxRequirements)
+}
+
+// few holds a list to a number of members.
+func few(problems *Problems, field string, count, most int) bool {
+	if count > most {
+		problems.Add(field, "must have at most %d members, has %d", most, count)
+	}
+	return count <= most
 }
 
 // MaxFilterPairs bounds the pairs of metadata that one filter asks for.

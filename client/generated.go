@@ -741,9 +741,9 @@ func (v *SetMetadataSetMetadataSetMetadataPayloadResource) GetMetadata() []*Item
 
 // Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is `BAD_USER_INPUT`.
 type UnloadNamespacesInput struct {
-	// With any of these names.
+	// With any of these names, at most 1000.
 	Names []string `json:"names"`
-	// Associated with any of these resource types.
+	// Associated with any of these resource types, at most 1000.
 	ResourceTypes []string `json:"resourceTypes"`
 	// Brought by this bundle, see `importNamespaces`.
 	Origin *string `json:"origin"`

@@ -705,16 +705,16 @@ type Viewer {
   ` + "`" + `BAD_USER_INPUT` + "`" + `; a name that there is none of is ` + "`" + `NOT_FOUND` + "`" + `.
   """
   exportNamespaces(
-    "Only namespaces with these names. Absent means any."
+    "Only namespaces with these names, at most 1000. Absent means any."
     names: [String!]
-    "Only namespaces that apply to any of these resource types. Absent means any."
+    "Only namespaces that apply to any of these resource types, at most 1000. Absent means any."
     resourceTypes: [String!]
   ): [String!]!
 }
 
 "Which namespaces; all given conditions must hold. Those on associations hold for one and the same association."
 input NamespaceFilter {
-  "Associated with any of these resource types, compared exactly. An empty list matches nothing."
+  "Associated with any of these resource types, at most 250, compared exactly. An empty list matches nothing."
   resourceTypes: [String!]
   "With this visibility."
   visibility: Visibility
@@ -1210,7 +1210,7 @@ type ResourceTypeAssociation implements Node {
 
 "Which resource types; all given conditions must hold."
 input ResourceTypeFilter {
-  "With any of these names, compared exactly. An empty list matches nothing."
+  "With any of these names, at most 250, compared exactly. An empty list matches nothing."
   names: [String!]
 }
 
@@ -2110,9 +2110,9 @@ enum ImportOutcome {
 
 "Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is ` + "`" + `BAD_USER_INPUT` + "`" + `."
 input UnloadNamespacesInput {
-  "With any of these names."
+  "With any of these names, at most 1000."
   names: [String!]
-  "Associated with any of these resource types."
+  "Associated with any of these resource types, at most 1000."
   resourceTypes: [String!]
   "Brought by this bundle, see ` + "`" + `importNamespaces` + "`" + `."
   origin: String
@@ -2448,7 +2448,7 @@ extend type Mutation {
 input ResourceProviderFilter {
   "With this name, compared exactly."
   name: String
-  "With one of these uuids, at most 1000. An empty list matches nothing."
+  "With one of these uuids, at most 250. An empty list matches nothing."
   uuids: [UUID!]
   "In the tree that holds the provider with this uuid; an unknown one matches nothing."
   inTree: UUID
@@ -2868,7 +2868,7 @@ type ResourceUsage {
 input TraitFilter {
   "With a name that begins so."
   startsWith: String
-  "With one of these names, at most 1000. An empty list matches nothing."
+  "With one of these names, at most 250. An empty list matches nothing."
   names: [String!]
   "With ` + "`" + `true` + "`" + ` those that some provider has, with ` + "`" + `false` + "`" + ` those that none has."
   associated: Boolean
@@ -2898,7 +2898,7 @@ type TraitEdge {
 
 "Which resource classes; all given conditions must hold."
 input ResourceClassFilter {
-  "With one of these names, at most 1000. An empty list matches nothing."
+  "With one of these names, at most 250. An empty list matches nothing."
   names: [String!]
   "With ` + "`" + `true` + "`" + ` those created by hand, with ` + "`" + `false` + "`" + ` the standard ones."
   custom: Boolean
@@ -3338,7 +3338,7 @@ extend type Mutation {
 
 "Which resources; all given conditions must hold."
 input ResourceFilter {
-  "Of any of these types, by name. An empty list matches nothing."
+  "Of any of these types, by name, at most 250. An empty list matches nothing."
   types: [String!]
   "Of this project."
   projectId: String
@@ -3346,7 +3346,7 @@ input ResourceFilter {
   name: String
   "With this text somewhere in the name, whatever its case."
   nameContains: String
-  "With any of these uuids. An empty list matches nothing."
+  "With any of these uuids, at most 250. An empty list matches nothing."
   uuids: [UUID!]
   "Directly below the resource with this uuid. One that is not there or not visible has nothing below it."
   parent: UUID
@@ -3398,7 +3398,7 @@ input RequirementInput {
   requirement: String!
 }
 
-"A tree of conditions: exactly one field is given. At most 10 deep, with 200 tests."
+"A tree of conditions: exactly one field is given. At most 5 of ` + "`" + `all` + "`" + `, ` + "`" + `any` + "`" + ` and ` + "`" + `not` + "`" + ` within one another, with 50 tests; more is ` + "`" + `BAD_USER_INPUT` + "`" + `."
 input ResourceCondition @oneOf {
   "Every one of these holds; an empty list always does."
   all: [ResourceCondition!]

@@ -64,8 +64,22 @@ type TraitFilter struct {
 	Custom     *bool
 }
 
+// Validate names everything that is wrong with the filter, each problem below path.
+func (f TraitFilter) Validate(path string) []Violation {
+	var found violations
+	found.tooMany(under(path, "names"), len(f.Names), MaxFilterList)
+	return found
+}
+
 // ResourceClassFilter selects resource classes; all fields that are not nil must hold.
 type ResourceClassFilter struct {
 	Names  []string // nil is no constraint, an empty list selects nothing
 	Custom *bool
+}
+
+// Validate names everything that is wrong with the filter, each problem below path.
+func (f ResourceClassFilter) Validate(path string) []Violation {
+	var found violations
+	found.tooMany(under(path, "names"), len(f.Names), MaxFilterList)
+	return found
 }

@@ -90,16 +90,16 @@ type ProviderFilter struct {
 // Limits of a request. They keep a single request's cost and a cursor's length bounded; none is reached by
 // the requests of schedulers.
 const (
-	MaxGroups        = 64   // suffixed groups
-	MaxResources     = 64   // resource classes in one group
-	MaxTraits        = 256  // traits in one list
-	MaxTraitSets     = 64   // any-of sets in one group
-	MaxMemberOf      = 64   // aggregate filters in one group
-	MaxAggregates    = 1000 // aggregates in one list
-	MaxSameSubtree   = 64   // same-subtree constraints
-	MaxProviderUUIDs = 1000 // uuids in a provider filter
-	MaxInventories   = 1000 // inventories of one provider in one input
-	MaxConsumers     = 1000 // consumers in one claim
-	MaxAllocations   = 1000 // providers in one consumer's claim
-	MaxAmount        = 1<<31 - 1
+	MaxGroups      = 64   // suffixed groups
+	MaxResources   = 64   // resource classes in one group
+	MaxTraits      = 256  // traits in one list
+	MaxTraitSets   = 64   // any-of sets in one group
+	MaxMemberOf    = 64   // aggregate filters in one group
+	MaxAggregates  = 1000 // aggregates in one list
+	MaxSameSubtree = 64   // same-subtree constraints
+	MaxFilterList  = 250  // uuids or names in one list of a filter
+	MaxInventories = 1000 // inventories of one provider in one input
+	MaxConsumers   = 1000 // consumers in one claim
+	MaxAllocations = 1000 // providers in one consumer's claim
+	MaxAmount      = 1<<31 - 1
 )

@@ -67,7 +67,7 @@ func Validate(w *World, r *Request) []Violation {
 func (f *ProviderFilter) Validate(w *World, path string) []Violation {
 	var found violations
 	g := f.group()
-	found.tooMany(under(path, "uuids"), len(f.UUIDs), MaxProviderUUIDs)
+	found.tooMany(under(path, "uuids"), len(f.UUIDs), MaxFilterList)
 	for i, uuid := range f.UUIDs {
 		validateUUID(&found, at(under(path, "uuids"), i), uuid)
 	}

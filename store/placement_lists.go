@@ -86,6 +86,9 @@ func (s *Store) Traits(ctx context.Context, filter placement.TraitFilter, reques
 	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
 		return none, err
 	}
+	if err := problemsOf(filter.Validate("filter")).Err(); err != nil {
+		return none, err
+	}
 	paging, err := newPaging("traits", traitOrders, byName, request)
 	if err != nil {
 		return none, err
@@ -138,6 +141,9 @@ func traitsThat(filter placement.TraitFilter) predicate.Trait {
 func (s *Store) ResourceClasses(ctx context.Context, filter placement.ResourceClassFilter, request catalog.PageRequest) (catalog.Page[*placement.ResourceClass], error) {
 	var none catalog.Page[*placement.ResourceClass]
 	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+		return none, err
+	}
+	if err := problemsOf(filter.Validate("filter")).Err(); err != nil {
 		return none, err
 	}
 	paging, err := newPaging("resourceClasses", classOrders, byName, request)
