@@ -7,9 +7,11 @@ import (
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql/schema"
+
+	"github.com/cadastre-dev/cadastre/ent"
 )
 
-// What the tests of migrations reach into.
+// What the tests of migrations and transactions reach into.
 
 // Tables is the ent schema as it is meant on a dialect.
 func Tables(of string) []*schema.Table { return tables(of) }
@@ -45,3 +47,9 @@ func (d *database) Migrate(ctx context.Context, version int64) error {
 
 // SQL is the pool that writes.
 func (d *database) SQL() *sql.DB { return d.writer }
+
+// PanicInAWrite panics within a transaction, and recovers.
+func (s *Store) PanicInAWrite(ctx context.Context) {
+	defer func() { _ = recover() }()
+	_ = s.transact(ctx, func(*ent.Tx) error { panic("in the midst of a write") })
+}

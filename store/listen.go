@@ -284,20 +284,20 @@ func (s *Store) applyChanges(ctx context.Context, since int64) (next int64, err 
 	held := s.resident.world.Load()
 	var n news
 	var of noted
-	err = s.snapshot(ctx, func(tx *sql.Tx) (err error) {
-		if next, err = s.oldestTransaction(ctx, tx); err != nil {
+	err = s.snapshot(ctx, func(on conn) (err error) {
+		if next, err = s.oldestTransaction(ctx, on); err != nil {
 			return err
 		}
-		if of, err = s.readNoted(ctx, tx, since, held); err != nil {
+		if of, err = s.readNoted(ctx, on, since, held); err != nil {
 			return err
 		}
 		if of.names {
-			if err := s.readNamesInto(ctx, tx, &n, held.Names()); err != nil {
+			if err := s.readNamesInto(ctx, on, &n, held.Names()); err != nil {
 				return err
 			}
 		}
 		if len(of.stale) > 0 {
-			n.states, err = s.readProviders(ctx, tx, of.stale, func() {})
+			n.states, err = s.readProviders(ctx, on, of.stale, func() {})
 		}
 		return err
 	})

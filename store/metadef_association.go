@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -32,16 +33,12 @@ func (s *Store) AssociateResourceType(ctx context.Context, input catalog.NewAsso
 			if err := s.insertAssociations(ctx, tx, row.ID, []catalog.DocumentAssociation{wanted}, s.now()); err != nil {
 				return change{}, err
 			}
-			now, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID),
-				resourcetypeassociation.Prefix(textOrEmpty(wanted.Prefix)), resourcetypeassociation.PropertiesTarget(textOrEmpty(wanted.PropertiesTarget))).All(ctx)
+			now, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
 			if err != nil {
 				return change{}, err
 			}
-			for _, association := range now {
-				if noun := associationNoun(association); noun.ResourceTypeName == wanted.ResourceType {
-					made = noun
-				}
-			}
+			// The newest is the one; its type may have another name by now.
+			made = associationNoun(slices.MaxFunc(now, func(a, b *ent.ResourceTypeAssociation) int { return cmp.Compare(a.ID, b.ID) }))
 			return change{action: e.action, kind: "ResourceTypeAssociation", key: row.Name + "/" + wanted.ResourceType, after: associationFields(made)}, nil
 		}, nil
 	})

@@ -167,22 +167,26 @@ func (s *Store) Providers(ctx context.Context, uuids []string) (*placement.World
 	if len(missing) == 0 {
 		return world, nil
 	}
-	var ids []int64
-	if err := s.query(ctx, s.db, `SELECT id FROM resource_providers WHERE `+s.listed("uuid", "$1", "text"), func(rows *sql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		ids = append(ids, id)
+	var change placement.Change
+	err = s.snapshot(ctx, func(on conn) error {
+		var ids []int64
+		err := s.query(ctx, on, `SELECT id FROM resource_providers WHERE `+s.listed("uuid", "$1", "text"), func(rows *sql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}, jsonOf(missing))
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		states, err := s.readProviders(ctx, on, ids, func() {})
+		for _, state := range states {
+			change.Providers = append(change.Providers, state.Provider)
+		}
 		return err
-	}, jsonOf(missing)); err != nil {
-		return nil, fmt.Errorf("look up resource providers: %w", err)
-	}
-	states, err := s.readProviders(ctx, s.db, ids, func() {})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("look up resource providers: %w", err)
-	}
-	change := placement.Change{}
-	for _, state := range states {
-		change.Providers = append(change.Providers, state.Provider)
 	}
 	return world.With(change), nil
 }

@@ -23,7 +23,7 @@ type conn interface {
 var (
 	_ conn = (*ent.Tx)(nil)
 	_ conn = (*database)(nil)
-	_ conn = (*sql.Tx)(nil)
+	_ conn = (*transaction)(nil)
 )
 
 // statement spells a statement for the database.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -44,10 +43,8 @@ func (s *Store) transactOnce(ctx context.Context, write func(tx *ent.Tx) error) 
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
+	defer func() { _ = tx.Rollback() }() // also where write panics; after a commit it does nothing
 	if err := write(tx); err != nil {
-		if rollback := tx.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
-			return errors.Join(err, rollback)
-		}
 		return err
 	}
 	if err := tx.Commit(); err != nil {

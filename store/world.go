@@ -32,16 +32,16 @@ func (s *Store) loadWorld(ctx context.Context) (since int64, err error) {
 	defer s.resident.writing.Unlock()
 	var names placement.Names
 	var states []providerRow
-	err = s.snapshot(ctx, func(tx *sql.Tx) (err error) {
+	err = s.snapshot(ctx, func(on conn) (err error) {
 		if s.postgres() {
-			if since, err = s.oldestTransaction(ctx, tx); err != nil {
+			if since, err = s.oldestTransaction(ctx, on); err != nil {
 				return err
 			}
 		}
-		if names, err = s.readNames(ctx, tx); err != nil {
+		if names, err = s.readNames(ctx, on); err != nil {
 			return err
 		}
-		states, err = s.readProviders(ctx, tx, nil, s.loading())
+		states, err = s.readProviders(ctx, on, nil, s.loading())
 		return err
 	})
 	if err != nil {
@@ -82,19 +82,16 @@ func (s *Store) loading() (seen func()) {
 }
 
 // snapshot reads several things as of one instant.
-func (s *Store) snapshot(ctx context.Context, read func(tx *sql.Tx) error) error {
-	tx, err := s.db.readers.BeginTx(ctx, &sql.TxOptions{Isolation: s.snapshotLevel(), ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	return errors.Join(read(tx), tx.Rollback())
-}
-
-func (s *Store) snapshotLevel() sql.IsolationLevel {
+func (s *Store) snapshot(ctx context.Context, read func(on conn) error) error {
+	options := sql.TxOptions{ReadOnly: true}
 	if s.postgres() {
-		return sql.LevelRepeatableRead
+		options.Isolation = sql.LevelRepeatableRead
 	}
-	return sql.LevelDefault
+	tx, err := s.db.readers.BeginTx(ctx, &options)
+	if err != nil {
+		return refused(err)
+	}
+	return errors.Join(read(&transaction{Tx: tx}), tx.Rollback())
 }
 
 // touched notes what a transaction of placement does to the world.
@@ -197,8 +194,8 @@ const settleWithin = 2 * time.Second
 
 // becameOf reads what a transaction was to write.
 func (s *Store) becameOf(ctx context.Context, t *touched) (n news, err error) {
-	err = s.snapshot(ctx, func(tx *sql.Tx) (err error) {
-		names, err := s.readNames(ctx, tx)
+	err = s.snapshot(ctx, func(on conn) (err error) {
+		names, err := s.readNames(ctx, on)
 		if err != nil {
 			return err
 		}
@@ -211,7 +208,7 @@ func (s *Store) becameOf(ctx context.Context, t *touched) (n news, err error) {
 		for _, row := range t.deleted {
 			ids, gone[row.id] = append(ids, row.id), row.uuid
 		}
-		n.states, err = s.readProviders(ctx, tx, ids, func() {})
+		n.states, err = s.readProviders(ctx, on, ids, func() {})
 		for _, state := range n.states {
 			delete(gone, state.id)
 		}
