@@ -58,6 +58,9 @@ func testMetadefs(t *testing.T, url string) {
 		}
 	}
 	in, out := filepath.Join(folder, "in"), filepath.Join(folder, "out")
+	write("twice/a.json", `{"namespace": "Twice", "visibility": "public"}`)
+	write("twice/b.json", `{"namespace": "Twice", "visibility": "private"}`)
+	metadefs("1 of 2 files failed", "load", filepath.Join(folder, "twice"), "--dry-run", "b.json: $.namespace: is named twice: "+filepath.Join(folder, "twice", "a.json"))
 
 	metadefs("2 of 4 files failed: ", "load", in, "--dry-run", "4 namespaces: 2 created, 0 updated, 0 unchanged, 0 skipped, 2 failed (dry run, nothing was done)\n")
 	metadefs("2 of 4 files failed: ", "load", in, "bad.json: $.properties.p.type: must be one of string, integer, number, boolean, array, is banana\n")

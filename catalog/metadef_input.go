@@ -79,6 +79,13 @@ const (
 	ContentTags       ContentKind = "TAGS"
 )
 
+// CheckContentKinds refuses a kind that is named twice.
+func CheckContentKinds(path string, kinds []ContentKind) error {
+	var problems Problems
+	checkDistinct(&problems, path, kinds)
+	return problems.Err()
+}
+
 // ResourceTypeChange is a change of a resource type; cleared is false.
 type ResourceTypeChange struct {
 	Name      string

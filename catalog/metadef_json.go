@@ -176,6 +176,9 @@ func joined(path, key string) string {
 	if key == "" {
 		return path + "['']"
 	}
+	if path == "" {
+		return key
+	}
 	return path + "." + key
 }
 

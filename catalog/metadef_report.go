@@ -50,7 +50,8 @@ type UnloadRequest struct {
 	IncludeProtected bool // deletes protected namespaces, too
 }
 
-// Check refuses a request that chooses nothing, or all and something.
+// Check refuses a request that chooses nothing, or all and something, or names
+// anything twice.
 func (r UnloadRequest) Check(path string) error {
 	var problems Problems
 	chosen := r.Names != nil || r.ResourceTypes != nil || r.Origin != nil
@@ -60,8 +61,13 @@ func (r UnloadRequest) Check(path string) error {
 	case !r.All && !chosen:
 		problems.Add(path, "must choose namespaces: by names, resourceTypes or origin, or all")
 	}
-	checkEachText(&problems, joined(path, "names"), r.Names, MaxDocuments)
-	checkEachText(&problems, joined(path, "resourceTypes"), r.ResourceTypes, MaxDocuments)
+	for _, list := range []struct {
+		path  string
+		names []string
+	}{{joined(path, "names"), r.Names}, {joined(path, "resourceTypes"), r.ResourceTypes}} {
+		checkEachText(&problems, list.path, list.names, MaxDocuments)
+		checkDistinct(&problems, list.path, list.names)
+	}
 	if r.Origin != nil {
 		CheckText(&problems, joined(path, "origin"), *r.Origin, 1, MaxOrigin)
 	}

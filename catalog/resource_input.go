@@ -80,6 +80,14 @@ func CheckResourceTags(problems *Problems, path string, tags []string) {
 	}
 }
 
+// checkDistinct notes every name that the list has before.
+func checkDistinct[T ~string](problems *Problems, path string, names []T) {
+	seen := map[string]bool{}
+	for i, name := range names {
+		checkNew(problems, indexed(path, i), string(name), seen)
+	}
+}
+
 func checkNew(problems *Problems, path, name string, seen map[string]bool) {
 	if seen[name] {
 		problems.Add(path, "is named twice")

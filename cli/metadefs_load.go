@@ -49,11 +49,23 @@ func (c *loadCommand) Run(run *session) error {
 	}
 	l := &load{command: c, run: run, to: c.client(), tally: map[client.ImportOutcome]int{}, done: run.progress("loading", len(files))}
 	defer l.done.end()
+	defining := map[string]string{} // the file of each namespace; a request does not see those of another
 	files = slices.DeleteFunc(files, func(file definitionFile) bool {
 		if file.err != nil {
 			l.fail(file, file.err.Error())
+			return true
 		}
-		return file.err != nil
+		document, _, problems := catalog.ParseDocument(file.text)
+		if len(problems) > 0 { // for the server to tell
+			return false
+		}
+		first, twice := defining[document.Name]
+		if twice {
+			l.fail(file, fmt.Sprintf("$.namespace: is named twice: %s has the same", first))
+			return true
+		}
+		defining[document.Name] = file.path
+		return false
 	})
 	total := len(files) + len(l.failed)
 	for len(files) > 0 {

@@ -11,7 +11,8 @@ import (
 )
 
 // ImportNamespaces imports definition files: each is stored as a whole or not at
-// all, in a transaction of its own, and one that fails never stops the others.
+// all, in a transaction of its own, and one that fails never stops the others. Of
+// several sound ones for one namespace only the first is taken.
 func (s *Store) ImportNamespaces(ctx context.Context, request catalog.ImportRequest) ([]*catalog.ImportReport, error) {
 	if err := catalog.MayCreateNamespaces(catalog.ViewerFrom(ctx), s.definitions.OwnerWrites, "import namespaces"); err != nil {
 		return nil, err
@@ -34,8 +35,17 @@ func (s *Store) ImportNamespaces(ctx context.Context, request catalog.ImportRequ
 		return []*catalog.ImportReport{}, s.mutate(ctx, none, func(*ent.Tx) error { return nil })
 	}
 	reports := make([]*catalog.ImportReport, len(request.Documents))
+	defining := map[string]int{} // the document of each namespace
 	for i, text := range request.Documents {
-		report, err := s.importDocument(ctx, text, request)
+		document, warnings, problems := catalog.ParseDocument(text)
+		if len(problems) == 0 {
+			if first, twice := defining[document.Name]; twice {
+				problems.Add("$.namespace", "is named twice: documents[%d] of the request has the same", first)
+			} else {
+				defining[document.Name] = i
+			}
+		}
+		report, err := s.importDocument(ctx, document, warnings, problems, request)
 		if err != nil {
 			return nil, fmt.Errorf("import document %d: %w", i, err)
 		}
@@ -44,10 +54,9 @@ func (s *Store) ImportNamespaces(ctx context.Context, request catalog.ImportRequ
 	return reports, nil
 }
 
-// importDocument imports one document. Whatever it is refused for is in the
-// report.
-func (s *Store) importDocument(ctx context.Context, text string, request catalog.ImportRequest) (*catalog.ImportReport, error) {
-	document, warnings, problems := catalog.ParseDocument(text)
+// importDocument imports one document, unless it has problems. Whatever it is
+// refused for is in the report.
+func (s *Store) importDocument(ctx context.Context, document *catalog.Document, warnings, problems catalog.Problems, request catalog.ImportRequest) (*catalog.ImportReport, error) {
 	report := &catalog.ImportReport{Warnings: problemTexts(warnings), Errors: problemTexts(problems), Differences: []string{}}
 	if document != nil {
 		report.Namespace = document.Name

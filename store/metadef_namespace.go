@@ -113,6 +113,9 @@ func (s *Store) removeNamespaces(ctx context.Context, tx *ent.Tx, action string,
 func (s *Store) DeleteNamespaceContents(ctx context.Context, name string, kinds []catalog.ContentKind, revision *int) (*catalog.Namespace, error) {
 	e := edit{action: "deleteNamespaceContents", what: "delete what the namespace holds", namespace: name, revision: revision, deletes: true}
 	return s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+		if err := catalog.CheckContentKinds("input.kinds", kinds); err != nil {
+			return nil, err
+		}
 		return func() (change, error) {
 			deleted, total := fields{}, 0
 			for _, kind := range kinds {

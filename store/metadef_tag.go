@@ -143,12 +143,19 @@ func refuseTagTaken(name, in, field string) error {
 	return catalog.Refuse(catalog.ErrAlreadyExists, "there is a tag %q in the namespace %q already; case makes no difference", name, in).On(field)
 }
 
+// tagTexts are tags in the audit log, each with its parent.
 func tagTexts(rows []*ent.Tag) fields {
-	names := []string{}
+	names := make(map[int64]string, len(rows))
 	for _, row := range rows {
-		names = append(names, row.Name)
+		names[row.ID] = row.Name
 	}
-	return fields{"tags": names}
+	tags := make([]fields, len(rows))
+	for i, row := range rows {
+		if tags[i] = (fields{"name": row.Name}); row.ParentID != nil {
+			tags[i]["parent"] = names[*row.ParentID]
+		}
+	}
+	return fields{"tags": tags}
 }
 
 // UpdateTag changes the name or the parent of a tag.

@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -20,7 +22,8 @@ import (
 const movesKey = 7_261_002
 
 // UpdateResource changes a resource's own fields: what the patch does not name
-// stays. A parent that the resource is above of is ErrInvalidInput.
+// stays, and what changes nothing is not counted. A parent that the resource is
+// above of is ErrInvalidInput.
 func (s *Store) UpdateResource(ctx context.Context, patch catalog.ResourcePatch) (*catalog.Resource, error) {
 	err := s.mayWriteResource(ctx, "change a resource", func(problems *catalog.Problems) { patch.Check(problems, "input") })
 	if err != nil {
@@ -65,36 +68,40 @@ func (s *Store) updateResource(ctx context.Context, tx *ent.Tx, patch catalog.Re
 	if err != nil {
 		return nil, err
 	}
-	update := tx.Resource.UpdateOneID(row.ID).AddRevision(1).SetUpdatedAt(s.now())
+	wanted := *row
 	if patch.NewName.Set {
-		update.SetName(*patch.NewName.Value).SetNameKey(catalog.Fold(*patch.NewName.Value))
+		wanted.Name = *patch.NewName.Value
 	}
 	if patch.Description.Set {
-		if description := textOrEmpty(patch.Description.Value); description == "" {
-			update.ClearDescription()
-		} else {
-			update.SetDescription(description)
+		if wanted.Description = patch.Description.Value; textOrEmpty(wanted.Description) == "" {
+			wanted.Description = nil
 		}
 	}
 	if patch.Visibility.Set {
-		visibility := catalog.Private
+		wanted.Visibility = string(catalog.Private)
 		if patch.Visibility.Value != nil {
-			visibility = *patch.Visibility.Value
+			wanted.Visibility = string(*patch.Visibility.Value)
 		}
-		update.SetVisibility(string(visibility))
 	}
 	if patch.Parent.Set {
 		parent, err := s.newParent(ctx, tx, row, textOrEmpty(patch.Parent.Value))
 		if err != nil {
 			return nil, err
 		}
-		if update.ClearParent(); parent != 0 {
-			update.SetParentID(parent)
+		if wanted.ParentID = &parent; parent == 0 {
+			wanted.ParentID = nil
 		}
 	}
-	changed, err := update.Save(ctx)
-	if err != nil {
-		return nil, err
+	changed := row
+	if !reflect.DeepEqual(resourceFields(&wanted), resourceFields(row)) {
+		update := tx.Resource.UpdateOneID(row.ID).AddRevision(1).SetUpdatedAt(s.now()).SetName(wanted.Name).SetNameKey(catalog.Fold(wanted.Name)).
+			SetNillableDescription(wanted.Description).SetVisibility(wanted.Visibility).ClearParent().SetNillableParentID(wanted.ParentID)
+		if wanted.Description == nil {
+			update.ClearDescription()
+		}
+		if changed, err = update.Save(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return changed, s.record(ctx, tx, change{
 		action: "updateResource", kind: "Resource", key: row.UUID, before: resourceFields(row), after: resourceFields(changed),
@@ -217,6 +224,7 @@ func (s *Store) SetResourceTags(ctx context.Context, uuid string, tags []string,
 		if err := tx.ResourceTag.CreateBulk(creates...).Exec(ctx); err != nil {
 			return err
 		}
+		tags = slices.SortedFunc(slices.Values(tags), func(a, b string) int { return strings.Compare(catalog.Fold(a), catalog.Fold(b)) })
 		var touched []int64
 		if !slices.Equal(had, tags) {
 			touched = []int64{row.ID}

@@ -24,7 +24,7 @@ func (s *Store) CreateResource(ctx context.Context, input catalog.ResourceInput)
 	var problems catalog.Problems
 	input.Check(&problems, "input")
 	record := recordOf(viewer, input)
-	if record.ProjectID == "" {
+	if record.ProjectID == "" && input.ProjectID == nil {
 		problems.Add("input.projectId", "must be given by a viewer without a project")
 	}
 	if err := problems.Err(); err != nil {
