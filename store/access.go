@@ -21,15 +21,15 @@ func visibleNamespaces(ctx context.Context) predicate.Namespace {
 }
 
 // visibleNamespaceOf is visibleNamespaces for a table that refers to its
-// namespace in a column.
-func visibleNamespaceOf(ctx context.Context, column string) func(*entsql.Selector) {
+// namespace.
+func visibleNamespaceOf(ctx context.Context) func(*entsql.Selector) {
 	viewer := catalog.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
 		if seesEveryNamespace(viewer) {
 			return
 		}
 		namespaces := entsql.Dialect(s.Dialect()).Table("namespaces")
-		s.Where(entsql.In(s.C(column), entsql.Dialect(s.Dialect()).Select(namespaces.C("id")).From(namespaces).
+		s.Where(entsql.In(s.C("namespace_id"), entsql.Dialect(s.Dialect()).Select(namespaces.C("id")).From(namespaces).
 			Where(namespaceIsVisible(viewer, namespaces.C))))
 	}
 }
@@ -83,8 +83,8 @@ func visibleResourceTypes(ctx context.Context) predicate.ResourceType {
 }
 
 // visibleResourceTypeOf is visibleResourceTypes for a table that refers to its
-// resource type in a column.
-func visibleResourceTypeOf(ctx context.Context, column string) func(*entsql.Selector) {
+// resource type.
+func visibleResourceTypeOf(ctx context.Context) func(*entsql.Selector) {
 	viewer := catalog.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
 		if seesEveryNamespace(viewer) {
@@ -92,7 +92,7 @@ func visibleResourceTypeOf(ctx context.Context, column string) func(*entsql.Sele
 		}
 		types := entsql.Dialect(s.Dialect()).Select().From(entsql.Dialect(s.Dialect()).Table("resource_types"))
 		visibleResourceTypes(ctx)(types)
-		s.Where(entsql.In(s.C(column), types.Select(types.C("id"))))
+		s.Where(entsql.In(s.C("resource_type_id"), types.Select(types.C("id"))))
 	}
 }
 
@@ -103,16 +103,15 @@ func visibleResources(ctx context.Context) predicate.Resource {
 	return func(s *entsql.Selector) { s.Where(resourceIsVisible(viewer, s.C)) }
 }
 
-// visibleResourceOf is visibleResources for a table that refers to its resource
-// in a column.
-func visibleResourceOf(ctx context.Context, column string) func(*entsql.Selector) {
+// visibleResourceOf is visibleResources for a table that refers to its resource.
+func visibleResourceOf(ctx context.Context) func(*entsql.Selector) {
 	viewer := catalog.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
 		if seesEveryResource(viewer) {
 			return
 		}
 		resources := entsql.Dialect(s.Dialect()).Table("resources")
-		s.Where(entsql.In(s.C(column), entsql.Dialect(s.Dialect()).Select(resources.C("id")).From(resources).
+		s.Where(entsql.In(s.C("resource_id"), entsql.Dialect(s.Dialect()).Select(resources.C("id")).From(resources).
 			Where(resourceIsVisible(viewer, resources.C))))
 	}
 }

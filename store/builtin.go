@@ -73,21 +73,6 @@ func (s *Store) missingBuiltIns(ctx context.Context, types []string) (builtIns, 
 	return missing, nil
 }
 
-// without is the list without what the other holds, in its order.
-func without(list, other []string) []string {
-	held := make(map[string]bool, len(other))
-	for _, text := range other {
-		held[text] = true
-	}
-	var left []string
-	for _, text := range list {
-		if !held[text] {
-			left = append(left, text)
-		}
-	}
-	return left
-}
-
 // typeOrigin is what brings a resource type.
 type typeOrigin int
 

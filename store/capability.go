@@ -55,7 +55,7 @@ func (s *Store) CapabilitiesByID(ctx context.Context, ids []int64) (map[int64]*c
 		return nil, nil
 	}
 	rows, err := s.ent.Capability.Query().Where(among(capability.FieldID, ids), capabilitiesSeen(viewer, true),
-		visibleResourceTypeOf(ctx, capability.FieldResourceTypeID)).All(ctx)
+		visibleResourceTypeOf(ctx)).All(ctx)
 	return byID(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ID })
 }
 
@@ -125,7 +125,7 @@ func (s *Store) CapabilitiesOf(ctx context.Context, resources []int64, includePr
 		return nil, err
 	}
 	query := s.ent.CapabilityValue.Query().
-		Where(among(capabilityvalue.FieldResourceID, resources), visibleResourceOf(ctx, capabilityvalue.FieldResourceID))
+		Where(among(capabilityvalue.FieldResourceID, resources), visibleResourceOf(ctx))
 	query.Modify(func(s *entsql.Selector) {
 		registry := entsql.Dialect(s.Dialect()).Table(capability.Table)
 		s.Join(registry).On(s.C(capabilityvalue.FieldCapabilityID), registry.C(capability.FieldID))

@@ -247,11 +247,7 @@ func (s *Store) manageCapability(ctx context.Context, action, resourceType, name
 		if err != nil {
 			return err
 		}
-		query := tx.Capability.Query().Where(capability.ResourceTypeID(of.ID), capability.Name(name))
-		if s.postgres() {
-			query.ForUpdate()
-		}
-		rows, err := query.All(ctx)
+		rows, err := tx.Capability.Query().Where(capability.ResourceTypeID(of.ID), capability.Name(name), s.locked()).All(ctx)
 		if err != nil {
 			return err
 		}

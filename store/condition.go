@@ -14,7 +14,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
 // condition asks the database what Condition.Matches tells of one resource.
@@ -71,7 +70,7 @@ func (a *alternatives) add(c condition) {
 	case c.Test.Operator == catalog.HasAll:
 		each := make([]*entsql.Predicate, len(c.Test.Operands))
 		for i, operand := range c.Test.Operands {
-			each[i] = resourcesWith(a.s, a.members, []*entsql.Predicate{a.memberTest(c.Test, ids, operand)})
+			each[i] = resourcesWith(a.s, a.members, a.memberTest(c.Test, ids, operand))
 		}
 		a.of = append(a.of, entsql.And(each...))
 	default:
@@ -89,7 +88,7 @@ func (a *alternatives) hold() *entsql.Predicate {
 		tests []*entsql.Predicate
 	}{{a.items, a.ofItems}, {a.values, a.ofValues}, {a.members, a.ofMembers}} {
 		if len(of.tests) > 0 {
-			all = append(all, resourcesWith(a.s, of.table, of.tests))
+			all = append(all, resourcesWith(a.s, of.table, of.tests...))
 		}
 	}
 	if len(all) == 0 {
@@ -100,8 +99,8 @@ func (a *alternatives) hold() *entsql.Predicate {
 
 // resourcesWith holds for the resources that have a row in a table of which one
 // of the tests holds.
-func resourcesWith(s *entsql.Selector, table *entsql.SelectTable, tests []*entsql.Predicate) *entsql.Predicate {
-	return resourcesAmong(s, entsql.Dialect(s.Dialect()).Select(table.C("resource_id")).From(table).Where(entsql.Or(tests...)))
+func resourcesWith(s *entsql.Selector, table *entsql.SelectTable, tests ...*entsql.Predicate) *entsql.Predicate {
+	return entsql.In(s.C(resource.FieldID), entsql.Dialect(s.Dialect()).Select(table.C("resource_id")).From(table).Where(entsql.Or(tests...)))
 }
 
 // itemTest holds for the metadata items that a test holds of.
@@ -158,10 +157,6 @@ func compared(operator catalog.Operator, column, operand string, equal *entsql.P
 	return entsql.GTE(column, operand)
 }
 
-func resourcesAmong(s *entsql.Selector, ids *entsql.Selector) *entsql.Predicate {
-	return entsql.In(s.C(resource.FieldID), ids)
-}
-
 func hashesOf(texts []string) []int64 {
 	hashes := make([]int64, len(texts))
 	for i, text := range texts {
@@ -177,11 +172,9 @@ func (s *Store) knownCapabilities(ctx context.Context, names, types []string) (m
 	if len(names) == 0 || catalog.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
-	rows, err := s.ent.Capability.Query().Where(among(capability.FieldName, names), capabilitiesSeen(viewer, true), visibleResourceTypeOf(ctx, capability.FieldResourceTypeID), func(s *entsql.Selector) {
+	rows, err := s.ent.Capability.Query().Where(among(capability.FieldName, names), capabilitiesSeen(viewer, true), visibleResourceTypeOf(ctx), func(s *entsql.Selector) {
 		if types != nil {
-			table := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
-			s.Where(entsql.In(s.C(capability.FieldResourceTypeID), entsql.Dialect(s.Dialect()).
-				Select(table.C(resourcetype.FieldID)).From(table).Where(isAmong(s, table.C(resourcetype.FieldName), types))))
+			s.Where(isOfType(s, s.C(capability.FieldResourceTypeID), types))
 		}
 	}).Order(ent.Asc(capability.FieldID)).All(ctx)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"sync/atomic"
 
 	"entgo.io/ent/dialect"
@@ -26,13 +27,10 @@ var _ dialect.Driver = (*database)(nil)
 func (d *database) Dialect() string { return d.dialect }
 
 func (d *database) Close() error {
-	err := d.readers.Close()
-	if d.writer != d.readers {
-		if werr := d.writer.Close(); err == nil {
-			err = werr
-		}
+	if d.writer == d.readers {
+		return d.writer.Close()
 	}
-	return err
+	return errors.Join(d.readers.Close(), d.writer.Close())
 }
 
 func (d *database) Query(ctx context.Context, query string, args, v any) error {

@@ -14,7 +14,7 @@ import (
 // key. With keys only those; nil means all.
 func (s *Store) MetadataOf(ctx context.Context, resources []int64, keys []string) (map[int64][]*catalog.MetadataItem, error) {
 	rows, err := s.ent.MetadataItem.Query().
-		Where(among(metadataitem.FieldResourceID, resources), visibleResourceOf(ctx, metadataitem.FieldResourceID),
+		Where(among(metadataitem.FieldResourceID, resources), visibleResourceOf(ctx),
 			func(s *entsql.Selector) {
 				if keys != nil {
 					s.Where(isAmong(s, s.C(metadataitem.FieldKey), keys))
@@ -27,7 +27,7 @@ func (s *Store) MetadataOf(ctx context.Context, resources []int64, keys []string
 // MetadataByID are the metadata items of the rows that the viewer may see.
 func (s *Store) MetadataByID(ctx context.Context, ids []int64) (map[int64]*catalog.MetadataItem, error) {
 	rows, err := s.ent.MetadataItem.Query().
-		Where(among(metadataitem.FieldID, ids), visibleResourceOf(ctx, metadataitem.FieldResourceID)).All(ctx)
+		Where(among(metadataitem.FieldID, ids), visibleResourceOf(ctx)).All(ctx)
 	return byID(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ID })
 }
 

@@ -8,8 +8,6 @@ import (
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
-	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
-	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
@@ -19,7 +17,7 @@ import (
 // names that they have there: of the namespaces that the viewer may see.
 func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map[int64][]*catalog.PropertyDefinition, error) {
 	links, err := client.ResourceTypeAssociation.Query().
-		Where(among(resourcetypeassociation.FieldResourceTypeID, types), visibleNamespaceOf(ctx, resourcetypeassociation.FieldNamespaceID)).
+		Where(among(resourcetypeassociation.FieldResourceTypeID, types), visibleNamespaceOf(ctx)).
 		Order(resourcetypeassociation.ByNamespaceID(), resourcetypeassociation.ByID()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list what applies to resource types: %w", err)
@@ -28,21 +26,13 @@ func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map
 	for _, link := range links {
 		namespaces = append(namespaces, link.NamespaceID)
 	}
-	objectRows, err := client.ObjectDefinition.Query().Where(among(objectdefinition.FieldNamespaceID, namespaces)).
-		Order(objectdefinition.ByPosition(), objectdefinition.ByID()).All(ctx)
-	objects, err := byParent(objectRows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID })
-	if err != nil {
-		return nil, err
-	}
-	propertyRows, err := client.PropertyDefinition.Query().Where(among(propertydefinition.FieldNamespaceID, namespaces)).
-		Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
-	properties, err := byParent(propertyRows, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
-	if err != nil {
+	var held content
+	if err := held.readDefinitions(ctx, client, namespaces); err != nil {
 		return nil, err
 	}
 	definitions := map[int64][]*catalog.PropertyDefinition{}
 	for _, link := range links {
-		applied := catalog.Apply(&catalog.Namespace{ID: link.NamespaceID}, associationNoun(link), properties[link.NamespaceID], objects[link.NamespaceID])
+		applied := catalog.Apply(&catalog.Namespace{ID: link.NamespaceID}, associationNoun(link), held.properties[link.NamespaceID], held.objects[link.NamespaceID])
 		definitions[link.ResourceTypeID] = append(definitions[link.ResourceTypeID], applied.Definitions()...)
 	}
 	return definitions, nil
@@ -52,7 +42,7 @@ func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map
 // type of its resource.
 func (s *Store) DefinitionsOfItems(ctx context.Context, items []int64) (map[int64][]*catalog.PropertyDefinition, error) {
 	rows, err := s.ent.MetadataItem.Query().
-		Where(among(metadataitem.FieldID, items), visibleResourceOf(ctx, metadataitem.FieldResourceID)).
+		Where(among(metadataitem.FieldID, items), visibleResourceOf(ctx)).
 		WithResource(func(query *ent.ResourceQuery) { query.Select(resource.FieldID, resource.FieldResourceTypeID) }).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up metadata: %w", err)
@@ -92,8 +82,7 @@ func (s *Store) MetadataReports(ctx context.Context, resources []int64) (map[int
 	for _, noun := range of {
 		types = append(types, noun.TypeID)
 	}
-	slices.Sort(types)
-	definitions, err := definitionsFor(ctx, s.ent, slices.Compact(types))
+	definitions, err := definitionsFor(ctx, s.ent, distinct(types))
 	if err != nil {
 		return nil, err
 	}

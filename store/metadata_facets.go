@@ -11,7 +11,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
 // MetadataFacets are, for the resources of a filter, the values in use of each
@@ -157,9 +156,7 @@ func (s *Store) eachMetadataKey(ctx context.Context, resourceType *string, after
 		selector.Where(entsql.GT(key, after))
 	}
 	if resourceType != nil {
-		types := build.Table(resourcetype.Table)
-		selector.Where(entsql.In(resources.C(resource.FieldResourceTypeID), build.Select(types.C(resourcetype.FieldID)).From(types).
-			Where(entsql.EQ(types.C(resourcetype.FieldName), *resourceType))))
+		selector.Where(isOfType(selector, resources.C(resource.FieldResourceTypeID), []string{*resourceType}))
 	}
 	query, args := selector.GroupBy(key).OrderBy(key).Query()
 	rows, err := s.ent.QueryContext(ctx, query, args...)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -38,15 +37,10 @@ func (s *Store) Namespaces(ctx context.Context, filter catalog.NamespaceFilter, 
 // namespacePlace is where a namespace stands under an order.
 func namespacePlace(order catalog.Order) func(*ent.Namespace) (key any, id int64) {
 	return func(row *ent.Namespace) (any, int64) {
-		switch order.Field {
-		case "DISPLAY_NAME":
+		if order.Field == "DISPLAY_NAME" {
 			return row.DisplayName, row.ID
-		case "CREATED_AT":
-			return row.CreatedAt, row.ID
-		case "UPDATED_AT":
-			return row.UpdatedAt, row.ID
 		}
-		return row.Name, row.ID
+		return keyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
 	}
 }
 
@@ -78,31 +72,6 @@ func (s *Store) NamespaceNamed(ctx context.Context, name string) (*catalog.Names
 func (s *Store) NamespacesByID(ctx context.Context, ids []int64) (map[int64]*catalog.Namespace, error) {
 	rows, err := s.ent.Namespace.Query().Where(visibleNamespaces(ctx), among(namespace.FieldID, ids)).All(ctx)
 	return byID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) int64 { return row.ID })
-}
-
-// byID gathers rows as nouns by their own id.
-func byID[Row, Noun any](rows []Row, err error, what string, noun func(Row) Noun, id func(Row) int64) (map[int64]Noun, error) {
-	if err != nil {
-		return nil, fmt.Errorf("look up %s: %w", what, err)
-	}
-	out := make(map[int64]Noun, len(rows))
-	for _, row := range rows {
-		out[id(row)] = noun(row)
-	}
-	return out, nil
-}
-
-// byParent gathers rows as nouns by the id of what they belong to, in their
-// order.
-func byParent[Row, Noun any](rows []Row, err error, what string, noun func(Row) Noun, parent func(Row) int64) (map[int64][]Noun, error) {
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", what, err)
-	}
-	out := map[int64][]Noun{}
-	for _, row := range rows {
-		out[parent(row)] = append(out[parent(row)], noun(row))
-	}
-	return out, nil
 }
 
 func namespaceNoun(row *ent.Namespace) *catalog.Namespace {
@@ -154,31 +123,4 @@ func associationNoun(row *ent.ResourceTypeAssociation) *catalog.ResourceTypeAsso
 		a.ResourceTypeName = textOf(name)
 	}
 	return a
-}
-
-// textOf is a text as a driver gives it for a column that ent does not know.
-func textOf(v any) string {
-	switch v := v.(type) {
-	case []byte:
-		return string(v)
-	case string:
-		return v
-	}
-	return ""
-}
-
-func textOrNil(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
-// textList reads a column that holds a JSON array of texts.
-func textList(column string) []string {
-	list := []string{}
-	if err := json.Unmarshal([]byte(column), &list); err != nil {
-		return []string{}
-	}
-	return list
 }

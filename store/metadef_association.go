@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/catalog"
@@ -131,12 +132,12 @@ func refuseUnknownAssociation() error {
 // viewer may see, or ErrNotFound.
 func (s *Store) namespaceOfAssociation(ctx context.Context, id int64) (string, error) {
 	row, err := s.ent.ResourceTypeAssociation.Query().
-		Where(resourcetypeassociation.ID(id), visibleNamespaceOf(ctx, resourcetypeassociation.FieldNamespaceID)).WithNamespace().Only(ctx)
+		Where(resourcetypeassociation.ID(id), visibleNamespaceOf(ctx)).WithNamespace().Only(ctx)
 	if ent.IsNotFound(err) || err == nil && row.Edges.Namespace == nil { // deleted meanwhile
 		return "", refuseUnknownAssociation()
 	}
 	if err != nil {
-		return "", wrapped(err, "look up an association")
+		return "", fmt.Errorf("look up an association: %w", err)
 	}
 	return row.Edges.Namespace.Name, nil
 }

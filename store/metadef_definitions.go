@@ -10,7 +10,6 @@ import (
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 )
 
@@ -44,9 +43,7 @@ func (s *Store) appliedTo(ctx context.Context, resourceType string, target *stri
 		return nil, err
 	}
 	links, err := associations(ctx, s.ent).Where(func(selector *entsql.Selector) {
-		types := entsql.Dialect(selector.Dialect()).Table(resourcetype.Table)
-		selector.Where(entsql.In(selector.C(resourcetypeassociation.FieldResourceTypeID),
-			entsql.Dialect(selector.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).Where(entsql.EQ(types.C(resourcetype.FieldName), resourceType))))
+		selector.Where(isOfType(selector, selector.C(resourcetypeassociation.FieldResourceTypeID), []string{resourceType}))
 		if target != nil {
 			selector.Where(entsql.EQ(selector.C(resourcetypeassociation.FieldPropertiesTarget), *target))
 		}

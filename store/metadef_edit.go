@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	entsql "entgo.io/ent/dialect/sql"
-
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
@@ -102,14 +100,10 @@ func (s *Store) editNamespace(ctx context.Context, e edit,
 		return s.record(ctx, tx, done)
 	})
 	if err != nil {
-		return nil, wrapped(err, e.what)
+		return nil, fmt.Errorf("%s: %w", e.what, err)
 	}
 	return namespaceNoun(changed), nil
 }
-
-// wrapped says what was attempted where the database failed; refusals speak for
-// themselves.
-func wrapped(err error, what string) error { return fmt.Errorf("%s: %w", what, err) }
 
 func refuseProtected(name string) error {
 	return catalog.Refuse(catalog.ErrProtected, "the namespace %q is protected: nothing in it can be deleted", name)
@@ -127,16 +121,6 @@ func (s *Store) lockNamespace(ctx context.Context, tx *ent.Tx, name string) (*en
 		return nil, refuseUnknownNamespace(name)
 	}
 	return row, err
-}
-
-// locked locks the rows that a query finds. On SQLite a transaction has the
-// database for itself.
-func (s *Store) locked() func(*entsql.Selector) {
-	return func(selector *entsql.Selector) {
-		if s.postgres() {
-			selector.ForUpdate()
-		}
-	}
 }
 
 // touchNamespace counts a change of what a namespace holds.

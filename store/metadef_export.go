@@ -109,7 +109,7 @@ func (s *Store) UnloadNamespaces(ctx context.Context, request catalog.UnloadRequ
 		return nil
 	})
 	if err != nil {
-		return nil, wrapped(err, "unload namespaces")
+		return nil, fmt.Errorf("unload namespaces: %w", err)
 	}
 	return reports, nil
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 )
@@ -47,10 +46,7 @@ func namespacesThat(filter catalog.NamespaceFilter) predicate.Namespace {
 func associatedAs(s *entsql.Selector, associations *entsql.SelectTable, filter catalog.NamespaceFilter) []*entsql.Predicate {
 	var conditions []*entsql.Predicate
 	if filter.ResourceTypes != nil {
-		types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
-		conditions = append(conditions, entsql.In(associations.C(resourcetypeassociation.FieldResourceTypeID), entsql.Dialect(s.Dialect()).
-			Select(types.C(resourcetype.FieldID)).From(types).
-			Where(isAmong(s, types.C(resourcetype.FieldName), filter.ResourceTypes))))
+		conditions = append(conditions, isOfType(s, associations.C(resourcetypeassociation.FieldResourceTypeID), filter.ResourceTypes))
 	}
 	if filter.PropertiesTarget != nil {
 		conditions = append(conditions, entsql.EQ(associations.C(resourcetypeassociation.FieldPropertiesTarget), *filter.PropertiesTarget))

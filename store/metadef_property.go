@@ -211,7 +211,7 @@ func (p place) require(ctx context.Context, tx *ent.Tx, to func([]string) []stri
 	if p.object == nil {
 		return nil
 	}
-	required := textListColumn(to(textList(p.object.Required)))
+	required := jsonOf(to(textList(p.object.Required)))
 	if required == p.object.Required {
 		return nil
 	}

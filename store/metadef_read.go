@@ -18,7 +18,7 @@ import (
 // see.
 func (s *Store) PropertiesByID(ctx context.Context, ids []int64) (map[int64]*catalog.PropertyDefinition, error) {
 	rows, err := s.ent.PropertyDefinition.Query().
-		Where(among(propertydefinition.FieldID, ids), visibleNamespaceOf(ctx, propertydefinition.FieldNamespaceID)).
+		Where(among(propertydefinition.FieldID, ids), visibleNamespaceOf(ctx)).
 		WithObject().All(ctx)
 	return byID(rows, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.ID })
 }
@@ -28,7 +28,7 @@ func (s *Store) PropertiesByID(ctx context.Context, ids []int64) (map[int64]*cat
 func (s *Store) PropertiesOf(ctx context.Context, namespaces []int64) (map[int64][]*catalog.PropertyDefinition, error) {
 	rows, err := s.ent.PropertyDefinition.Query().
 		Where(among(propertydefinition.FieldNamespaceID, namespaces), propertydefinition.ObjectIDIsNil(),
-			visibleNamespaceOf(ctx, propertydefinition.FieldNamespaceID)).
+			visibleNamespaceOf(ctx)).
 		Order(propertydefinition.ByNamespaceID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
 	return byParent(rows, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
 }
@@ -37,7 +37,7 @@ func (s *Store) PropertiesOf(ctx context.Context, namespaces []int64) (map[int64
 // order. Which of them are required is for the object to say.
 func (s *Store) PropertiesOfObjects(ctx context.Context, objects []int64) (map[int64][]*catalog.PropertyDefinition, error) {
 	rows, err := s.ent.PropertyDefinition.Query().
-		Where(among(propertydefinition.FieldObjectID, objects), visibleNamespaceOf(ctx, propertydefinition.FieldNamespaceID)).
+		Where(among(propertydefinition.FieldObjectID, objects), visibleNamespaceOf(ctx)).
 		Order(propertydefinition.ByObjectID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
 	return byParent(rows, err, "properties of objects", propertyNoun, func(row *ent.PropertyDefinition) int64 { return *row.ObjectID })
 }
@@ -45,28 +45,28 @@ func (s *Store) PropertiesOfObjects(ctx context.Context, objects []int64) (map[i
 // ObjectsByID are the object definitions of the rows that the viewer may see.
 func (s *Store) ObjectsByID(ctx context.Context, ids []int64) (map[int64]*catalog.ObjectDefinition, error) {
 	rows, err := s.ent.ObjectDefinition.Query().
-		Where(among(objectdefinition.FieldID, ids), visibleNamespaceOf(ctx, objectdefinition.FieldNamespaceID)).All(ctx)
+		Where(among(objectdefinition.FieldID, ids), visibleNamespaceOf(ctx)).All(ctx)
 	return byID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.ID })
 }
 
 // ObjectsOf are the objects of the namespaces, in their order.
 func (s *Store) ObjectsOf(ctx context.Context, namespaces []int64) (map[int64][]*catalog.ObjectDefinition, error) {
 	rows, err := s.ent.ObjectDefinition.Query().
-		Where(among(objectdefinition.FieldNamespaceID, namespaces), visibleNamespaceOf(ctx, objectdefinition.FieldNamespaceID)).
+		Where(among(objectdefinition.FieldNamespaceID, namespaces), visibleNamespaceOf(ctx)).
 		Order(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()).All(ctx)
 	return byParent(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID })
 }
 
 // TagsByID are the tags of the rows that the viewer may see.
 func (s *Store) TagsByID(ctx context.Context, ids []int64) (map[int64]*catalog.Tag, error) {
-	rows, err := s.ent.Tag.Query().Where(among(tag.FieldID, ids), visibleNamespaceOf(ctx, tag.FieldNamespaceID)).All(ctx)
+	rows, err := s.ent.Tag.Query().Where(among(tag.FieldID, ids), visibleNamespaceOf(ctx)).All(ctx)
 	return byID(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.ID })
 }
 
 // TagsOf are the tags of the namespaces, by name without regard to case.
 func (s *Store) TagsOf(ctx context.Context, namespaces []int64) (map[int64][]*catalog.Tag, error) {
 	rows, err := s.ent.Tag.Query().
-		Where(among(tag.FieldNamespaceID, namespaces), visibleNamespaceOf(ctx, tag.FieldNamespaceID)).
+		Where(among(tag.FieldNamespaceID, namespaces), visibleNamespaceOf(ctx)).
 		Order(tag.ByNameKey(), tag.ByID()).All(ctx)
 	return byParent(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID })
 }
@@ -75,7 +75,7 @@ func (s *Store) TagsOf(ctx context.Context, namespaces []int64) (map[int64][]*ca
 // regard to case.
 func (s *Store) TagsBelow(ctx context.Context, parents []int64) (map[int64][]*catalog.Tag, error) {
 	rows, err := s.ent.Tag.Query().
-		Where(among(tag.FieldParentID, parents), visibleNamespaceOf(ctx, tag.FieldNamespaceID)).
+		Where(among(tag.FieldParentID, parents), visibleNamespaceOf(ctx)).
 		Order(tag.ByNameKey(), tag.ByID()).All(ctx)
 	return byParent(rows, err, "tags below tags", tagNoun, func(row *ent.Tag) int64 { return *row.ParentID })
 }
@@ -96,7 +96,7 @@ func (s *Store) AssociationsOf(ctx context.Context, namespaces []int64) (map[int
 // associations reads associations with the names of their types.
 func associations(ctx context.Context, client *ent.Client) *ent.ResourceTypeAssociationQuery {
 	query := client.ResourceTypeAssociation.Query().
-		Where(visibleNamespaceOf(ctx, resourcetypeassociation.FieldNamespaceID))
+		Where(visibleNamespaceOf(ctx))
 	query.Modify(func(s *entsql.Selector) {
 		types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
 		s.Join(types).On(s.C(resourcetypeassociation.FieldResourceTypeID), types.C(resourcetype.FieldID))

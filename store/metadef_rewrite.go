@@ -94,7 +94,7 @@ func idsOf[Row any](rows map[string]*Row, id func(*Row) int64) []int64 {
 
 // writeObject makes a row what an object says, where it differs.
 func writeObject(ctx context.Context, tx *ent.Tx, row *ent.ObjectDefinition, object catalog.DocumentObject, position int, now time.Time) error {
-	required := textListColumn(object.Required)
+	required := jsonOf(object.Required)
 	same := row.Name == object.Name && row.Required == required && textOrEmpty(row.Description) == textOrEmpty(object.Description) &&
 		(row.Description == nil) == (object.Description == nil)
 	if same && row.Position == position {

@@ -45,7 +45,7 @@ func (s *Store) CountTags(ctx context.Context, search string) (int, error) {
 }
 
 func (s *Store) tagsNamedLike(ctx context.Context, search string) *ent.TagQuery {
-	query := s.ent.Tag.Query().Where(visibleNamespaceOf(ctx, tag.FieldNamespaceID))
+	query := s.ent.Tag.Query().Where(visibleNamespaceOf(ctx))
 	if search != "" {
 		query.Where(tag.NameKeyContains(catalog.Fold(search)))
 	}
@@ -59,7 +59,7 @@ func (s *Store) CountTagged(ctx context.Context, tags []int64) (map[int64]int, e
 		ID    int64 `json:"id"`
 		Count int   `json:"count"`
 	}
-	err := s.ent.Tag.Query().Where(among(tag.FieldID, tags), visibleNamespaceOf(ctx, tag.FieldNamespaceID)).
+	err := s.ent.Tag.Query().Where(among(tag.FieldID, tags), visibleNamespaceOf(ctx)).
 		Modify(func(selector *entsql.Selector) {
 			build := entsql.Dialect(selector.Dialect())
 			tagged, resources := build.Table(resourcetag.Table), build.Table(resource.Table)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ func (s *Store) CreateNamespace(ctx context.Context, input catalog.NamespaceInpu
 		return nil, refuseTaken(document.Name, "input.name").Because(err)
 	}
 	if err != nil {
-		return nil, wrapped(err, "create a namespace")
+		return nil, fmt.Errorf("create a namespace: %w", err)
 	}
 	return namespaceNoun(created), nil
 }
@@ -77,7 +76,7 @@ func owned(ctx context.Context, document *catalog.Document) *catalog.Document {
 // insertDocument writes a document as a new namespace.
 func (s *Store) insertDocument(ctx context.Context, tx *ent.Tx, document *catalog.Document) (*ent.Namespace, error) {
 	now := s.now()
-	row, err := s.insertNamespace(ctx, tx, document, now)
+	row, err := insertNamespace(ctx, tx, document, now)
 	if err != nil {
 		return nil, err
 	}
@@ -93,17 +92,12 @@ func (s *Store) insertDocument(ctx context.Context, tx *ent.Tx, document *catalo
 	return row, insertProperties(ctx, tx, row.ID, nil, document.Properties, now)
 }
 
-func (s *Store) insertNamespace(ctx context.Context, tx *ent.Tx, document *catalog.Document, now time.Time) (*ent.Namespace, error) {
+func insertNamespace(ctx context.Context, tx *ent.Tx, document *catalog.Document, now time.Time) (*ent.Namespace, error) {
 	create := tx.Namespace.Create().SetName(document.Name).SetDisplayName(document.Name).
 		SetVisibility(string(catalog.Private)).SetProtected(false).SetOwner(catalog.ViewerFrom(ctx).ProjectID).
 		SetNillableDescription(document.Description).SetCreatedAt(now).SetUpdatedAt(now)
-	title, description := "", ""
 	if document.DisplayName != nil {
-		title = *document.DisplayName
-		create.SetTitle(title).SetDisplayName(title)
-	}
-	if document.Description != nil {
-		description = *document.Description
+		create.SetTitle(*document.DisplayName).SetDisplayName(*document.DisplayName)
 	}
 	if document.Visibility != nil {
 		create.SetVisibility(string(*document.Visibility))
@@ -114,7 +108,7 @@ func (s *Store) insertNamespace(ctx context.Context, tx *ent.Tx, document *catal
 	if document.Owner != nil {
 		create.SetOwner(*document.Owner)
 	}
-	return create.SetSearchKey(searchKey(document.Name, title, description)).Save(ctx)
+	return create.SetSearchKey(searchKey(document.Name, textOrEmpty(document.DisplayName), textOrEmpty(document.Description))).Save(ctx)
 }
 
 func (s *Store) insertAssociations(ctx context.Context, tx *ent.Tx, namespaceID int64, associations []catalog.DocumentAssociation, now time.Time) error {
@@ -143,7 +137,7 @@ func (s *Store) insertAssociations(ctx context.Context, tx *ent.Tx, namespaceID 
 // that are not there, in the order of their names, so that two writers never
 // wait for each other.
 func (s *Store) ensureResourceTypes(ctx context.Context, tx *ent.Tx, names []string) (map[string]int64, error) {
-	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	names = distinct(names)
 	find := func() (map[string]int64, error) {
 		rows, err := tx.ResourceType.Query().Where(among(resourcetype.FieldName, names)).All(ctx)
 		if err != nil {
@@ -223,7 +217,7 @@ func insertObjects(ctx context.Context, tx *ent.Tx, namespaceID int64, objects [
 
 func newObject(tx *ent.Tx, namespaceID int64, position int, object catalog.DocumentObject, now time.Time) *ent.ObjectDefinitionCreate {
 	return tx.ObjectDefinition.Create().SetNamespaceID(namespaceID).SetName(object.Name).
-		SetNillableDescription(object.Description).SetRequired(textListColumn(object.Required)).SetPosition(position).
+		SetNillableDescription(object.Description).SetRequired(jsonOf(object.Required)).SetPosition(position).
 		SetSearchKey(searchKey(object.Name, textOrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
 }
 
@@ -255,21 +249,3 @@ func newProperty(tx *ent.Tx, namespaceID int64, position int, property catalog.D
 
 // searchKey is what a text search looks through: the texts folded, a line each.
 func searchKey(texts ...string) string { return catalog.Fold(strings.Join(texts, "\n")) }
-
-func textOrEmpty(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
-func textListColumn(list []string) string {
-	if list == nil {
-		list = []string{}
-	}
-	text, err := json.Marshal(list)
-	if err != nil {
-		panic(err) // texts always have JSON
-	}
-	return string(text)
-}

@@ -17,6 +17,24 @@ type sortKey struct {
 	isTime bool
 }
 
+// namedOrders are those of a table of things with a name.
+var namedOrders = map[string]sortKey{
+	"NAME":       {column: "name"},
+	"CREATED_AT": {column: "created_at", isTime: true},
+	"UPDATED_AT": {column: "updated_at", isTime: true},
+}
+
+// keyUnder is the key of such a thing under one of namedOrders.
+func keyUnder(order catalog.Order, name string, createdAt, updatedAt time.Time) any {
+	switch order.Field {
+	case "CREATED_AT":
+		return createdAt
+	case "UPDATED_AT":
+		return updatedAt
+	}
+	return name
+}
+
 // paging takes one page of a table: after and before positions of one order, by
 // a column that is never null, ties broken by id.
 type paging struct {

@@ -28,7 +28,7 @@ func firstOfEach(table, column string, keys []int64, limit int, conditions ...fu
 				b.WriteString("unnest(").Arg(pq.Array(keys)).WriteString("::bigint[]) AS parts (key) CROSS JOIN LATERAL (").Join(first).WriteString(") AS of_each)")
 				return
 			}
-			b.WriteString("json_each(").Arg(jsonList(keys)).WriteString(") AS parts CROSS JOIN ").Ident(table).
+			b.WriteString("json_each(").Arg(jsonOf(keys)).WriteString(") AS parts CROSS JOIN ").Ident(table).
 				WriteString(" AS of_each ON of_each.id IN (").Join(first).WriteString("))")
 		}))
 	}

@@ -69,16 +69,16 @@ func (s *Store) openBooks(ctx context.Context, tx *ent.Tx, consumers, providers 
 	b := &books{consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.now()}
 	accounts := map[string]*placement.Account{}
 	owners := map[int64]*placement.Account{}
-	err := s.query(ctx, tx, `SELECT id, uuid, project_id, user_id, consumer_type, generation, created_at, updated_at FROM consumers
-		WHERE `+s.listed("uuid", "$1", "text")+` ORDER BY uuid`+s.locking("UPDATE"), func(rows *sql.Rows) error {
-		c := &consumerRow{}
-		if err := rows.Scan(&c.id, &c.UUID, &c.ProjectID, &c.UserID, &c.Type, &c.Generation, &c.CreatedAt, &c.UpdatedAt); err != nil {
+	err := s.query(ctx, tx, `SELECT `+consumerColumns+` FROM consumers c
+		WHERE `+s.listed("c.uuid", "$1", "text")+` ORDER BY c.uuid`+s.locking("UPDATE"), func(rows *sql.Rows) error {
+		id, c, err := scanConsumer(rows)
+		if err != nil {
 			return err
 		}
-		b.consumers[c.UUID] = c
+		b.consumers[c.UUID] = &consumerRow{id: id, Consumer: *c}
 		accounts[c.UUID] = &placement.Account{ProjectID: c.ProjectID, UserID: c.UserID, Type: c.Type, Generation: c.Generation,
 			Allocations: map[placement.Share]int64{}}
-		owners[c.id] = accounts[c.UUID]
+		owners[id] = accounts[c.UUID]
 		return nil
 	}, jsonOf(consumers))
 	if err != nil {
@@ -115,8 +115,6 @@ func (s *Store) openBooks(ctx context.Context, tx *ent.Tx, consumers, providers 
 // lockStalls locks providers and reads their inventories.
 func (s *Store) lockStalls(ctx context.Context, tx *ent.Tx, b *books, uuids []string) (map[string]*placement.Stall, error) {
 	stalls := map[string]*placement.Stall{}
-	slices.Sort(uuids)
-	uuids = slices.Compact(uuids)
 	if len(uuids) == 0 {
 		return stalls, nil
 	}
@@ -131,7 +129,7 @@ func (s *Store) lockStalls(ctx context.Context, tx *ent.Tx, b *books, uuids []st
 		b.providers[uuid], byRow[p.id] = p, uuid
 		stalls[uuid] = &placement.Stall{Generation: p.generation, Inventories: map[string]placement.Inventory{}}
 		return nil
-	}, jsonOf(uuids))
+	}, jsonOf(distinct(uuids)))
 	if err != nil || len(byRow) == 0 {
 		return stalls, err
 	}

@@ -139,7 +139,7 @@ func (b *books) consumersOf(claims []placement.ConsumerClaim) []*placement.Consu
 		consumer := &placement.Consumer{UUID: uuid, ProjectID: account.ProjectID, UserID: account.UserID,
 			Type: account.Type, Generation: account.Generation, CreatedAt: b.now, UpdatedAt: b.now}
 		if row := b.consumers[uuid]; row != nil {
-			consumer.CreatedAt = row.CreatedAt.UTC()
+			consumer.CreatedAt = row.CreatedAt
 		}
 		consumers = append(consumers, consumer)
 	}
@@ -150,7 +150,6 @@ func (b *books) consumersOf(claims []placement.ConsumerClaim) []*placement.Consu
 func (b *books) released(uuid string) *placement.Consumer {
 	row := b.consumers[uuid]
 	consumer := row.Consumer
-	consumer.CreatedAt, consumer.UpdatedAt = row.CreatedAt.UTC(), row.UpdatedAt.UTC()
 	consumer.Released = []*placement.Allocation{}
 	for _, share := range row.account.Sorted() {
 		consumer.Released = append(consumer.Released, &placement.Allocation{Consumer: uuid, Provider: share.Provider,

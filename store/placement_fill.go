@@ -129,7 +129,3 @@ func (s *Store) insertClaims(ctx context.Context, tx *ent.Tx, claims []placement
 	}
 	return s.closeBooks(ctx, tx, books, new(touched))
 }
-
-func distinct(names []string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(names)))
-}

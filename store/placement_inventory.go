@@ -22,7 +22,7 @@ func (s *Store) SetInventories(ctx context.Context, input placement.ProviderInve
 	}
 	return s.changeProvider(ctx, "setInventories", input.Provider, func(tx *ent.Tx, t *touched) error {
 		problems := problemsOf(placement.ValidateInventories("input.inventories", input.Inventories))
-		classes, err := s.classRows(ctx, tx, "input.inventories", input.Inventories, &problems)
+		classes, err := s.classRows(ctx, tx, input.Inventories, func(i int) string { return fmt.Sprintf("input.inventories[%d]", i) }, &problems)
 		if err != nil {
 			return err
 		}
@@ -34,10 +34,10 @@ func (s *Store) SetInventories(ctx context.Context, input placement.ProviderInve
 			return err
 		}
 		t.ids = []int64{id}
-		if err := s.replaceInventories(ctx, tx, id, input, classes, "input.inventories"); err != nil {
+		if err := s.replaceInventories(ctx, tx, id, input, classes); err != nil {
 			return err
 		}
-		return s.bump(ctx, tx, id, 1)
+		return s.bump(ctx, tx, id)
 	})
 }
 
@@ -48,16 +48,10 @@ func (s *Store) SetInventory(ctx context.Context, input placement.OneInventory) 
 	}
 	return s.changeProvider(ctx, "setInventory", input.Provider, func(tx *ent.Tx, t *touched) error {
 		problems := problemsOf(placement.ValidateInventory("input.inventory", input.Inventory))
-		name := input.Inventory.ResourceClass
-		var classes map[string]int64
-		if len(placement.ValidateName("", name)) == 0 {
-			var err error
-			if classes, err = s.rowsNamed(ctx, tx, "resource_classes", []string{name}); err != nil {
-				return err
-			}
-			if classes[name] == 0 {
-				problems.Add("input.inventory.resourceClass", "must be an existing resource class, %s is none", name)
-			}
+		inventories := []placement.Inventory{input.Inventory}
+		classes, err := s.classRows(ctx, tx, inventories, func(int) string { return "input.inventory" }, &problems)
+		if err != nil {
+			return err
 		}
 		if err := problems.Err(); err != nil {
 			return err
@@ -67,10 +61,10 @@ func (s *Store) SetInventory(ctx context.Context, input placement.OneInventory) 
 			return err
 		}
 		t.ids = []int64{id}
-		if err := s.putInventories(ctx, tx, id, []placement.Inventory{input.Inventory}, classes); err != nil {
+		if err := s.putInventories(ctx, tx, id, inventories, classes); err != nil {
 			return err
 		}
-		return s.bump(ctx, tx, id, 1)
+		return s.bump(ctx, tx, id)
 	})
 }
 
@@ -102,14 +96,14 @@ func (s *Store) DeleteInventory(ctx context.Context, input placement.InventoryCl
 		if err := s.execute(ctx, tx, `DELETE FROM inventories WHERE id = $1`, id); err != nil {
 			return err
 		}
-		return s.bump(ctx, tx, provider, 1)
+		return s.bump(ctx, tx, provider)
 	})
 }
 
 // replaceInventories makes a locked provider have these inventories and no
 // others, with the use that they have. A class that is left out while it is used
 // is ErrInUse.
-func (s *Store) replaceInventories(ctx context.Context, tx *ent.Tx, provider int64, input placement.ProviderInventories, classes map[string]int64, path string) error {
+func (s *Store) replaceInventories(ctx context.Context, tx *ent.Tx, provider int64, input placement.ProviderInventories, classes map[string]int64) error {
 	kept := map[int64]bool{}
 	for _, inventory := range input.Inventories {
 		kept[classes[inventory.ResourceClass]] = true
@@ -133,7 +127,7 @@ func (s *Store) replaceInventories(ctx context.Context, tx *ent.Tx, provider int
 		return err
 	}
 	if len(used) > 0 {
-		return catalog.Refuse(catalog.ErrInUse, "resource provider %s has allocations of %s", input.Provider, strings.Join(used, ", ")).On(path)
+		return catalog.Refuse(catalog.ErrInUse, "resource provider %s has allocations of %s", input.Provider, strings.Join(used, ", ")).On("input.inventories")
 	}
 	if len(dropped) > 0 {
 		if err := s.execute(ctx, tx, `DELETE FROM inventories WHERE `+s.listed("id", "$1", "bigint"), jsonOf(dropped)); err != nil {
@@ -168,7 +162,7 @@ func newInventory(tx *ent.Tx, provider, class int64, i placement.Inventory) *ent
 
 // classRows are the rows of the classes that inventories are of; unknown ones
 // are problems.
-func (s *Store) classRows(ctx context.Context, tx *ent.Tx, path string, inventories []placement.Inventory, problems *catalog.Problems) (map[string]int64, error) {
+func (s *Store) classRows(ctx context.Context, tx *ent.Tx, inventories []placement.Inventory, path func(int) string, problems *catalog.Problems) (map[string]int64, error) {
 	var names []string
 	for _, given := range inventories {
 		if len(placement.ValidateName("", given.ResourceClass)) == 0 {
@@ -178,7 +172,7 @@ func (s *Store) classRows(ctx context.Context, tx *ent.Tx, path string, inventor
 	known, err := s.rowsNamed(ctx, tx, "resource_classes", names)
 	for i, given := range inventories {
 		if known[given.ResourceClass] == 0 && slices.Contains(names, given.ResourceClass) {
-			problems.Add(fmt.Sprintf("%s[%d].resourceClass", path, i), "must be an existing resource class, %s is none", given.ResourceClass)
+			problems.Add(path(i)+".resourceClass", "must be an existing resource class, %s is none", given.ResourceClass)
 		}
 	}
 	return known, err

@@ -58,13 +58,14 @@ func (s *Store) CountConsumers(ctx context.Context, filter placement.ConsumerFil
 // consumersThat keeps the consumers that a filter wants.
 func consumersThat(filter placement.ConsumerFilter) predicate.Consumer {
 	return func(s *entsql.Selector) {
-		for column, value := range map[string]*string{
-			consumer.FieldProjectID: filter.ProjectID, consumer.FieldUserID: filter.UserID, consumer.FieldConsumerType: filter.Type,
-		} {
+		equals := func(column string, value *string) {
 			if value != nil {
 				s.Where(entsql.EQ(s.C(column), *value))
 			}
 		}
+		equals(consumer.FieldProjectID, filter.ProjectID)
+		equals(consumer.FieldUserID, filter.UserID)
+		equals(consumer.FieldConsumerType, filter.Type)
 		if filter.Provider != nil {
 			build := entsql.Dialect(s.Dialect())
 			allocations, providers := build.Table(allocation.Table), build.Table(resourceprovider.Table)

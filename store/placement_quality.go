@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
@@ -25,12 +24,12 @@ func (s *Store) SetProviderTraits(ctx context.Context, input placement.ProviderT
 		if err != nil {
 			return err
 		}
-		wanted := map[int64]bool{}
+		var wanted []int64
 		for i, name := range input.Traits {
 			if known[name] == 0 {
 				problems.Add(fmt.Sprintf("input.traits[%d]", i), "must be an existing trait, %s is none", name)
 			}
-			wanted[known[name]] = true
+			wanted = append(wanted, known[name])
 		}
 		if err := problems.Err(); err != nil {
 			return err
@@ -40,39 +39,28 @@ func (s *Store) SetProviderTraits(ctx context.Context, input placement.ProviderT
 			return err
 		}
 		t.ids = []int64{id}
-		changed, err := s.replaceTraits(ctx, tx, id, wanted)
+		changed, err := s.replaceTraits(ctx, tx, id, distinct(wanted))
 		if err != nil || !changed {
 			return err
 		}
-		return s.bump(ctx, tx, id, 1)
+		return s.bump(ctx, tx, id)
 	})
 }
 
 // replaceTraits makes a locked provider have the traits of these rows, and tells
 // whether that changed anything.
-func (s *Store) replaceTraits(ctx context.Context, tx *ent.Tx, provider int64, wanted map[int64]bool) (bool, error) {
-	held := map[int64]bool{}
-	err := s.query(ctx, tx, `SELECT trait_id FROM provider_traits WHERE provider_id = $1`, func(rows *sql.Rows) error {
+func (s *Store) replaceTraits(ctx context.Context, tx *ent.Tx, provider int64, wanted []int64) (bool, error) {
+	var held []int64
+	err := s.query(ctx, tx, `SELECT trait_id FROM provider_traits WHERE provider_id = $1 ORDER BY trait_id`, func(rows *sql.Rows) error {
 		var trait int64
 		err := rows.Scan(&trait)
-		held[trait] = true
+		held = append(held, trait)
 		return err
 	}, provider)
 	if err != nil {
 		return false, err
 	}
-	var added, dropped []int64
-	for trait := range wanted {
-		if !held[trait] {
-			added = append(added, trait)
-		}
-	}
-	for trait := range held {
-		if !wanted[trait] {
-			dropped = append(dropped, trait)
-		}
-	}
-	slices.Sort(added)
+	added, dropped := without(wanted, held), without(held, wanted)
 	if len(dropped) > 0 {
 		if err := s.execute(ctx, tx, `DELETE FROM provider_traits WHERE provider_id = $1 AND `+s.listed("trait_id", "$2", "bigint"), provider, jsonOf(dropped)); err != nil {
 			return false, err
@@ -116,6 +104,6 @@ func (s *Store) SetProviderAggregates(ctx context.Context, input placement.Provi
 				return err
 			}
 		}
-		return s.bump(ctx, tx, id, 1)
+		return s.bump(ctx, tx, id)
 	})
 }

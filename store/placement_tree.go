@@ -98,7 +98,7 @@ func (s *Store) lockForMove(ctx context.Context, tx *ent.Tx, input placement.Pro
 		locked = append(locked, above[len(above)-1])
 	}
 	if err := s.query(ctx, tx, `SELECT id FROM resource_providers WHERE `+s.listed("id", "$1", "bigint")+` ORDER BY id`+s.locking("NO KEY UPDATE"),
-		func(rows *sql.Rows) error { return rows.Scan(new(int64)) }, jsonOf(distinctRows(locked))); err != nil {
+		func(rows *sql.Rows) error { return rows.Scan(new(int64)) }, jsonOf(distinct(locked))); err != nil {
 		return 0, 0, err
 	}
 	// What came before the locks may have moved meanwhile.
@@ -135,11 +135,6 @@ func (s *Store) lineOf(ctx context.Context, tx *ent.Tx, uuid string) ([]int64, e
 		return err
 	}, uuid)
 	return line, err
-}
-
-func distinctRows(rows []int64) []int64 {
-	slices.Sort(rows)
-	return slices.Compact(rows)
 }
 
 // DeleteResourceProvider deletes a provider that has nothing below it and no

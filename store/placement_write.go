@@ -150,10 +150,9 @@ func (s *Store) lockProvider(ctx context.Context, tx *ent.Tx, uuid string, gener
 	return id, nil
 }
 
-// bump moves a locked provider's generation by so many steps, and its version.
-func (s *Store) bump(ctx context.Context, tx *ent.Tx, id int64, steps int64) error {
-	return s.execute(ctx, tx, `UPDATE resource_providers SET generation = generation + $1, version = version + 1, updated_at = $2 WHERE id = $3`,
-		steps, s.now(), id)
+// bump moves a locked provider's generation and its version by one.
+func (s *Store) bump(ctx context.Context, tx *ent.Tx, id int64) error {
+	return s.execute(ctx, tx, `UPDATE resource_providers SET generation = generation + 1, version = version + 1, updated_at = $1 WHERE id = $2`, s.now(), id)
 }
 
 // changeProvider is changePlacement for a mutation about one provider, which it

@@ -13,12 +13,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 )
 
-var resourceOrders = map[string]sortKey{
-	"NAME":       {column: resource.FieldName},
-	"CREATED_AT": {column: resource.FieldCreatedAt, isTime: true},
-	"UPDATED_AT": {column: resource.FieldUpdatedAt, isTime: true},
-}
-
 // scopeColumns says in which column resources refer to what they hang off.
 var scopeColumns = map[catalog.ResourceScope]string{
 	catalog.ChildrenOfResource: resource.FieldParentID,
@@ -28,7 +22,7 @@ var scopeColumns = map[catalog.ResourceScope]string{
 // Resources is a page of the resources that the viewer may see.
 func (s *Store) Resources(ctx context.Context, filter catalog.ResourceFilter, order catalog.Order, request catalog.PageRequest) (catalog.Page[*catalog.Resource], error) {
 	none := catalog.Page[*catalog.Resource]{}
-	paging, err := newPaging("resources", resourceOrders, order, request)
+	paging, err := newPaging("resources", namedOrders, order, request)
 	if err != nil {
 		return none, err
 	}
@@ -84,7 +78,7 @@ func (s *Store) ResourcesBehind(ctx context.Context, scope catalog.ResourceScope
 }
 
 func (s *Store) pagingWithin(ctx context.Context, scope catalog.ResourceScope, filter catalog.ResourceFilter, order catalog.Order, request catalog.PageRequest) (paging, predicate.Resource, error) {
-	paging, err := newPaging(string(scope), resourceOrders, order, request)
+	paging, err := newPaging(string(scope), namedOrders, order, request)
 	if err != nil {
 		return paging, nil, err
 	}
@@ -142,7 +136,7 @@ func (s *Store) ResourcesByID(ctx context.Context, ids []int64) (map[int64]*cata
 // case.
 func (s *Store) TagsOfResources(ctx context.Context, resources []int64) (map[int64][]string, error) {
 	rows, err := s.ent.ResourceTag.Query().
-		Where(among(resourcetag.FieldResourceID, resources), visibleResourceOf(ctx, resourcetag.FieldResourceID)).
+		Where(among(resourcetag.FieldResourceID, resources), visibleResourceOf(ctx)).
 		Order(resourcetag.ByResourceID(), resourcetag.ByNameKey(), resourcetag.ByID()).All(ctx)
 	return byParent(rows, err, "tags of resources",
 		func(row *ent.ResourceTag) string { return row.Name },
@@ -158,13 +152,7 @@ func scopeKey(scope catalog.ResourceScope) func(*ent.Resource) int64 {
 
 func resourcePlace(order catalog.Order) func(*ent.Resource) (any, int64) {
 	return func(row *ent.Resource) (any, int64) {
-		switch order.Field {
-		case "CREATED_AT":
-			return row.CreatedAt, row.ID
-		case "UPDATED_AT":
-			return row.UpdatedAt, row.ID
-		}
-		return row.Name, row.ID
+		return keyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
 	}
 }
 

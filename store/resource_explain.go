@@ -107,6 +107,6 @@ func (c clause) notNumbers(s *entsql.Selector) entsql.Querier {
 		return entsql.ExprP("(1 = 0)")
 	}
 	members := entsql.Dialect(s.Dialect()).Table(capabilitymember.Table)
-	return inParentheses(resourcesAmong(s, entsql.Dialect(s.Dialect()).Select(members.C(capabilitymember.FieldResourceID)).From(members).
-		Where(entsql.And(isAmong(s, members.C(capabilitymember.FieldCapabilityID), ids), entsql.IsNull(members.C(capabilitymember.FieldNumberKey))))))
+	return inParentheses(resourcesWith(s, members,
+		entsql.And(isAmong(s, members.C(capabilitymember.FieldCapabilityID), ids), entsql.IsNull(members.C(capabilitymember.FieldNumberKey)))))
 }

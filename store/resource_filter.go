@@ -11,7 +11,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
 // clause is one condition of a filter.
@@ -85,9 +84,7 @@ func (s *Store) plainClauses(ctx context.Context, filter catalog.ResourceFilter)
 	}
 	if filter.Types != nil {
 		add("types", func(s *entsql.Selector) *entsql.Predicate {
-			types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
-			return entsql.In(s.C(resource.FieldResourceTypeID), entsql.Dialect(s.Dialect()).
-				Select(types.C(resourcetype.FieldID)).From(types).Where(isAmong(s, types.C(resourcetype.FieldName), filter.Types)))
+			return isOfType(s, s.C(resource.FieldResourceTypeID), filter.Types)
 		})
 	}
 	equals := func(name, column string, value *string) {
@@ -128,12 +125,11 @@ func (s *Store) plainClauses(ctx context.Context, filter catalog.ResourceFilter)
 // index holds the hash of the value; the value itself is compared after it.
 func hasPair(s *entsql.Selector, pair catalog.KeyValue) *entsql.Predicate {
 	items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
-	return entsql.In(s.C(resource.FieldID), entsql.Dialect(s.Dialect()).
-		Select(items.C(metadataitem.FieldResourceID)).From(items).Where(entsql.And(
+	return resourcesWith(s, items, entsql.And(
 		entsql.EQ(items.C(metadataitem.FieldKey), pair.Key),
 		entsql.EQ(items.C(metadataitem.FieldValueHash), hashOf(pair.Value)),
 		entsql.EQ(items.C(metadataitem.FieldValue), pair.Value),
-	)))
+	))
 }
 
 // hasPrefix holds where a column begins with a text. Another column keeps the
@@ -168,5 +164,5 @@ func hasTag(s *entsql.Selector, viewer catalog.Viewer, wanted catalog.TagFilter)
 				WriteString(") UNION SELECT tags.id, tags.name_key FROM tags JOIN below ON tags.parent_id = below.id) SELECT name_key FROM below)")
 		}))
 	}
-	return resourcesAmong(s, build.Select(tagged.C(resourcetag.FieldResourceID)).From(tagged).Where(is))
+	return resourcesWith(s, tagged, is)
 }

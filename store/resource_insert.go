@@ -9,7 +9,6 @@ import (
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
 // ResourceRecord is a resource with everything that hangs off it, by names and
@@ -160,17 +159,4 @@ func (s *Store) insertCapabilitiesOf(ctx context.Context, tx *ent.Tx, level []ne
 		return err
 	}
 	return changes.apply(ctx, tx)
-}
-
-// resourceTypeRow is the row of a resource type by name, or ErrNotFound.
-func resourceTypeRow(ctx context.Context, tx *ent.Tx, name string) (*ent.ResourceType, error) {
-	row, err := tx.ResourceType.Query().Where(visibleResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
-	if ent.IsNotFound(err) {
-		return nil, noResourceType(name)
-	}
-	return row, err
-}
-
-func noResourceType(name string) *catalog.Refusal {
-	return catalog.Refuse(catalog.ErrNotFound, "there is no resource type %q", name)
 }

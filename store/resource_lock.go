@@ -15,11 +15,7 @@ import (
 // which they were named. It refuses those that the viewer may not see, then
 // those that the viewer may not write.
 func (s *Store) lockResources(ctx context.Context, tx *ent.Tx, uuids []string) ([]*ent.Resource, error) {
-	query := tx.Resource.Query().Where(visibleResources(ctx), among(resource.FieldUUID, uuids)).Order(resource.ByID())
-	if s.postgres() {
-		query.ForUpdate()
-	}
-	found, err := query.All(ctx)
+	found, err := tx.Resource.Query().Where(visibleResources(ctx), among(resource.FieldUUID, uuids), s.locked()).Order(resource.ByID()).All(ctx)
 	if err != nil {
 		return nil, err
 	}

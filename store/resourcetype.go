@@ -12,18 +12,12 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
-var resourceTypeOrders = map[string]sortKey{
-	"NAME":       {column: resourcetype.FieldName},
-	"CREATED_AT": {column: resourcetype.FieldCreatedAt, isTime: true},
-	"UPDATED_AT": {column: resourcetype.FieldUpdatedAt, isTime: true},
-}
-
 // ResourceTypes is a page of the resource types that the viewer may know.
 func (s *Store) ResourceTypes(ctx context.Context, filter catalog.ResourceTypeFilter, order catalog.Order, request catalog.PageRequest) (catalog.Page[*catalog.ResourceType], error) {
 	if err := filter.Check(); err != nil {
 		return catalog.Page[*catalog.ResourceType]{}, err
 	}
-	paging, err := newPaging("resourceTypes", resourceTypeOrders, order, request)
+	paging, err := newPaging("resourceTypes", namedOrders, order, request)
 	if err != nil {
 		return catalog.Page[*catalog.ResourceType]{}, err
 	}
@@ -33,13 +27,7 @@ func (s *Store) ResourceTypes(ctx context.Context, filter catalog.ResourceTypeFi
 		return catalog.Page[*catalog.ResourceType]{}, fmt.Errorf("list resource types: %w", err)
 	}
 	return page(paging, rows, resourceTypeNoun, func(row *ent.ResourceType) (any, int64) {
-		switch order.Field {
-		case "CREATED_AT":
-			return row.CreatedAt, row.ID
-		case "UPDATED_AT":
-			return row.UpdatedAt, row.ID
-		}
-		return row.Name, row.ID
+		return keyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
 	}), nil
 }
 
@@ -68,12 +56,25 @@ func (s *Store) ResourceTypeNamed(ctx context.Context, name string) (*catalog.Re
 	}
 	row, err := s.ent.ResourceType.Query().Where(visibleResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, catalog.Refuse(catalog.ErrNotFound, "there is no resource type %q", name)
+		return nil, noResourceType(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up a resource type: %w", err)
 	}
 	return resourceTypeNoun(row), nil
+}
+
+// resourceTypeRow is the row of a resource type by name, or ErrNotFound.
+func resourceTypeRow(ctx context.Context, tx *ent.Tx, name string) (*ent.ResourceType, error) {
+	row, err := tx.ResourceType.Query().Where(visibleResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, noResourceType(name)
+	}
+	return row, err
+}
+
+func noResourceType(name string) *catalog.Refusal {
+	return catalog.Refuse(catalog.ErrNotFound, "there is no resource type %q", name)
 }
 
 // ResourceTypesByID are the resource types of the rows that the viewer may
@@ -89,6 +90,14 @@ func (s *Store) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*
 func (s *Store) TypesOfResources(ctx context.Context, ids []int64) (map[int64]*catalog.ResourceType, error) {
 	rows, err := s.ent.ResourceType.Query().Where(among(resourcetype.FieldID, ids)).All(ctx)
 	return byID(rows, err, "types of resources", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
+}
+
+// isOfType holds for the rows that refer, in a qualified column, to a resource
+// type of one of the names.
+func isOfType(s *entsql.Selector, column string, names []string) *entsql.Predicate {
+	types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
+	return entsql.In(column, entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).
+		Where(isAmong(s, types.C(resourcetype.FieldName), names)))
 }
 
 func resourceTypeNoun(row *ent.ResourceType) *catalog.ResourceType {

@@ -27,7 +27,7 @@ func (s *Store) AssociationsOfTypes(ctx context.Context, types []int64, request 
 	}
 	rows, err := s.ent.ResourceTypeAssociation.Query().
 		Where(paging.ofEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
-			visibleNamespaceOf(ctx, resourcetypeassociation.FieldNamespaceID))).All(ctx)
+			visibleNamespaceOf(ctx))).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list associations of resource types: %w", err)
 	}
@@ -46,7 +46,7 @@ func (s *Store) AssociationsOfTypesBehind(ctx context.Context, types []int64, re
 	}
 	rows, err := s.ent.ResourceTypeAssociation.Query().
 		Where(paging.behindEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
-			visibleNamespaceOf(ctx, resourcetypeassociation.FieldNamespaceID))).All(ctx)
+			visibleNamespaceOf(ctx))).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for associations of resource types: %w", err)
 	}
@@ -59,7 +59,7 @@ func (s *Store) CountAssociationsOfTypes(ctx context.Context, types []int64) (ma
 	links := build.Select().From(build.Table(resourcetypeassociation.Table))
 	of := links.C(resourcetypeassociation.FieldResourceTypeID)
 	links.Select(entsql.As(of, "type_id"), entsql.As(entsql.Count("*"), "number")).GroupBy(of)
-	visibleNamespaceOf(ctx, resourcetypeassociation.FieldNamespaceID)(links)
+	visibleNamespaceOf(ctx)(links)
 	among(resourcetypeassociation.FieldResourceTypeID, types)(links)
 	return s.countedByType(ctx, links)
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/catalog"
@@ -33,7 +34,7 @@ func (s *Store) CreateResourceType(ctx context.Context, name string, strict, pro
 		return nil, refuseTypeTaken(name, "input.name").Because(err)
 	}
 	if err != nil {
-		return nil, wrapped(err, "create a resource type")
+		return nil, fmt.Errorf("create a resource type: %w", err)
 	}
 	return resourceTypeNoun(created), nil
 }
@@ -77,7 +78,7 @@ func (s *Store) UpdateResourceType(ctx context.Context, input catalog.ResourceTy
 		return nil, refuseTypeTaken(*input.NewName.Value, "input.newName").Because(err)
 	}
 	if err != nil {
-		return nil, wrapped(err, "change a resource type")
+		return nil, fmt.Errorf("change a resource type: %w", err)
 	}
 	return resourceTypeNoun(changed), nil
 }
@@ -114,7 +115,7 @@ func (s *Store) DeleteResourceType(ctx context.Context, name string) (*catalog.R
 		return s.record(ctx, tx, change{action: "deleteResourceType", kind: "ResourceType", key: name, before: resourceTypeFields(row)})
 	})
 	if err != nil {
-		return nil, wrapped(err, "delete a resource type")
+		return nil, fmt.Errorf("delete a resource type: %w", err)
 	}
 	return resourceTypeNoun(deleted), nil
 }
@@ -126,7 +127,7 @@ func (s *Store) lockResourceType(ctx context.Context, tx *ent.Tx, name, what str
 	}
 	row, err := tx.ResourceType.Query().Where(visibleResourceTypes(ctx), resourcetype.Name(name), s.locked()).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, catalog.Refuse(catalog.ErrNotFound, "there is no resource type %q", name)
+		return nil, noResourceType(name)
 	}
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 )
 
 // prefixLength is how many characters of a long text a column keeps for an
@@ -33,4 +34,38 @@ func prefixOf(text string) string {
 		count++
 	}
 	return text
+}
+
+// textOf is a text as a driver gives it for a column that ent does not know.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case []byte:
+		return string(v)
+	case string:
+		return v
+	}
+	return ""
+}
+
+func textOrNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func textOrEmpty(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// textList reads a column that holds a JSON array of texts.
+func textList(column string) []string {
+	list := []string{}
+	if err := json.Unmarshal([]byte(column), &list); err != nil {
+		return []string{}
+	}
+	return list
 }

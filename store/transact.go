@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	entsql "entgo.io/ent/dialect/sql"
+
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 )
@@ -51,6 +53,16 @@ func (s *Store) transactOnce(ctx context.Context, write func(tx *ent.Tx) error) 
 		return &commitError{err}
 	}
 	return nil
+}
+
+// locked locks the rows that a query finds. On SQLite a transaction has the
+// database for itself.
+func (s *Store) locked() func(*entsql.Selector) {
+	return func(selector *entsql.Selector) {
+		if s.postgres() {
+			selector.ForUpdate()
+		}
+	}
 }
 
 // isRefusal tells whether the house refused, rather than the database.
