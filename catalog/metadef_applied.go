@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Prefixed is the effective name of a definition under an association's prefix.
+// prefixed is the effective name of a definition under an association's prefix.
 // A name that carries the prefix already is not given it twice: a departure
 // from the reference system.
-func Prefixed(prefix, name string) string {
+func prefixed(prefix, name string) string {
 	if strings.HasPrefix(name, prefix) {
 		return name
 	}

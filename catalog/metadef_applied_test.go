@@ -76,8 +76,8 @@ func TestPrefixedDoesNotDoubleAPrefix(t *testing.T) {
 		{"hw_", "hw_", "hw_"},
 		{"", "a", "a"},
 	} {
-		if got := Prefixed(c.prefix, c.name); got != c.effective {
-			t.Errorf("Prefixed(%q, %q) = %q", c.prefix, c.name, got)
+		if got := prefixed(c.prefix, c.name); got != c.effective {
+			t.Errorf("prefixed(%q, %q) = %q", c.prefix, c.name, got)
 		}
 	}
 }

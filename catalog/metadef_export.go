@@ -26,25 +26,28 @@ func (o DocumentObject) MarshalJSON() ([]byte, error) { return []byte(o.compact(
 
 // compact is the file's text without white space.
 func (d *Document) compact() JSON {
-	members := []jsonMember{memberOf("namespace", quote(d.Name))}
-	add := func(key string, value JSON) {
-		if value != "" {
-			members = append(members, memberOf(key, value))
+	return mapOf(
+		"namespace", quote(d.Name),
+		"display_name", textValue(d.DisplayName),
+		"description", textValue(d.Description),
+		"visibility", visibilityValue(d.Visibility),
+		"protected", booleanValue(d.Protected),
+		"owner", textValue(d.Owner),
+		"resource_type_associations", textsOf(d.Associations, DocumentAssociation.compact),
+		"properties", compactProperties(d.Properties),
+		"objects", textsOf(d.Objects, DocumentObject.compact),
+		"tags", textsOf(d.Tags, DocumentTag.compact))
+}
+
+// mapOf is a map of keys, each followed by its value; a key without a value is
+// left out.
+func mapOf(pairs ...JSON) JSON {
+	members := make([]jsonMember, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			members = append(members, memberOf(string(pairs[i]), pairs[i+1]))
 		}
 	}
-	add("display_name", textValue(d.DisplayName))
-	add("description", textValue(d.Description))
-	if d.Visibility != nil && *d.Visibility == Public {
-		add("visibility", `"public"`)
-	} else if d.Visibility != nil {
-		add("visibility", `"private"`)
-	}
-	add("protected", booleanValue(d.Protected))
-	add("owner", textValue(d.Owner))
-	add("resource_type_associations", textsOf(d.Associations, DocumentAssociation.compact))
-	add("properties", compactProperties(d.Properties))
-	add("objects", textsOf(d.Objects, DocumentObject.compact))
-	add("tags", textsOf(d.Tags, DocumentTag.compact))
 	return writeMembers(members)
 }
 
@@ -76,34 +79,17 @@ func compactProperties(properties []DocumentProperty) JSON {
 }
 
 func (a DocumentAssociation) compact() JSON {
-	members := []jsonMember{memberOf("name", quote(a.ResourceType))}
-	if a.Prefix != nil {
-		members = append(members, memberOf("prefix", textValue(a.Prefix)))
-	}
-	if a.PropertiesTarget != nil {
-		members = append(members, memberOf("properties_target", textValue(a.PropertiesTarget)))
-	}
-	return writeMembers(members)
+	return mapOf("name", quote(a.ResourceType), "prefix", textValue(a.Prefix), "properties_target", textValue(a.PropertiesTarget))
 }
 
 func (o DocumentObject) compact() JSON {
-	members := []jsonMember{memberOf("name", quote(o.Name))}
-	if o.Description != nil {
-		members = append(members, memberOf("description", textValue(o.Description)))
-	}
-	if len(o.Required) > 0 {
-		members = append(members, memberOf("required", textsValue(o.Required)))
-	}
-	if len(o.Properties) > 0 {
-		members = append(members, memberOf("properties", compactProperties(o.Properties)))
-	}
-	return writeMembers(members)
+	return mapOf("name", quote(o.Name), "description", textValue(o.Description),
+		"required", textsOf(o.Required, quote), "properties", compactProperties(o.Properties))
 }
 
 func (t DocumentTag) compact() JSON {
-	members := []jsonMember{memberOf("name", quote(t.Name))}
-	if t.Parent != "" {
-		members = append(members, memberOf("parent", quote(t.Parent)))
+	if t.Parent == "" {
+		return mapOf("name", quote(t.Name))
 	}
-	return writeMembers(members)
+	return mapOf("name", quote(t.Name), "parent", quote(t.Parent))
 }

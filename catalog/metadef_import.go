@@ -1,6 +1,9 @@
 package catalog
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // ImportMode says what an import does with a namespace that is there already.
 type ImportMode string
@@ -133,28 +136,18 @@ func pathsOf(path string, count int) []string {
 
 // filled is the incoming document with everything it is silent about.
 func filled(existing, incoming *Document) *Document {
-	result := *incoming
-	if result.DisplayName == nil {
-		result.DisplayName = existing.DisplayName
-	}
-	if result.Description == nil {
-		result.Description = existing.Description
-	}
-	return overwrite(existing, &result)
+	result := *overwrite(existing, incoming)
+	result.DisplayName = cmp.Or(incoming.DisplayName, existing.DisplayName)
+	result.Description = cmp.Or(incoming.Description, existing.Description)
+	return &result
 }
 
 // overwrite is the incoming document with the access that it is silent about.
 func overwrite(existing, incoming *Document) *Document {
 	result := *incoming
-	if result.Visibility == nil {
-		result.Visibility = existing.Visibility
-	}
-	if result.Protected == nil {
-		result.Protected = existing.Protected
-	}
-	if result.Owner == nil {
-		result.Owner = existing.Owner
-	}
+	result.Visibility = cmp.Or(incoming.Visibility, existing.Visibility)
+	result.Protected = cmp.Or(incoming.Protected, existing.Protected)
+	result.Owner = cmp.Or(incoming.Owner, existing.Owner)
 	return &result
 }
 

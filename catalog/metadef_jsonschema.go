@@ -12,21 +12,21 @@ import (
 // far as a JSON Schema can: it knows nothing of names that are there twice, tag
 // parents, sizes in bytes and texts that no database can hold.
 func DocumentSchema() string {
-	root := schemaOf(
+	root := mapOf(
 		"$schema", quote("https://json-schema.org/draft/2020-12/schema"),
 		"title", quote("Metadata definitions of one namespace"),
 		"type", `"object"`,
 		"required", `["namespace"]`,
 		"properties", documentProperties(),
 		"if", `{"not":{"required":["display_name"]}}`,
-		"then", schemaOf("properties", schemaOf("title", nullable(textSchema(0, MaxName, "")))),
-		"$defs", schemaOf(
+		"then", mapOf("properties", mapOf("title", nullable(textSchema(0, MaxName, "")))),
+		"$defs", mapOf(
 			"name", nameSchema(),
-			"properties", schemaOf("type", `["object","null"]`, "maxProperties", JSON(strconv.Itoa(MaxDefinitions)),
+			"properties", mapOf("type", `["object","null"]`, "maxProperties", JSON(strconv.Itoa(MaxDefinitions)),
 				"propertyNames", reference("name"), "additionalProperties", reference("property")),
 			"property", propertySchema(),
 			"object", objectSchema(),
-			"tag", schemaOf("type", `"object"`, "required", `["name"]`, "properties", schemaOf(
+			"tag", mapOf("type", `"object"`, "required", `["name"]`, "properties", mapOf(
 				"name", reference("name"),
 				"parent", about("Another tag of the namespace.", "type", `["string","null"]`))),
 			"association", associationSchema(),
@@ -40,25 +40,16 @@ func DocumentSchema() string {
 	return text.String()
 }
 
-// schemaOf is a map of keys, each followed by its value.
-func schemaOf(pairs ...JSON) JSON {
-	members := make([]jsonMember, 0, len(pairs)/2)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		members = append(members, memberOf(string(pairs[i]), pairs[i+1]))
-	}
-	return writeMembers(members)
-}
-
 // about is a schema with a description in front.
 func about(description string, pairs ...JSON) JSON {
-	return schemaOf(append([]JSON{"description", quote(description)}, pairs...)...)
+	return mapOf(append([]JSON{"description", quote(description)}, pairs...)...)
 }
 
-func reference(name string) JSON { return schemaOf("$ref", quote("#/$defs/"+name)) }
+func reference(name string) JSON { return mapOf("$ref", quote("#/$defs/"+name)) }
 
 // nullable takes null too, which counts as absent.
 func nullable(schema JSON) JSON {
-	return schemaOf("anyOf", listValue([]JSON{schema, `{"type":"null"}`}))
+	return mapOf("anyOf", listValue([]JSON{schema, `{"type":"null"}`}))
 }
 
 func textSchema(least, most int, pattern string) JSON {
@@ -66,7 +57,7 @@ func textSchema(least, most int, pattern string) JSON {
 	if pattern != "" {
 		pairs = append(pairs, "pattern", quote(pattern))
 	}
-	return schemaOf(pairs...)
+	return mapOf(pairs...)
 }
 
 // nameSchema is CheckName.
@@ -74,11 +65,11 @@ func nameSchema() JSON { return textSchema(1, MaxName, `^[^/\u0000-\u001f\u007f-
 
 // listSchema is a list of as many members as a namespace may have.
 func listSchema(item JSON) JSON {
-	return schemaOf("type", `"array"`, "maxItems", JSON(strconv.Itoa(MaxDefinitions)), "items", item)
+	return mapOf("type", `"array"`, "maxItems", JSON(strconv.Itoa(MaxDefinitions)), "items", item)
 }
 
 func documentProperties() JSON {
-	return schemaOf(
+	return mapOf(
 		"namespace", reference("name"),
 		"display_name", nullable(textSchema(0, MaxName, "")),
 		"description", nullable(textSchema(0, MaxDescription, "")),
@@ -87,21 +78,21 @@ func documentProperties() JSON {
 		"owner", nullable(textSchema(0, MaxOwner, "")),
 		"resource_type_associations", nullable(listSchema(reference("association"))),
 		"properties", reference("properties"),
-		"objects", schemaOf("anyOf", listValue([]JSON{listSchema(reference("object")), reference("object"), `{"type":"null"}`})),
+		"objects", mapOf("anyOf", listValue([]JSON{listSchema(reference("object")), reference("object"), `{"type":"null"}`})),
 		"tags", nullable(listSchema(reference("tag"))),
 	)
 }
 
 func associationSchema() JSON {
 	free := nullable(textSchema(0, MaxName, `^[^\u0000-\u001f\u007f-\u009f]*$`))
-	return schemaOf("type", `"object"`, "required", `["name"]`, "properties", schemaOf(
+	return mapOf("type", `"object"`, "required", `["name"]`, "properties", mapOf(
 		"name", reference("name"),
 		"prefix", about("What precedes the names of properties; it brings its separator, one of : _ . - /", "allOf", listValue([]JSON{free})),
 		"properties_target", about("Which of a resource's property sets is meant.", "allOf", listValue([]JSON{free}))))
 }
 
 func objectSchema() JSON {
-	return schemaOf("type", `"object"`, "required", `["name"]`, "properties", schemaOf(
+	return mapOf("type", `"object"`, "required", `["name"]`, "properties", mapOf(
 		"name", reference("name"),
 		"description", nullable(textSchema(0, MaxDefinition, "")),
 		"required", about("Names of the properties that go with the object.", "type", `["array","null"]`, "items", `{"type":"string"}`),
@@ -116,12 +107,12 @@ func propertySchema() JSON {
 		if k.file {
 			description = append(description, "deprecated", "true")
 		}
-		keywords = append(keywords, memberOf(k.name, schemaOf(append(description, k.shape.schema()...)...)))
+		keywords = append(keywords, memberOf(k.name, mapOf(append(description, k.shape.schema()...)...)))
 	}
 	keywords = append(keywords,
 		memberOf("name", about("The key of the property, which it repeats.", "deprecated", "true")),
 		memberOf("defaultValue", about("Another word for default.", "deprecated", "true")))
-	return schemaOf("type", `"object"`, "required", `["type"]`, "properties", writeMembers(keywords), "additionalProperties", "false")
+	return mapOf("type", `"object"`, "required", `["type"]`, "properties", writeMembers(keywords), "additionalProperties", "false")
 }
 
 // schema says what a keyword's value must be; null counts as absent.
@@ -131,11 +122,11 @@ func (s shape) schema() []JSON {
 	case shapeText, shapePattern:
 		return []JSON{"type", `["string","null"]`}
 	case shapeType:
-		return []JSON{"enum", typesSchema()}
+		return []JSON{"enum", textsValue(typeNames())}
 	case shapeItems:
-		return []JSON{"type", `["object","null"]`, "required", `["type"]`, "properties", schemaOf(
-			"type", schemaOf("enum", typesSchema()),
-			"enum", schemaOf("type", `"array"`, "maxItems", members)), "additionalProperties", "false"}
+		return []JSON{"type", `["object","null"]`, "required", `["type"]`, "properties", mapOf(
+			"type", mapOf("enum", textsValue(typeNames())),
+			"enum", mapOf("type", `"array"`, "maxItems", members)), "additionalProperties", "false"}
 	case shapeAnythings:
 		return []JSON{"type", `["array","null"]`, "maxItems", members}
 	case shapeTexts, shapeUniqueText:
@@ -148,8 +139,4 @@ func (s shape) schema() []JSON {
 		return []JSON{"type", `["boolean","null"]`}
 	}
 	return nil
-}
-
-func typesSchema() JSON {
-	return textsValue([]string{String.typeName(), Integer.typeName(), Number.typeName(), Boolean.typeName(), Array.typeName()})
 }

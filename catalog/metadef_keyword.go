@@ -1,6 +1,9 @@
 package catalog
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Limits of a definition, so that nothing a caller sends is unbounded.
 const (
@@ -144,20 +147,16 @@ var propertyKeywords = []keyword{
 
 // keywordNamed finds a keyword by its name in files.
 func keywordNamed(name string) (keyword, bool) {
-	for _, k := range propertyKeywords {
-		if k.name == name {
-			return k, true
-		}
+	if rank := keywordRank(name); rank < len(propertyKeywords) {
+		return propertyKeywords[rank], true
 	}
 	return keyword{}, false
 }
 
 // keywordRank is a keyword's place in the table; unknown ones come last.
 func keywordRank(name string) int {
-	for i, k := range propertyKeywords {
-		if k.name == name {
-			return i
-		}
+	if i := slices.IndexFunc(propertyKeywords, func(k keyword) bool { return k.name == name }); i >= 0 {
+		return i
 	}
 	return len(propertyKeywords)
 }
@@ -184,15 +183,19 @@ func (f *findings) itemsPath(path, name string) string {
 	return joined(joined(path, "items"), name)
 }
 
+// propertyTypes are all types, in the order in which they are listed.
+var propertyTypes = []PropertyType{String, Integer, Number, Boolean, Array}
+
+func typeNames() []string { return namesOf(propertyTypes, PropertyType.typeName) }
+
 // typeName is how files write a type.
 func (t PropertyType) typeName() string { return strings.ToLower(string(t)) }
 
 // propertyTypeNamed reads a type as files write it.
 func propertyTypeNamed(name string) (PropertyType, bool) {
-	for _, t := range []PropertyType{String, Integer, Number, Boolean, Array} {
-		if t.typeName() == name {
-			return t, true
-		}
+	i := slices.Index(typeNames(), name)
+	if i < 0 {
+		return "", false
 	}
-	return "", false
+	return propertyTypes[i], true
 }

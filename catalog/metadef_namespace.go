@@ -260,12 +260,5 @@ func checkAssociationsOnce(associations []DocumentAssociation, paths []string, f
 type associationKey struct{ resourceType, prefix, target string }
 
 func (a DocumentAssociation) key() associationKey {
-	key := associationKey{resourceType: a.ResourceType}
-	if a.Prefix != nil {
-		key.prefix = *a.Prefix
-	}
-	if a.PropertiesTarget != nil {
-		key.target = *a.PropertiesTarget
-	}
-	return key
+	return associationKey{a.ResourceType, textOf(a.Prefix), textOf(a.PropertiesTarget)}
 }

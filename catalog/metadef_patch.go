@@ -18,18 +18,10 @@ func (p NamespacePatch) Apply(namespace Namespace, path string) (Namespace, Prob
 			CheckText(&problems, joined(path, field), *change.Value, least, most)
 		}
 	}
-	if p.NewName.Set && p.NewName.Value == nil {
-		problems.Add(joined(path, "newName"), "must not be null")
-	} else if p.NewName.Set {
-		CheckName(&problems, joined(path, "newName"), *p.NewName.Value)
-		namespace.Name = *p.NewName.Value
-	}
+	namespace.Name = RenamedAs(&problems, joined(path, "newName"), namespace.Name, p.NewName)
 	text(p.DisplayName, "displayName", 0, MaxName)
 	if p.DisplayName.Set {
-		namespace.Title = ""
-		if p.DisplayName.Value != nil {
-			namespace.Title = *p.DisplayName.Value
-		}
+		namespace.Title = textOf(p.DisplayName.Value)
 	}
 	text(p.Description, "description", 0, MaxDescription)
 	if p.Description.Set {

@@ -67,12 +67,10 @@ func parseProperty(value jsonValue, name, path string, found *findings) Property
 
 func expectedOf(name string) string {
 	if name == "type" {
-		return ": one of " + typeNames()
+		return ": one of " + strings.Join(typeNames(), ", ")
 	}
 	return ""
 }
-
-func typeNames() string { return "string, integer, number, boolean, array" }
 
 // checkMember checks one keyword by itself.
 func checkMember(m jsonMember, path string, found *findings) {
@@ -144,12 +142,13 @@ func keywordHint(name string) string {
 }
 
 func checkTypeName(value jsonValue, path string, found *findings) {
+	types := strings.Join(typeNames(), ", ")
 	if value.kind != jsonText {
-		found.problem(path, "must be one of %s, is %s", typeNames(), value.kind)
+		found.problem(path, "must be one of %s, is %s", types, value.kind)
 	} else if value.text == "object" {
-		found.problem(path, "must be one of %s: objects cannot be nested in a property", typeNames())
+		found.problem(path, "must be one of %s: objects cannot be nested in a property", types)
 	} else if _, ok := propertyTypeNamed(value.text); !ok {
-		found.problem(path, "must be one of %s, is %s", typeNames(), shorten(value.text))
+		found.problem(path, "must be one of %s, is %s", types, shorten(value.text))
 	}
 }
 

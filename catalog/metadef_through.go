@@ -32,7 +32,7 @@ func PropertiesThrough(associations []*ResourceTypeAssociation, properties []*Pr
 		for _, property := range properties {
 			through := *property
 			through.AssociationID = association.ID
-			through.Name = Prefixed(textOf(association.Prefix), property.BaseName)
+			through.Name = prefixed(textOf(association.Prefix), property.BaseName)
 			seen = append(seen, &through)
 		}
 	}
@@ -49,7 +49,7 @@ func ObjectsThrough(associations []*ResourceTypeAssociation, objects []*ObjectDe
 			through.AssociationID, through.Prefix = association.ID, textOf(association.Prefix)
 			through.Required = make([]string, len(object.Required))
 			for i, name := range object.Required {
-				through.Required[i] = Prefixed(textOf(association.Prefix), name)
+				through.Required[i] = prefixed(textOf(association.Prefix), name)
 			}
 			seen = append(seen, &through)
 		}
@@ -64,7 +64,7 @@ func PropertiesOfObject(object *ObjectDefinition, properties []*PropertyDefiniti
 	for i, property := range properties {
 		through := *property
 		through.AssociationID = object.AssociationID
-		through.Name = Prefixed(object.Prefix, property.BaseName)
+		through.Name = prefixed(object.Prefix, property.BaseName)
 		through.Required = slices.Contains(object.Required, through.Name)
 		seen[i] = &through
 	}

@@ -33,15 +33,15 @@ func (in ResourceInput) Check(problems *Problems, path string) {
 		checkVisibility(*in.Visibility, joined(path, "visibility"), problems)
 	}
 	seen := map[string]bool{}
-	CheckMetadata(problems, joined(path, "metadata"), in.Metadata, seen)
-	CheckMetadata(problems, joined(path, "serviceMetadata"), in.ServiceMetadata, seen)
+	checkMetadata(problems, joined(path, "metadata"), in.Metadata, seen)
+	checkMetadata(problems, joined(path, "serviceMetadata"), in.ServiceMetadata, seen)
 	CheckCapabilities(problems, joined(path, "capabilities"), in.Capabilities)
 	CheckResourceTags(problems, joined(path, "tags"), in.Tags)
 }
 
-// CheckMetadata notes what is wrong with items to write: the limits of keys and
+// checkMetadata notes what is wrong with items to write: the limits of keys and
 // values, and a key that seen holds already, to which every key is added.
-func CheckMetadata(problems *Problems, path string, items []KeyValue, seen map[string]bool) {
+func checkMetadata(problems *Problems, path string, items []KeyValue, seen map[string]bool) {
 	for i, item := range items {
 		at := indexed(path, i)
 		item.check(problems, at)

@@ -32,7 +32,7 @@ type MetadataChanges struct {
 
 // Check notes everything that is wrong with the change in itself.
 func (c MetadataChange) Check(problems *Problems, path string) {
-	CheckMetadata(problems, joined(path, "items"), c.Items, map[string]bool{})
+	checkMetadata(problems, joined(path, "items"), c.Items, map[string]bool{})
 	CheckMetadataKeys(problems, joined(path, "keys"), c.Keys)
 	if c.Mode == DeleteMetadata && len(c.Keys) == 0 {
 		problems.Add(joined(path, "keys"), "must not be empty")
@@ -48,9 +48,9 @@ type MetadataRules struct {
 	ProtectedKeys []string // which only admins and services write, whatever their flag
 }
 
-// Owns tells whether an item is the service's: only admins and services change
+// owns tells whether an item is the service's: only admins and services change
 // it.
-func (r MetadataRules) Owns(item MetadataItem) bool {
+func (r MetadataRules) owns(item MetadataItem) bool {
 	return !item.UserModifiable || slices.Contains(r.ProtectedKeys, item.Key)
 }
 
@@ -108,7 +108,7 @@ func (c MetadataChange) Plan(viewer Viewer, rules MetadataRules, revision int, c
 		for _, item := range current {
 			switch {
 			case named[item.Key]:
-			case rules.Owns(*item) && !c.IncludeServiceOwned:
+			case rules.owns(*item) && !c.IncludeServiceOwned:
 				plan.Retained = append(plan.Retained, *item)
 			default:
 				plan.Delete = append(plan.Delete, *item)
@@ -120,7 +120,7 @@ func (c MetadataChange) Plan(viewer Viewer, rules MetadataRules, revision int, c
 
 // mayName refuses a viewer who names an item that only services change.
 func (c MetadataChange) mayName(viewer Viewer, rules MetadataRules, there map[string]*MetadataItem) error {
-	if viewer.WritesServiceMetadata() {
+	if viewer.writesServiceMetadata() {
 		return nil
 	}
 	keys := slices.Clone(c.Keys)
@@ -132,7 +132,7 @@ func (c MetadataChange) mayName(viewer Viewer, rules MetadataRules, there map[st
 		if existing := there[key]; existing != nil {
 			item = *existing
 		}
-		if rules.Owns(item) {
+		if rules.owns(item) {
 			return Refuse(ErrForbidden, "only an administrator or a service may change the metadata key %q", key)
 		}
 	}

@@ -18,14 +18,14 @@ func MayWriteForProject(v Viewer, projectID, what string) error {
 	return Refuse(ErrForbidden, "%s belongs to another project", what)
 }
 
-// WritesServiceMetadata tells whether the viewer sets, changes and deletes
+// writesServiceMetadata tells whether the viewer sets, changes and deletes
 // metadata that users cannot, and says which that is.
-func (v Viewer) WritesServiceMetadata() bool { return v.May(RuleServiceMetadata) }
+func (v Viewer) writesServiceMetadata() bool { return v.May(RuleServiceMetadata) }
 
 // MayWriteServiceMetadata refuses whoever does not write service-owned
 // metadata.
 func MayWriteServiceMetadata(v Viewer, what string) error {
-	if v.WritesServiceMetadata() {
+	if v.writesServiceMetadata() {
 		return nil
 	}
 	return Refuse(ErrForbidden, "only an administrator or a service may %s", what)
@@ -51,7 +51,7 @@ const (
 // MayDiscover refuses whoever may not discover capabilities at all: all but
 // administrators, until the operator opens discovery.
 func MayDiscover(v Viewer, discovery CapabilityDiscovery) error {
-	if v.IsAdmin() || discovery == DiscoveryEveryone && v.CanRead() {
+	if v.IsAdmin() || discovery == DiscoveryEveryone && v.canRead() {
 		return nil
 	}
 	return Refuse(ErrForbidden, "capabilities can be discovered by administrators only")

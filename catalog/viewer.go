@@ -35,8 +35,8 @@ func (v Viewer) IsAdmin() bool { return v.Has(RoleAdmin) }
 // IsService tells whether the viewer acts for the cloud itself.
 func (v Viewer) IsService() bool { return v.Has(RoleService) }
 
-// CanRead tells whether the viewer may read at all: any of the four roles.
-func (v Viewer) CanRead() bool {
+// canRead tells whether the viewer may read at all: any of the four roles.
+func (v Viewer) canRead() bool {
 	return v.IsAdmin() || v.IsService() || v.Has(RoleMember) || v.Has(RoleReader)
 }
 
