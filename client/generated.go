@@ -139,7 +139,8 @@ type ExportNamespacesResponse struct {
 	// Namespaces as definition files, the text of one file each, by name. Equal
 	// namespaces give equal bytes, and importing them gives the same definitions.
 	// Members and the origin are no part of a file. At most 1000 namespaces, more are
-	// `BAD_USER_INPUT`; a name that there is none of is `NOT_FOUND`.
+	// `BAD_USER_INPUT`, and so is one name twice; a name that there is none of is
+	// `NOT_FOUND`.
 	ExportNamespaces []string `json:"exportNamespaces"`
 }
 
@@ -225,7 +226,7 @@ func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportRep
 
 // Documents to import.
 type ImportNamespacesInput struct {
-	// The text of one definition file each; at most 1000 of them, 1 MiB each.
+	// The text of one definition file each; at most 1000 of them, each of 1 MiB at most without the white space between its tokens, and together what the body of a request holds.
 	Documents []string `json:"documents"`
 	// What to do with a namespace that exists. A new one is created in every mode.
 	Mode ImportMode `json:"mode"`
@@ -258,7 +259,8 @@ func (v *ImportNamespacesInput) GetOrigin() *string { return v.Origin }
 // ImportNamespacesResponse is returned by ImportNamespaces on success.
 type ImportNamespacesResponse struct {
 	// Imports definition files. Each document is read and judged for itself, and is
-	// stored as a whole or not at all; a bad one never stops the others. Needs the
+	// stored as a whole or not at all; a bad one never stops the others. Of several sound
+	// ones for one namespace the first is taken, and the others fail. Needs the
 	// admin role, or where the server lets owners write the member role
 	// (`FORBIDDEN`); what a viewer may not do with single namespaces is in the reports.
 	ImportNamespaces *ImportNamespacesImportNamespacesImportNamespacesPayload `json:"importNamespaces"`
@@ -314,7 +316,7 @@ func (v *Item) GetUserModifiable() bool { return v.UserModifiable }
 
 // A key with its value.
 type KeyValueInput struct {
-	// The key, case-sensitive, 1 to 255 characters.
+	// The key, case-sensitive. Its limits are those of what is written; in a filter it is compared exactly.
 	Key string `json:"key"`
 	// The value. Its limits are those of what is written; in a filter it is compared exactly.
 	Value string `json:"value"`
@@ -741,9 +743,9 @@ func (v *SetMetadataSetMetadataSetMetadataPayloadResource) GetMetadata() []*Item
 
 // Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is `BAD_USER_INPUT`.
 type UnloadNamespacesInput struct {
-	// With any of these names, at most 1000.
+	// With any of these names, each once; at most 1000.
 	Names []string `json:"names"`
-	// Associated with any of these resource types, at most 1000.
+	// Associated with any of these resource types, each once; at most 1000.
 	ResourceTypes []string `json:"resourceTypes"`
 	// Brought by this bundle, see `importNamespaces`.
 	Origin *string `json:"origin"`

@@ -161,7 +161,7 @@ type DeleteMetadataPayload struct {
 type DeleteNamespaceContentsInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// What to delete all of.
+	// What to delete all of, each kind once.
 	Kinds []catalog.ContentKind `json:"kinds"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
@@ -329,7 +329,9 @@ type ImportNamespacesPayload struct {
 
 // The entry points for writing. Each does one thing, as a whole or not at all: an
 // input with anything wrong stores nothing, and every bad field is reported in one
-// answer, each with its path in `extensions.field`.
+// answer, each with its path in `extensions.field`. An input that names one thing
+// twice is such a bad one (`BAD_USER_INPUT`), unless it says that this counts once;
+// in filters a name twice counts once.
 type Mutation struct {
 }
 
@@ -553,7 +555,7 @@ type UpdateNamespaceInput struct {
 	Name string `json:"name"`
 	// The new name; cannot be `null`.
 	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
-	// What to show people, 1 to 80 characters; `null` shows the name.
+	// What to show people, up to 80 characters; `null` or an empty text shows the name.
 	DisplayName graphql.Omittable[*string] `json:"displayName,omitempty"`
 	// What the namespace is for, up to 500 characters.
 	Description graphql.Omittable[*string] `json:"description,omitempty"`
@@ -619,9 +621,9 @@ type UpdatePropertyInput struct {
 	Type graphql.Omittable[*catalog.PropertyType] `json:"type,omitempty"`
 	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
 	ItemType graphql.Omittable[*catalog.PropertyType] `json:"itemType,omitempty"`
-	// The valid values, each of the property's type and none twice. For an `ARRAY` use `itemEnum`.
+	// The valid values, each of the property's type and none twice; at most 1000. For an `ARRAY` use `itemEnum`.
 	Enum graphql.Omittable[[]catalog.JSON] `json:"enum,omitempty"`
-	// The values that each item of an `ARRAY` can have.
+	// The values that each item of an `ARRAY` can have; at most 1000.
 	ItemEnum graphql.Omittable[[]catalog.JSON] `json:"itemEnum,omitempty"`
 	// The value to offer first; a valid value.
 	Default graphql.Omittable[*catalog.JSON] `json:"default,omitempty"`
@@ -633,7 +635,7 @@ type UpdatePropertyInput struct {
 	MinLength graphql.Omittable[*int] `json:"minLength,omitempty"`
 	// The greatest number of characters, from 0; only for a `STRING`.
 	MaxLength graphql.Omittable[*int] `json:"maxLength,omitempty"`
-	// A regular expression (RE2 syntax) that a valid text matches somewhere; only for a `STRING`.
+	// A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a `STRING`.
 	Pattern graphql.Omittable[*string] `json:"pattern,omitempty"`
 	// The least number of items, from 0; only for an `ARRAY`.
 	MinItems graphql.Omittable[*int] `json:"minItems,omitempty"`
@@ -645,7 +647,7 @@ type UpdatePropertyInput struct {
 	AdditionalItems graphql.Omittable[*bool] `json:"additionalItems,omitempty"`
 	// Whether users should not be offered to change the value.
 	ReadOnly graphql.Omittable[*bool] `json:"readOnly,omitempty"`
-	// The operators that a requirement on the property can use. Their content is not checked.
+	// The operators that a requirement on the property can use, at most 1000. Their content is not checked.
 	Operators graphql.Omittable[[]string] `json:"operators,omitempty"`
 }
 
@@ -663,7 +665,7 @@ type UpdateResourceInput struct {
 	UUID string `json:"uuid"`
 	// The new name, 1 to 255 characters; it cannot be cleared.
 	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
-	// What it is for, up to 1023 characters.
+	// What it is for, up to 1023 characters; an empty text is none.
 	Description graphql.Omittable[*string] `json:"description,omitempty"`
 	// Who may see it; cleared it is `PRIVATE`.
 	Visibility graphql.Omittable[*catalog.Visibility] `json:"visibility,omitempty"`
@@ -683,7 +685,7 @@ type UpdateResourcePayload struct {
 type UpdateResourceProviderInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
-	// The new name, 1 to 200 characters, unique.
+	// The new name, 1 to 200 characters, unique; cannot be `null`.
 	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
 	// The uuid of the new parent; `null` makes the provider a root.
 	Parent graphql.Omittable[*string] `json:"parent,omitempty"`

@@ -385,7 +385,8 @@ extend type Mutation {
   Sets capabilities of a resource and leaves all others as they are. Needs an
   administrator or a service (` + "`" + `FORBIDDEN` + "`" + `). A name that the resource's type does
   not know is registered, with the visibility that the operator chose, or is
-  ` + "`" + `BAD_USER_INPUT` + "`" + ` where names are registered explicitly.
+  ` + "`" + `BAD_USER_INPUT` + "`" + ` where names are registered explicitly. More than 1000 on the
+  resource are ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   setCapabilities(
     "The capabilities."
@@ -431,7 +432,7 @@ extend type Mutation {
 input SetCapabilitiesInput {
   "The uuid of the resource."
   resource: UUID!
-  "The capabilities: names 1 to 255, values 0 to 4096 characters, each name once; not empty, at most 1000 on a resource. A value that is the JSON text of an array of strings is a list."
+  "The capabilities: names 1 to 255, values 0 to 4096 characters, each name once; not empty, at most 1000. A value that is the JSON text of an array of strings is a list."
   capabilities: [KeyValueInput!]!
   "The revision of the resource that the change is based on; any when absent."
   revision: Int
@@ -536,7 +537,9 @@ type Query {
 """
 The entry points for writing. Each does one thing, as a whole or not at all: an
 input with anything wrong stores nothing, and every bad field is reported in one
-answer, each with its path in ` + "`" + `extensions.field` + "`" + `.
+answer, each with its path in ` + "`" + `extensions.field` + "`" + `. An input that names one thing
+twice is such a bad one (` + "`" + `BAD_USER_INPUT` + "`" + `), unless it says that this counts once;
+in filters a name twice counts once.
 """
 type Mutation
 
@@ -594,7 +597,7 @@ enum OrderDirection {
 
 "A key with its value."
 input KeyValueInput {
-  "The key, case-sensitive, 1 to 255 characters."
+  "The key, case-sensitive. Its limits are those of what is written; in a filter it is compared exactly."
   key: String!
   "The value. Its limits are those of what is written; in a filter it is compared exactly."
   value: String!
@@ -702,7 +705,8 @@ type Viewer {
   Namespaces as definition files, the text of one file each, by name. Equal
   namespaces give equal bytes, and importing them gives the same definitions.
   Members and the origin are no part of a file. At most 1000 namespaces, more are
-  ` + "`" + `BAD_USER_INPUT` + "`" + `; a name that there is none of is ` + "`" + `NOT_FOUND` + "`" + `.
+  ` + "`" + `BAD_USER_INPUT` + "`" + `, and so is one name twice; a name that there is none of is
+  ` + "`" + `NOT_FOUND` + "`" + `.
   """
   exportNamespaces(
     "Only namespaces with these names, at most 1000. Absent means any."
@@ -724,7 +728,7 @@ input NamespaceFilter {
   search: String
   "Associated with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one."
   propertiesTarget: String
-  "Defining a property of this key: by its own name, or by its name under the prefix of an association."
+  "Defining a property of this key: by its own name, or by its name under the prefix of an association; at most 255 characters."
   definesKey: String
   "Having a tag of this name, whatever its case."
   tag: String
@@ -798,7 +802,7 @@ type Namespace implements Node {
   protected: Boolean!
   "The id of the project that owns the namespace."
   owner: String!
-  "Where the product's own definitions come from; ` + "`" + `null` + "`" + ` for all others."
+  "The bundle that an import brought the namespace with, ` + "`" + `cadastre` + "`" + ` for the product's own definitions; ` + "`" + `null` + "`" + ` for none."
   origin: String
   "Counts the changes of the namespace and of all that is in it. Give it back in an update to be told of changes made meanwhile."
   revision: Int!
@@ -815,9 +819,9 @@ type Namespace implements Node {
   properties(
     "See the properties as they apply to this resource type."
     resourceType: String
-    "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
+    "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
-    "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
+    "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     prefix: String
   ): [PropertyDefinition!]!
   """
@@ -839,9 +843,9 @@ type Namespace implements Node {
   objects(
     "See the objects as they apply to this resource type."
     resourceType: String
-    "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
+    "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
-    "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
+    "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     prefix: String
   ): [ObjectDefinition!]!
   """
@@ -866,9 +870,9 @@ type Namespace implements Node {
   propertyConnection(
     "See the properties as they apply to this resource type."
     resourceType: String
-    "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
+    "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
-    "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
+    "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     prefix: String
     "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
@@ -883,9 +887,9 @@ type Namespace implements Node {
   objectConnection(
     "See the objects as they apply to this resource type."
     resourceType: String
-    "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
+    "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
-    "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Needs ` + "`" + `resourceType` + "`" + `."
+    "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     prefix: String
     "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
@@ -1306,7 +1310,8 @@ type ResourceType implements Node {
     input: CreateNamespaceInput!
   ): CreateNamespacePayload!
   """
-  Changes a namespace's own fields; what it holds stays. A namespace that is not
+  Changes a namespace's own fields; what it holds stays, and its revision where
+  nothing is different. A namespace that is not
   visible is ` + "`" + `NOT_FOUND` + "`" + `, a role that does not suffice ` + "`" + `FORBIDDEN` + "`" + `, a new name that
   is taken ` + "`" + `ALREADY_EXISTS` + "`" + `, a stale revision ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
   """
@@ -1332,8 +1337,9 @@ type ResourceType implements Node {
   ): DeleteNamespaceContentsPayload!
   """
   Defines a property, at the end of a namespace or of an object in it. A name that
-  is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `; one property too many, or a definition that
-  is too large, is ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `; more properties than 1000 in the namespace, or
+  a definition of more than 65536 bytes, is ` + "`" + `QUOTA_EXCEEDED` + "`" + `, or beyond less where
+  the server is told so.
   """
   createProperty(
     "Where, and the property."
@@ -1341,7 +1347,8 @@ type ResourceType implements Node {
   ): CreatePropertyPayload!
   """
   Changes a property, field by field. A new name is changed in its object's
-  ` + "`" + `required` + "`" + `, too; one that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  ` + "`" + `required` + "`" + `, too; one that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `. A definition that grows
+  too large is ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   updateProperty(
     "Which property, and what changes."
@@ -1352,7 +1359,11 @@ type ResourceType implements Node {
     "Which property."
     input: DeletePropertyInput!
   ): DeletePropertyPayload!
-  "Defines an object with its properties, at the end of a namespace. A name that is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `."
+  """
+  Defines an object with its properties, at the end of a namespace. A name that is
+  taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `; an object or a property too many for the
+  namespace, which holds 1000 of each, is ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  """
   createObject(
     "Where, and the object."
     input: CreateObjectInput!
@@ -1360,7 +1371,7 @@ type ResourceType implements Node {
   """
   Changes an object. Properties that are given replace all of its own: those of a
   name that is there keep their id, others go, which is ` + "`" + `PROTECTED` + "`" + ` in a protected
-  namespace.
+  namespace. Too many properties for the namespace are ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   updateObject(
     "Which object, and what changes."
@@ -1376,7 +1387,7 @@ type ResourceType implements Node {
   ` + "`" + `PROTECTED` + "`" + ` where a protected namespace would lose one, or besides them, where a
   name that is there is ` + "`" + `ALREADY_EXISTS` + "`" + `. An empty list with ` + "`" + `REPLACE` + "`" + ` clears. A name twice, whatever
   its case, a parent that is no tag of the namespace, and a circle are
-  ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  ` + "`" + `BAD_USER_INPUT` + "`" + `; more than 1000 in the namespace are ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   setTags(
     "Which namespace, and the tags."
@@ -1417,7 +1428,7 @@ type ResourceType implements Node {
   """
   Makes the definitions of a namespace applicable to a resource type, which is
   created where there is none of the name. The same type, prefix and target twice
-  is ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  is ` + "`" + `ALREADY_EXISTS` + "`" + `, one association too many (1000) ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   associateResourceType(
     "Which namespace and type, and how."
@@ -1445,7 +1456,8 @@ type ResourceType implements Node {
   ): UnshareNamespacePayload!
   """
   Imports definition files. Each document is read and judged for itself, and is
-  stored as a whole or not at all; a bad one never stops the others. Needs the
+  stored as a whole or not at all; a bad one never stops the others. Of several sound
+  ones for one namespace the first is taken, and the others fail. Needs the
   admin role, or where the server lets owners write the member role
   (` + "`" + `FORBIDDEN` + "`" + `); what a viewer may not do with single namespaces is in the reports.
   """
@@ -1467,7 +1479,7 @@ type ResourceType implements Node {
 input CreateNamespaceInput {
   "The name, unique in the whole cloud: 1 to 80 characters, no slash and no control characters."
   name: String!
-  "What to show people, 1 to 80 characters; the name is shown when absent."
+  "What to show people, up to 80 characters; the name is shown when absent or empty."
   displayName: String
   "What the namespace is for, up to 500 characters."
   description: String
@@ -1477,13 +1489,13 @@ input CreateNamespaceInput {
   protected: Boolean! = false
   "The id of the project that owns it, 1 to 255 characters; the viewer's project when absent."
   owner: String
-  "Properties of the namespace itself, in their order; at most 1000."
+  "Properties of the namespace itself, in their order; at most 1000, those of its objects included, else ` + "`" + `QUOTA_EXCEEDED` + "`" + `."
   properties: [PropertyInput!]
-  "Objects, in their order; at most 1000."
+  "Objects, in their order; at most 1000, else ` + "`" + `QUOTA_EXCEEDED` + "`" + `."
   objects: [ObjectInput!]
-  "Tags; at most 1000."
+  "Tags; at most 1000, else ` + "`" + `QUOTA_EXCEEDED` + "`" + `."
   tags: [TagInput!]
-  "The resource types it applies to; at most 1000."
+  "The resource types it applies to; at most 1000, else ` + "`" + `QUOTA_EXCEEDED` + "`" + `."
   resourceTypeAssociations: [ResourceTypeAssociationInput!]
 }
 
@@ -1499,9 +1511,9 @@ input PropertyInput {
   type: PropertyType!
   "The type of each value; required for an ` + "`" + `ARRAY` + "`" + `, refused elsewhere. Not ` + "`" + `ARRAY` + "`" + ` itself."
   itemType: PropertyType
-  "The valid values, each of the property's type and none twice. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
+  "The valid values, each of the property's type and none twice; at most 1000. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
   enum: [JSON!]
-  "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have."
+  "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have; at most 1000."
   itemEnum: [JSON!]
   "The value to offer first; a valid value."
   default: JSON
@@ -1513,7 +1525,7 @@ input PropertyInput {
   minLength: Int
   "The greatest number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
   maxLength: Int
-  "A regular expression (RE2 syntax) that a valid text matches somewhere; only for a ` + "`" + `STRING` + "`" + `."
+  "A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a ` + "`" + `STRING` + "`" + `."
   pattern: String
   "The least number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
   minItems: Int
@@ -1525,7 +1537,7 @@ input PropertyInput {
   additionalItems: Boolean
   "Whether users should not be offered to change the value."
   readOnly: Boolean
-  "The operators that a requirement on the property can use. Their content is not checked."
+  "The operators that a requirement on the property can use, at most 1000. Their content is not checked."
   operators: [String!]
 }
 
@@ -1565,7 +1577,7 @@ input UpdateNamespaceInput {
   name: String!
   "The new name; cannot be ` + "`" + `null` + "`" + `."
   newName: String
-  "What to show people, 1 to 80 characters; ` + "`" + `null` + "`" + ` shows the name."
+  "What to show people, up to 80 characters; ` + "`" + `null` + "`" + ` or an empty text shows the name."
   displayName: String
   "What the namespace is for, up to 500 characters."
   description: String
@@ -1591,7 +1603,7 @@ input DeleteNamespaceInput {
 input DeleteNamespaceContentsInput {
   "The name of the namespace."
   namespace: String!
-  "What to delete all of."
+  "What to delete all of, each kind once."
   kinds: [NamespaceContent!]!
   "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
   revision: Int
@@ -1625,9 +1637,9 @@ input CreatePropertyInput {
   type: PropertyType!
   "The type of each value; required for an ` + "`" + `ARRAY` + "`" + `, refused elsewhere. Not ` + "`" + `ARRAY` + "`" + ` itself."
   itemType: PropertyType
-  "The valid values, each of the property's type and none twice. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
+  "The valid values, each of the property's type and none twice; at most 1000. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
   enum: [JSON!]
-  "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have."
+  "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have; at most 1000."
   itemEnum: [JSON!]
   "The value to offer first; a valid value."
   default: JSON
@@ -1639,7 +1651,7 @@ input CreatePropertyInput {
   minLength: Int
   "The greatest number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
   maxLength: Int
-  "A regular expression (RE2 syntax) that a valid text matches somewhere; only for a ` + "`" + `STRING` + "`" + `."
+  "A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a ` + "`" + `STRING` + "`" + `."
   pattern: String
   "The least number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
   minItems: Int
@@ -1651,7 +1663,7 @@ input CreatePropertyInput {
   additionalItems: Boolean
   "Whether users should not be offered to change the value."
   readOnly: Boolean
-  "The operators that a requirement on the property can use. Their content is not checked."
+  "The operators that a requirement on the property can use, at most 1000. Their content is not checked."
   operators: [String!]
 }
 
@@ -1675,9 +1687,9 @@ input UpdatePropertyInput {
   type: PropertyType
   "The type of each value; required for an ` + "`" + `ARRAY` + "`" + `, refused elsewhere. Not ` + "`" + `ARRAY` + "`" + ` itself."
   itemType: PropertyType
-  "The valid values, each of the property's type and none twice. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
+  "The valid values, each of the property's type and none twice; at most 1000. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
   enum: [JSON!]
-  "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have."
+  "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have; at most 1000."
   itemEnum: [JSON!]
   "The value to offer first; a valid value."
   default: JSON
@@ -1689,7 +1701,7 @@ input UpdatePropertyInput {
   minLength: Int
   "The greatest number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
   maxLength: Int
-  "A regular expression (RE2 syntax) that a valid text matches somewhere; only for a ` + "`" + `STRING` + "`" + `."
+  "A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a ` + "`" + `STRING` + "`" + `."
   pattern: String
   "The least number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
   minItems: Int
@@ -1701,7 +1713,7 @@ input UpdatePropertyInput {
   additionalItems: Boolean
   "Whether users should not be offered to change the value."
   readOnly: Boolean
-  "The operators that a requirement on the property can use. Their content is not checked."
+  "The operators that a requirement on the property can use, at most 1000. Their content is not checked."
   operators: [String!]
 }
 
@@ -2045,7 +2057,7 @@ type UnshareNamespacePayload {
 
 "Documents to import."
 input ImportNamespacesInput {
-  "The text of one definition file each; at most 1000 of them, 1 MiB each."
+  "The text of one definition file each; at most 1000 of them, each of 1 MiB at most without the white space between its tokens, and together what the body of a request holds."
   documents: [String!]!
   "What to do with a namespace that exists. A new one is created in every mode."
   mode: ImportMode! = SKIP
@@ -2110,9 +2122,9 @@ enum ImportOutcome {
 
 "Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is ` + "`" + `BAD_USER_INPUT` + "`" + `."
 input UnloadNamespacesInput {
-  "With any of these names, at most 1000."
+  "With any of these names, each once; at most 1000."
   names: [String!]
-  "Associated with any of these resource types, at most 1000."
+  "Associated with any of these resource types, each once; at most 1000."
   resourceTypes: [String!]
   "Brought by this bundle, see ` + "`" + `importNamespaces` + "`" + `."
   origin: String
@@ -2193,15 +2205,15 @@ enum UnloadOutcome {
   allocationCandidates(
     "What the unsuffixed group asks for, at most 64 classes, each once."
     resources: [ResourceAmountInput!]
-    "Traits that the providers serving the unsuffixed group must have between them, every one of these."
+    "Traits that the providers serving the unsuffixed group must have between them, every one of these. At most 256, here and in the other lists of traits; one twice counts once."
     requiredAll: [String!]
     "Traits of which the providers serving the unsuffixed group must have at least one between them; ` + "`" + `[]` + "`" + ` is no constraint."
     requiredAny: [String!]
-    "Further sets of traits, of each of which at least one must be there."
+    "Further sets of traits, at most 64, of each of which at least one must be there."
     requiredAnySets: [TraitSetInput!]
     "Traits that no provider serving the unsuffixed group may have."
     forbidden: [String!]
-    "Aggregates of every provider serving the unsuffixed group, or of the candidate's root; all filters must hold."
+    "Aggregates of every provider serving the unsuffixed group, or of the candidate's root; all filters must hold, at most 64."
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
     inTree: UUID
@@ -2209,7 +2221,7 @@ enum UnloadOutcome {
     groups: [RequestGroupInput!]
     "Whether groups with a suffix may share a provider."
     groupPolicy: GroupPolicy! = NONE
-    "Sets of groups whose providers must lie below one of them, each set by itself."
+    "Sets of groups whose providers must lie below one of them, each set by itself; at most 64."
     sameSubtree: [SubtreeInput!]
     "Traits that the root of the candidate's tree itself must have."
     rootRequired: [String!]
@@ -2248,7 +2260,7 @@ enum UnloadOutcome {
   usages(
     "The id of the project, 1 to 255 characters."
     projectId: String!
-    "Only what this user of the project uses."
+    "Only what this user of the project uses, 1 to 255 characters."
     userId: String
     "Only what consumers of this type use: 1 to 255 of A-Z, 0-9 and _."
     consumerType: String
@@ -2341,8 +2353,8 @@ extend type Mutation {
   """
   Deletes one inventory of a provider; its generation grows by 1. Needs the admin
   or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider, or a class that it has no
-  inventory of, is ` + "`" + `NOT_FOUND` + "`" + `; a stale generation ` + "`" + `CONCURRENT_UPDATE` + "`" + `; an
-  inventory with allocations ` + "`" + `IN_USE` + "`" + `.
+  inventory of, is ` + "`" + `NOT_FOUND` + "`" + `; what no class can be called ` + "`" + `BAD_USER_INPUT` + "`" + `; a
+  stale generation ` + "`" + `CONCURRENT_UPDATE` + "`" + `; an inventory with allocations ` + "`" + `IN_USE` + "`" + `.
   """
   deleteInventory(
     "The provider and the class."
@@ -2452,17 +2464,17 @@ input ResourceProviderFilter {
   uuids: [UUID!]
   "In the tree that holds the provider with this uuid; an unknown one matches nothing."
   inTree: UUID
-  "In these aggregates; all filters must hold."
+  "In these aggregates; all filters must hold, at most 64."
   memberOf: [AggregateFilter!]
-  "With every one of these traits; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `, here and below."
+  "With every one of these traits, at most 256; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `. So it is with the other lists of traits."
   requiredAll: [String!]
   "With at least one of these traits; ` + "`" + `[]` + "`" + ` is no constraint."
   requiredAny: [String!]
-  "With at least one trait of each of these sets."
+  "With at least one trait of each of these sets, at most 64."
   requiredAnySets: [TraitSetInput!]
   "With none of these traits."
   forbidden: [String!]
-  "With an inventory that could give each of these amounts now."
+  "With an inventory that could give each of these amounts now; at most 64 classes, each once."
   resources: [ResourceAmountInput!]
 }
 
@@ -2608,15 +2620,15 @@ input RequestGroupInput {
   suffix: String!
   "What the group asks for, at most 64 classes, each once. May be empty only for a group named in ` + "`" + `sameSubtree` + "`" + `."
   resources: [ResourceAmountInput!]
-  "Traits that the provider must have, every one of these."
+  "Traits that the provider must have, every one of these. At most 256, here and in the other lists of traits; one twice counts once."
   requiredAll: [String!]
   "Traits of which the provider must have at least one; ` + "`" + `[]` + "`" + ` is no constraint."
   requiredAny: [String!]
-  "Further sets of traits, of each of which the provider must have at least one."
+  "Further sets of traits, at most 64, of each of which the provider must have at least one."
   requiredAnySets: [TraitSetInput!]
   "Traits that the provider must not have."
   forbidden: [String!]
-  "Aggregates of the provider itself; all filters must hold."
+  "Aggregates of the provider itself; all filters must hold, at most 64."
   memberOf: [AggregateFilter!]
   "Only providers of the tree that holds the provider with this uuid."
   inTree: UUID
@@ -2624,7 +2636,7 @@ input RequestGroupInput {
 
 "Groups whose providers belong together in a tree."
 input SubtreeInput {
-  "The suffixes of the groups, at least one: of their providers, one must be above all the others or the same."
+  "The suffixes of the groups, at least one, one twice counts once: of their providers, one must be above all the others or the same."
   suffixes: [String!]!
 }
 
@@ -3082,9 +3094,9 @@ input ProviderAllocationInput {
 
 "Which providers serve a group."
 input GroupMappingInput {
-  "The suffix of the group; the empty text for the unsuffixed group."
+  "The suffix of the group, each once: 1 to 64 of A-Z, a-z, 0-9, _ and -; the empty text for the unsuffixed group."
   suffix: String!
-  "The uuids of the providers, at least one."
+  "The uuids of the providers, at least one; one twice counts once."
   providers: [UUID!]!
 }
 
@@ -3098,7 +3110,7 @@ type SetAllocationsPayload {
 input UpdateResourceProviderInput {
   "The uuid of the provider."
   provider: UUID!
-  "The new name, 1 to 200 characters, unique."
+  "The new name, 1 to 200 characters, unique; cannot be ` + "`" + `null` + "`" + `."
   newName: String
   "The uuid of the new parent; ` + "`" + `null` + "`" + ` makes the provider a root."
   parent: UUID
@@ -3241,7 +3253,7 @@ type ReshapePayload {
   metadataKeys(
     "Only on resources of this type, by name."
     resourceType: String
-    "Only keys with this text somewhere, whatever its case."
+    "Only keys with this text somewhere, whatever its case; at most 255 characters."
     search: String
     "How many keys at most: 0 to 1000, 50 when absent."
     first: Int
@@ -3312,7 +3324,8 @@ extend type Mutation {
     input: DeleteMetadataInput!
   ): DeleteMetadataPayload!
   """
-  Changes a resource's own fields: what is absent stays. Members change what is
+  Changes a resource's own fields: what is absent stays, and so does the revision
+  where nothing is different. Members change what is
   their project's (` + "`" + `FORBIDDEN` + "`" + ` otherwise, and ` + "`" + `NOT_FOUND` + "`" + ` for what they cannot
   see). A parent that is missing, of the wrong type, or the resource itself or
   below it is ` + "`" + `BAD_USER_INPUT` + "`" + `; a stale ` + "`" + `revision` + "`" + ` is ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
@@ -3367,7 +3380,8 @@ input ResourceFilter {
   ` + "`" + `["or", A, B, ...]` + "`" + `, ` + "`" + `["not", A]` + "`" + ` of such. The operators are ` + "`" + `= == != >= <= > <` + "`" + `;
   numbers are compared as numbers when both are. A name that no resource of the
   types has, or that the viewer may not know of, is ` + "`" + `BAD_USER_INPUT` + "`" + `. The empty
-  text and ` + "`" + `[]` + "`" + ` are no condition.
+  text and ` + "`" + `[]` + "`" + ` are no condition. At most 65536 characters, and as deep and as many
+  tests as ` + "`" + `where` + "`" + `.
   """
   matching: String
   "Meeting this tree of conditions on metadata and capabilities."
@@ -3384,7 +3398,7 @@ input TagFilter {
 
 "What is required of a capability, as schedulers write it."
 input RequirementInput {
-  "The name of the capability, with or without the scope ` + "`" + `capabilities:` + "`" + ` before it."
+  "The name of the capability, with or without the scope ` + "`" + `capabilities:` + "`" + ` before it; 1 to 4096 characters."
   key: String!
   """
   What its value must be: ` + "`" + `= N` + "`" + ` (at least), ` + "`" + `== N` + "`" + `, ` + "`" + `!= N` + "`" + `, ` + "`" + `>= N` + "`" + `, ` + "`" + `<= N` + "`" + ` compare
@@ -3393,7 +3407,8 @@ input RequirementInput {
   all of them: as members of a list, or somewhere in a text for ` + "`" + `<in>` + "`" + ` and
   ` + "`" + `<all-in>` + "`" + `. A text without operator must be the whole value. Of a list, any
   member is enough, except for ` + "`" + `<all-in>` + "`" + `. A capability that is absent meets
-  nothing. Malformed text is ` + "`" + `BAD_USER_INPUT` + "`" + ` with a hint.
+  nothing. Malformed text is ` + "`" + `BAD_USER_INPUT` + "`" + ` with a hint, where the key names a
+  capability; so is one of more than 4096 characters.
   """
   requirement: String!
 }
@@ -3604,7 +3619,7 @@ type Resource implements Node {
   ): ResourceConnection!
   "The metadata, by key; as many items as a resource may have, 128 unless configured otherwise."
   metadata(
-    "Only these keys. Absent means all; at most 128."
+    "Only these keys; one twice counts once. Absent means all."
     keys: [String!]
   ): [MetadataItem!]!
   "One metadata item; ` + "`" + `null` + "`" + ` where the resource has no such key."
@@ -3764,7 +3779,7 @@ input UpdateResourceInput {
   uuid: UUID!
   "The new name, 1 to 255 characters; it cannot be cleared."
   newName: String
-  "What it is for, up to 1023 characters."
+  "What it is for, up to 1023 characters; an empty text is none."
   description: String
   "Who may see it; cleared it is ` + "`" + `PRIVATE` + "`" + `."
   visibility: Visibility

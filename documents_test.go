@@ -1,0 +1,133 @@
+package main
+
+import (
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// documents are the pages for people, by their paths.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, page := range append(pages, "README.md", "ARCHITECTURE.md", "CHANGELOG.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[page] = string(text)
+	}
+	return texts
+}
+
+func help(t *testing.T, command string) string {
+	t.Helper()
+	var out strings.Builder
+	if err := run(t.Context(), append(strings.Fields(command), "--help"), &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// commands are those that the program says it has: `metadefs load`.
+func commands(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, match := range regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)*)`).FindAllStringSubmatch(help(t, ""), -1) {
+		found = append(found, match[1])
+	}
+	if len(found) < 10 {
+		t.Fatalf("the help shows the commands %q only", found)
+	}
+	return found
+}
+
+// TestDocumentsNameWhatExists finds a flag, a variable, a file or a page that a
+// document names and that is not there.
+func TestDocumentsNameWhatExists(t *testing.T) {
+	t.Parallel()
+	var helps strings.Builder
+	for _, command := range commands(t) {
+		helps.WriteString(help(t, command))
+	}
+	flag := regexp.MustCompile(`--[a-z][a-z-]*`)
+	known := flag.FindAllString(helps.String(), -1)
+	variable := regexp.MustCompile(`CADASTRE_[A-Z_]+`)
+	set := variable.FindAllString(helps.String(), -1)
+	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_LIMIT_") // the tests' own; a prefix
+	others := []string{"--data-urlencode", "--prefix"}             // of curl and of npm
+	file := regexp.MustCompile("`([a-zA-Z_][A-Za-z0-9_/*.-]*/[A-Za-z0-9_*.-]+\\.(?:go|graphql|md|sh|yaml|txtar))`")
+	link := regexp.MustCompile(`\]\(([^):#]+)\)`)
+	texts := documents(t)
+	for _, page := range slices.Sorted(maps.Keys(texts)) {
+		for _, name := range flag.FindAllString(texts[page], -1) {
+			prefix := strings.HasSuffix(name, "-") && slices.ContainsFunc(known, func(flag string) bool { return strings.HasPrefix(flag, name) })
+			if !prefix && !slices.Contains(known, name) && !slices.Contains(others, name) {
+				t.Errorf("%s names the flag %s, which no command has", page, name)
+			}
+		}
+		for _, name := range variable.FindAllString(texts[page], -1) {
+			if !slices.Contains(set, name) {
+				t.Errorf("%s names the variable %s, which no command reads", page, name)
+			}
+		}
+		for _, match := range file.FindAllStringSubmatch(texts[page], -1) {
+			if there, err := filepath.Glob(match[1]); err != nil || len(there) == 0 {
+				t.Errorf("%s names the file %s, which is not there", page, match[1])
+			}
+		}
+		for _, match := range link.FindAllStringSubmatch(texts[page], -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
+				t.Errorf("%s links to %s: %v", page, match[1], err)
+			}
+		}
+	}
+}
+
+// TestDocumentsNameEveryCommand finds a command that no document names.
+func TestDocumentsNameEveryCommand(t *testing.T) {
+	t.Parallel()
+	all := strings.Join(slices.Collect(maps.Values(documents(t))), "\n")
+	for _, command := range commands(t) {
+		words := strings.Fields(command)
+		if !strings.Contains(all, "cadastre "+command) && (len(words) == 1 || !strings.Contains(all, "`"+words[len(words)-1]+"`") && !strings.Contains(all, "`"+command)) {
+			t.Errorf("no document names the command %s", command)
+		}
+	}
+}
+
+// TestDocumentsTellTheDefaults compares the defaults in the tables of README and
+// of docs/limits.md with those of `cadastre serve`.
+func TestDocumentsTellTheDefaults(t *testing.T) {
+	t.Parallel()
+	defaults := map[string]string{}
+	for _, match := range regexp.MustCompile(`(?m)^\s+--([a-z-]+)=("[^"]*"|\S+)`).FindAllStringSubmatch(help(t, "serve"), -1) {
+		defaults[match[1]] = strings.Trim(match[2], `"`)
+	}
+	texts, compared := documents(t), 0
+	for _, table := range []struct{ page, row, prefix string }{
+		{"README.md", "(?m)^\\| `--([a-z-]+)` \\| `([^`]+)` \\|", ""},
+		{"docs/limits.md", "(?m)^\\| `([a-z-]+)` \\| ([^|]+) \\|", "limit-"},
+	} {
+		for _, match := range regexp.MustCompile(table.row).FindAllStringSubmatch(texts[table.page], -1) {
+			want, isFlag := defaults[table.prefix+match[1]]
+			told := strings.NewReplacer("64 MiB", "67108864", "16 MiB", "16777216", "1 MiB", "1048576", ",", "", " s", "s").Replace(match[2])
+			if !isFlag || told != want {
+				t.Errorf("%s tells the default %s of %s, which is %q", table.page, told, match[1], want)
+			}
+			compared++
+		}
+	}
+	if compared < 25 {
+		t.Errorf("the tables tell %d defaults, want 25 at least", compared)
+	}
+}
