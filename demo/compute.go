@@ -2,11 +2,10 @@ package demo
 
 import (
 	"fmt"
-	"github.com/cadastre-dev/cadastre/store"
-	"strings"
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 const (
@@ -204,7 +203,7 @@ func (h host) allocations(i instance, size flavor) []placement.ProviderAllocatio
 	take(graphicsName(h.name, i.node), "VGPU", size.graphics)
 	if i.device != "" {
 		port := portName(h.name, i.device)
-		for _, direction := range strings.Fields("NET_BW_EGR_KILOBIT_PER_SEC NET_BW_IGR_KILOBIT_PER_SEC") {
+		for _, direction := range bandwidths {
 			take(port, direction, 2_000_000)
 		}
 		take(port, "SRIOV_NET_VF", size.virtualFunctions)

@@ -3,11 +3,11 @@ package demo
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/cadastre-dev/cadastre/store"
 	"strconv"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 const (

@@ -41,7 +41,7 @@ func (b *builder) addProviders() {
 	storage := func(name, aggregate, trait string, total int) {
 		disk := inventory("DISK_GB", total, total/10, 1.5)
 		disk.MaxUnit = 16384
-		b.addProvider(placement.Provider{Name: name, Traits: []string{"MISC_SHARES_VIA_AGGREGATE", trait}, Aggregates: []string{uuidOf(typeAggregate, aggregate)}}, disk)
+		b.addProvider(placement.Provider{Name: name, Traits: []string{placement.TraitShares, trait}, Aggregates: []string{uuidOf(typeAggregate, aggregate)}}, disk)
 	}
 	storage(fastStorage, aggregateFastStorage, "STORAGE_DISK_SSD", 480000)
 	storage(archiveStorage, aggregateArchiveStorage, "STORAGE_DISK_HDD", 960000)
@@ -123,6 +123,9 @@ func (b *builder) addNUMANode(h host, node int) {
 	}
 }
 
+// bandwidths are the classes of what a port carries, each way.
+var bandwidths = []string{"NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"}
+
 func portName(host, device string) string {
 	if strings.HasPrefix(device, "br-") {
 		return host + ":Open vSwitch agent:" + device
@@ -145,7 +148,7 @@ func (b *builder) addPorts(h host) {
 		}
 		traits := []string{"CUSTOM_PHYSNET_" + strings.ToUpper(port.network)}
 		var inventories []placement.Inventory
-		for _, class := range []string{"NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"} {
+		for _, class := range bandwidths {
 			bandwidth := inventory(class, port.gigabits*1_000_000, 0, 1)
 			bandwidth.MinUnit, bandwidth.StepSize, bandwidth.MaxUnit = 100, 100, math.MaxInt32
 			inventories = append(inventories, bandwidth)

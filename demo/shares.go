@@ -2,10 +2,10 @@ package demo
 
 import (
 	"fmt"
-	"github.com/cadastre-dev/cadastre/store"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 const (

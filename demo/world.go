@@ -7,12 +7,12 @@ package demo
 import (
 	"crypto/sha1"
 	"fmt"
-	"github.com/cadastre-dev/cadastre/store"
 	"slices"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 // The projects of the demo cloud.
@@ -63,9 +63,8 @@ func (b *builder) collectCustomNames() {
 		}
 	}
 	custom := func(names []string) []string {
-		names = slices.DeleteFunc(names, func(name string) bool { return !placement.IsCustomName(name) })
-		slices.Sort(names)
-		return slices.Compact(names)
+		names = slices.Compact(slices.Sorted(slices.Values(names)))
+		return slices.DeleteFunc(names, func(name string) bool { return !placement.IsCustomName(name) })
 	}
 	b.world.Traits, b.world.ResourceClasses = custom(traits), custom(classes)
 }

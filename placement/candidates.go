@@ -252,13 +252,12 @@ func (s *search) promising(depth int) bool {
 // share has only this anchor; otherwise every anchor is a root that the first provider's aggregates reach, or
 // that provider's own, which its aggregates reach too if it has any.
 func (s *search) isFirstAnchor() bool {
-	least := s.chosen[0].node
 	for _, o := range s.chosen {
 		if !o.node.sharing {
 			return true
 		}
 	}
-	for _, id := range least.aggregates {
+	for _, id := range s.chosen[0].node.aggregates {
 		roots := s.world.aggregated.at(id).roots
 		for root, rootID := range roots.all() {
 			if root >= s.anchor.root {

@@ -166,3 +166,11 @@ func (p *problem) anchoredAt(chosen []*node, anchor *tree) bool {
 	}
 	return true
 }
+
+// IsDescendant says whether a provider is another one or lies below it. A move of a provider below its own
+// descendant would be a loop.
+func (w *World) IsDescendant(uuid, of string) bool {
+	id, found := w.byUUID.get(uuid)
+	ancestor, alsoFound := w.byUUID.get(of)
+	return found && alsoFound && w.nodes.at(ancestor).covers(w.nodes.at(id))
+}

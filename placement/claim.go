@@ -83,7 +83,7 @@ func validateConsumers(found *violations, path string, consumers []ConsumerClaim
 		validateID(found, under(here, "projectId"), c.ProjectID)
 		validateID(found, under(here, "userId"), c.UserID)
 		if c.Type != nil {
-			*found = append(*found, ValidateConsumerType(under(here, "type"), *c.Type)...)
+			*found = append(*found, ValidateName(under(here, "type"), *c.Type)...)
 		}
 		validateAllocations(found, under(here, "allocations"), c.Allocations)
 		validateMappings(found, under(here, "mappings"), c.Mappings)

@@ -2,7 +2,6 @@ package placement
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 )
 
@@ -44,14 +43,6 @@ type explainer struct {
 	*World
 	live  mask
 	steps []ExplanationStep
-}
-
-func (m mask) count() int {
-	n := 0
-	for _, word := range m {
-		n += bits.OnesCount64(word)
-	}
-	return n
 }
 
 // step records that a constraint left the second set of the first.
@@ -115,7 +106,7 @@ func (e *explainer) narrow(path string, g *Group, demands []demand, remaining ma
 		apply("forbidden "+trait, func(n *node) bool { return !slices.Contains(n.provider.Traits, trait) })
 	}
 	if !unsuffixed {
-		e.clauses(g, func(constraint string, clause []string) {
+		eachClause(g, func(constraint string, clause []string) {
 			apply(constraint, func(n *node) bool {
 				return slices.ContainsFunc(clause, func(t string) bool { return slices.Contains(n.provider.Traits, t) })
 			})
@@ -126,8 +117,8 @@ func (e *explainer) narrow(path string, g *Group, demands []demand, remaining ma
 	}
 }
 
-// clauses names a group's clauses by their argument.
-func (e *explainer) clauses(g *Group, each func(constraint string, clause []string)) {
+// eachClause names a group's clauses by their argument.
+func eachClause(g *Group, each func(constraint string, clause []string)) {
 	for _, trait := range g.RequiredAll {
 		each("requiredAll "+trait, []string{trait})
 	}

@@ -22,8 +22,15 @@ func (n *NewProvider) Validate(path string) []Violation {
 	return found
 }
 
-// Validate names everything that is wrong with the form of the names, each problem below path ("input").
+// ProviderTraits is the whole set of traits one provider shall have. It follows `SetProviderTraitsInput`.
+type ProviderTraits struct {
+	Provider string // uuid
+	// Generation nil is unconditional.
+	Generation *int64
+	Traits     []string
+}
 
+// Validate names everything that is wrong with the form of the names, each problem below path ("input").
 // Whether the traits exist is for the one who knows them; a name twice counts once.
 func (p *ProviderTraits) Validate(path string) []Violation {
 	var found violations
@@ -33,6 +40,15 @@ func (p *ProviderTraits) Validate(path string) []Violation {
 		found = append(found, ValidateName(at(path, i), name)...)
 	}
 	return found
+}
+
+// ProviderAggregates is the whole set of aggregates one provider shall be in. It follows
+// `SetProviderAggregatesInput`.
+type ProviderAggregates struct {
+	Provider string // uuid
+	// Generation nil is unconditional.
+	Generation *int64
+	Aggregates []string
 }
 
 // Validate names everything that is wrong with the aggregates, each problem below path ("input"): each is a
@@ -46,31 +62,6 @@ func (p *ProviderAggregates) Validate(path string) []Violation {
 		validateOnce(&found, at(path, i), uuid, seen)
 	}
 	return found
-}
-
-// ValidateName checks what every name of a trait or resource class is made of.
-func ValidateName(path, name string) []Violation {
-	if isName(name) {
-		return nil
-	}
-	return []Violation{{Path: path, Rule: nameRule}}
-}
-
-// ProviderTraits is the whole set of traits one provider shall have. It follows `SetProviderTraitsInput`.
-type ProviderTraits struct {
-	Provider string // uuid
-	// Generation nil is unconditional.
-	Generation *int64
-	Traits     []string
-}
-
-// ProviderAggregates is the whole set of aggregates one provider shall be in. It follows
-// `SetProviderAggregatesInput`.
-type ProviderAggregates struct {
-	Provider string // uuid
-	// Generation nil is unconditional.
-	Generation *int64
-	Aggregates []string
 }
 
 // OneInventory is one inventory that a provider shall have. It follows `SetInventoryInput`.

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,7 +87,7 @@ func (l *Ledger) Claim(claim *Claim, path string, knows func(class string) bool)
 }
 
 func (l *Ledger) apply(claims []ConsumerClaim, path string, knows func(class string) bool) []Objection {
-	j := &judgement{Ledger: l, rest: map[Share]int64{}, old: map[Share]int64{}}
+	j := &judgement{Ledger: l, rest: map[Share]int64{}, old: map[Share]int64{}, bumped: map[string]bool{}}
 	for i := range claims {
 		j.release(&claims[i])
 	}
@@ -120,7 +121,7 @@ func (j *judgement) object(kind ObjectionKind, path, rule string) {
 }
 
 func (j *judgement) firstKind() []Objection {
-	least := slices.MinFunc(j.objections, func(a, b Objection) int { return int(a.Kind.class()) - int(b.Kind.class()) })
+	least := slices.MinFunc(j.objections, func(a, b Objection) int { return cmp.Compare(a.Kind.class(), b.Kind.class()) })
 	return slices.DeleteFunc(j.objections, func(o Objection) bool { return o.Kind.class() != least.Kind.class() })
 }
 
@@ -189,9 +190,6 @@ func refusalText(refusal Refusal, provider string, amount Amount) string {
 
 // write makes the consumer have what the claim says.
 func (j *judgement) write(claim *ConsumerClaim) {
-	if j.bumped == nil {
-		j.bumped = map[string]bool{}
-	}
 	account := j.consumers[claim.UUID]
 	if account == nil {
 		if len(claim.Allocations) == 0 {
@@ -250,13 +248,9 @@ func (l *Ledger) use(share Share, amount int64) {
 	inventories[share.ResourceClass] = inventory
 }
 
-func sortedClasses(inventories map[string]Inventory) []string {
-	return slices.Sorted(maps.Keys(inventories))
-}
-
 // Sorted are the shares of an account in order.
 func (a Account) Sorted() []Share {
 	return slices.SortedFunc(maps.Keys(a.Allocations), func(x, y Share) int {
-		return slices.Compare([]string{x.Provider, x.ResourceClass}, []string{y.Provider, y.ResourceClass})
+		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.ResourceClass, y.ResourceClass))
 	})
 }

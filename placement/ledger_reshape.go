@@ -1,6 +1,10 @@
 package placement
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // Reshape applies a valid reshape to the ledger: the claims are judged against the old and the new
 // inventories together, and then every listed provider keeps only its new ones. Knows says whether a class
@@ -53,7 +57,7 @@ func (j *judgement) final(listed ProviderInventories, path string) {
 	for _, inventory := range listed.Inventories {
 		kept[inventory.ResourceClass] = true
 	}
-	for _, class := range sortedClasses(stall.Inventories) {
+	for _, class := range slices.Sorted(maps.Keys(stall.Inventories)) {
 		if kept[class] {
 			continue
 		}

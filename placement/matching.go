@@ -96,17 +96,11 @@ func (s *search) matchAll() bool {
 // rematch carries the matching over the choice made at depth, if the matcher has to do with it.
 func (s *search) rematch(m *matcher, depth int) bool {
 	from := sort.SearchInts(m.slots, depth+1)
-	if from == len(m.slots) {
+	if from == len(m.slots) || from == 0 || m.slots[from-1] != depth {
 		return true
 	}
-	if from == 0 {
-		return true // none of its slots is chosen yet
-	}
-	if m.slots[from-1] == depth {
-		copy(m.matched[from], m.matched[from-1])
-		return s.complete(m, from)
-	}
-	return true
+	copy(m.matched[from], m.matched[from-1])
+	return s.complete(m, from)
 }
 
 // complete repairs the matching of the slots from a position on and reports whether there is one.

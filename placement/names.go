@@ -15,6 +15,14 @@ const (
 	uuidRule       = "must be a UUID"
 )
 
+// ValidateName checks the name of a trait, resource class or consumer type: 1 to 255 of A-Z, 0-9 and _.
+func ValidateName(path, name string) []Violation {
+	if isName(name) {
+		return nil
+	}
+	return []Violation{{Path: path, Rule: nameRule}}
+}
+
 // IsCustomName says whether a trait or resource class of this name may be created: CUSTOM_ and at least one
 // more of A-Z, 0-9 and _, 255 characters at most.
 func IsCustomName(name string) bool {
@@ -27,14 +35,6 @@ func ValidateCustomName(path, name string) []Violation {
 		return nil
 	}
 	return []Violation{{Path: path, Rule: customNameRule}}
-}
-
-// ValidateConsumerType checks a consumer type: 1 to 255 of A-Z, 0-9 and _.
-func ValidateConsumerType(path, name string) []Violation {
-	if isName(name) {
-		return nil
-	}
-	return []Violation{{Path: path, Rule: nameRule}}
 }
 
 // ValidateProviderName checks a provider's name: 1 to 200 code points of any text without U+0000.

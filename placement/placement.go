@@ -51,7 +51,5 @@ func under(path, field string) string {
 
 // sortedSet is the list without duplicates, sorted by code point.
 func sortedSet(list []string) []string {
-	set := slices.Clone(list)
-	slices.Sort(set)
-	return slices.Compact(set)
+	return slices.Compact(slices.Sorted(slices.Values(list)))
 }

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -54,6 +55,14 @@ type mask []uint64
 
 func (m mask) has(id int32) bool {
 	return m == nil || m[id/64]&(1<<(id%64)) != 0
+}
+
+func (m mask) count() int {
+	n := 0
+	for _, word := range m {
+		n += bits.OnesCount64(word)
+	}
+	return n
 }
 
 // unknown is the id of a name the world has never seen; no set has it.

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -100,7 +101,7 @@ func ValidateInventory(path string, inventory Inventory) []Violation {
 	}
 	atLeast := func(field string, value, least int32) {
 		if value < least {
-			found.add(under(path, field), "must be between %s and 2147483647", map[int32]string{0: "0", 1: "1"}[least])
+			found.add(under(path, field), fmt.Sprintf("must be between %d and 2147483647", least))
 		}
 	}
 	atLeast("total", inventory.Total, 1)

@@ -119,7 +119,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]bool{"INSTANCE": true, "A_1": true, "": false, "a": false, strings.Repeat("A", 256): false} {
-		if (ValidateConsumerType("t", name) == nil) != want {
+		if (ValidateName("t", name) == nil) != want {
 			t.Errorf("consumer type %q", name)
 		}
 	}

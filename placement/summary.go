@@ -1,6 +1,9 @@
 package placement
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // ProviderSummaries are all providers of every tree that has a provider in the candidates, be it in their
 // allocations or in their mappings, with inventories or without. Trees come by their root's uuid, providers
@@ -22,13 +25,8 @@ func ProviderSummaries(w *World, candidates []Candidate) []*Provider {
 			}
 		}
 	}
-	sortedRoots := make([]string, 0, len(roots))
-	for root := range roots {
-		sortedRoots = append(sortedRoots, root)
-	}
-	slices.Sort(sortedRoots)
 	var summaries []*Provider
-	for _, root := range sortedRoots {
+	for _, root := range slices.Sorted(maps.Keys(roots)) {
 		summaries = append(summaries, w.Tree(root)...)
 	}
 	return summaries

@@ -155,14 +155,6 @@ func (w *World) Tree(uuid string) []*Provider {
 	return providers
 }
 
-// IsDescendant says whether a provider is another one or lies below it. A move of a provider below its own
-// descendant would be a loop.
-func (w *World) IsDescendant(uuid, of string) bool {
-	id, found := w.byUUID.get(uuid)
-	ancestor, alsoFound := w.byUUID.get(of)
-	return found && alsoFound && w.nodes.at(ancestor).covers(w.nodes.at(id))
-}
-
 // HasTrait says whether a trait of this name exists.
 func (w *World) HasTrait(name string) bool { return w.traitNames.has(name) }
 

@@ -192,7 +192,7 @@ func (s *Store) Usages(ctx context.Context, project string, user, consumerType *
 		catalog.CheckText(&problems, "userId", *user, 1, placement.MaxNameLength)
 	}
 	if consumerType != nil {
-		problems = append(problems, problemsOf(placement.ValidateConsumerType("consumerType", *consumerType))...)
+		problems = append(problems, problemsOf(placement.ValidateName("consumerType", *consumerType))...)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
