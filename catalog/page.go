@@ -70,6 +70,18 @@ type Order struct {
 	Descending bool
 }
 
+// Of names a list under the order, for its cursors. A list of one order only may
+// leave the order out.
+func (o Order) Of(list string) string {
+	if o.Field != "" {
+		list += " " + o.Field
+	}
+	if o.Descending {
+		list += " descending"
+	}
+	return list
+}
+
 // Position is a place in a list under one order: the order's key at that place
 // and the tie-break. It is no look-up: it stays a place when its row is gone.
 type Position struct {

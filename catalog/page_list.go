@@ -6,23 +6,31 @@ import (
 )
 
 // PageOf takes a page of a list that is there as a whole, in the order of the
-// places of its items: a key and, to break ties, an id. Name is what its cursors
-// are bound to.
-func PageOf[T any](name string, items []T, request PageRequest, place func(T) (key, id string)) (Page[T], error) {
-	var problems Problems
+// places of its items: a key under the order and, to break ties, an id. Cursors
+// are bound to the list. Problems are what is wrong besides the request: all of it
+// comes back at once.
+func PageOf[T any](list string, order Order, items []T, request PageRequest, problems Problems, place func(T) (key, id string)) (Page[T], error) {
+	list = order.Of(list)
 	request.Check(&problems)
-	after := positionIn(name, request.After, "after", &problems)
-	before := positionIn(name, request.Before, "before", &problems)
+	after := positionIn(list, request.After, "after", &problems)
+	before := positionIn(list, request.Before, "before", &problems)
 	if err := problems.Err(); err != nil {
 		return Page[T]{}, err
 	}
 	at := func(item T) Position {
 		key, id := place(item)
-		return Position{List: name, Key: key, ID: id}
+		return Position{List: list, Key: key, ID: id}
 	}
-	sorted := slices.SortedStableFunc(slices.Values(items), func(a, b T) int { return at(a).compare(at(b)) })
+	compare := func(a, b Position) int {
+		c := cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.ID, b.ID))
+		if order.Descending {
+			return -c
+		}
+		return c
+	}
+	sorted := slices.SortedStableFunc(slices.Values(items), func(a, b T) int { return compare(at(a), at(b)) })
 	sorted = slices.DeleteFunc(sorted, func(item T) bool {
-		return after != nil && at(item).compare(*after) <= 0 || before != nil && at(item).compare(*before) >= 0
+		return after != nil && compare(at(item), *after) <= 0 || before != nil && compare(at(item), *before) >= 0
 	})
 	page := Page[T]{Items: sorted, HasMore: len(sorted) > request.Limit()}
 	if page.HasMore && request.Backward() {
@@ -36,15 +44,11 @@ func PageOf[T any](name string, items []T, request PageRequest, place func(T) (k
 	return page, nil
 }
 
-func (p Position) compare(other Position) int {
-	return cmp.Or(cmp.Compare(p.Key, other.Key), cmp.Compare(p.ID, other.ID))
-}
-
-func positionIn(name string, cursor *string, field string, problems *Problems) *Position {
+func positionIn(list string, cursor *string, field string, problems *Problems) *Position {
 	if cursor == nil {
 		return nil
 	}
-	position, ok := ParsePosition(*cursor, name)
+	position, ok := ParsePosition(*cursor, list)
 	if !ok {
 		problems.Add(field, "is not a cursor of this list under this order")
 		return nil

@@ -103,7 +103,7 @@ func connect[Row any](
 func connectList[Row any](ctx context.Context, name string, rows []*Row, request catalog.PageRequest, place func(*Row) (key, id string)) (*Connection[Row], error) {
 	return connect(ctx, request,
 		func(_ context.Context, page catalog.PageRequest) (catalog.Page[*Row], error) {
-			return catalog.PageOf(name, rows, page, place)
+			return catalog.PageOf(name, catalog.Order{}, rows, page, nil, place)
 		},
 		func(context.Context) (int, error) { return len(rows), nil })
 }

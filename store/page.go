@@ -51,11 +51,7 @@ type paging struct {
 // newPaging reads a page request against the orders that a list offers. Every
 // bad argument is a problem of its own.
 func newPaging(list string, keys map[string]sortKey, order catalog.Order, request catalog.PageRequest) (paging, error) {
-	p := paging{key: keys[order.Field], descending: order.Descending, request: request}
-	p.list = list + " " + order.Field
-	if order.Descending {
-		p.list += " descending"
-	}
+	p := paging{key: keys[order.Field], descending: order.Descending, list: order.Of(list), request: request}
 	var problems catalog.Problems
 	request.Check(&problems)
 	p.after = p.position(request.After, "after", &problems)

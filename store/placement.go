@@ -1,11 +1,9 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/catalog"
@@ -38,55 +36,14 @@ func (s *Store) ResourceProviders(ctx context.Context, filter placement.Provider
 		return ProviderPage{}, err
 	}
 	problems := problemsOf(filter.Validate(world, "filter"))
-	request.Check(&problems)
-	list := "resourceProviders " + order.Field
-	if order.Descending {
-		list += " descending"
-	}
-	position := func(field string, cursor *string) *catalog.Position {
-		if cursor == nil {
-			return nil
-		}
-		at, ok := catalog.ParsePosition(*cursor, list)
-		if !ok {
-			problems.Add(field, "is not a cursor of this list under this order")
-		}
-		return &at
-	}
-	after, before := position("after", request.After), position("before", request.Before)
-	if err := problems.Err(); err != nil {
-		return ProviderPage{}, err
+	var found []*placement.Provider
+	if len(problems) == 0 {
+		found = world.Filter(filter)
 	}
 	key := providerKeys[order.Field]
-	place := func(p *placement.Provider) catalog.Position {
-		return catalog.Position{List: list, Key: key(p), ID: p.UUID}
-	}
-	compare := func(a, b catalog.Position) int {
-		c := cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.ID, b.ID))
-		if order.Descending {
-			return -c
-		}
-		return c
-	}
-	found := world.Filter(filter)
-	slices.SortStableFunc(found, func(a, b *placement.Provider) int { return compare(place(a), place(b)) })
-	page := ProviderPage{World: world, Total: len(found)}
-	found = slices.DeleteFunc(found, func(p *placement.Provider) bool {
-		at := place(p)
-		return after != nil && compare(at, *after) <= 0 || before != nil && compare(at, *before) >= 0
-	})
-	if page.HasMore = len(found) > request.Limit(); page.HasMore {
-		if request.Backward() {
-			found = found[len(found)-request.Limit():]
-		} else {
-			found = found[:request.Limit()]
-		}
-	}
-	for _, p := range found {
-		page.Items = append(page.Items, p)
-		page.Cursors = append(page.Cursors, place(p).Cursor())
-	}
-	return page, nil
+	page, err := catalog.PageOf("resourceProviders", order, found, request, problems,
+		func(p *placement.Provider) (string, string) { return key(p), p.UUID })
+	return ProviderPage{Page: page, World: world, Total: len(found)}, err
 }
 
 // ConsumerByUUID is a consumer, or ErrNotFound.
