@@ -9,7 +9,7 @@ const [, , address, executablePath, picture] = process.argv;
 async function main() {
   const browser = await chromium.launch({
     executablePath,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
   });
   try {
     const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
