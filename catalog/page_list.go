@@ -17,10 +17,6 @@ func PageOf[T any](list string, order Order, items []T, request PageRequest, pro
 	if err := problems.Err(); err != nil {
 		return Page[T]{}, err
 	}
-	at := func(item T) Position {
-		key, id := place(item)
-		return Position{List: list, Key: key, ID: id}
-	}
 	compare := func(a, b Position) int {
 		c := cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.ID, b.ID))
 		if order.Descending {
@@ -28,18 +24,27 @@ func PageOf[T any](list string, order Order, items []T, request PageRequest, pro
 		}
 		return c
 	}
-	sorted := slices.SortedStableFunc(slices.Values(items), func(a, b T) int { return compare(at(a), at(b)) })
-	sorted = slices.DeleteFunc(sorted, func(item T) bool {
-		return after != nil && compare(at(item), *after) <= 0 || before != nil && compare(at(item), *before) >= 0
-	})
-	page := Page[T]{Items: sorted, HasMore: len(sorted) > request.Limit()}
-	if page.HasMore && request.Backward() {
-		page.Items = sorted[len(sorted)-request.Limit():]
-	} else if page.HasMore {
-		page.Items = sorted[:request.Limit()]
+	type placed struct {
+		at   Position
+		item T
 	}
-	for _, item := range page.Items {
-		page.Cursors = append(page.Cursors, at(item).Cursor())
+	var between []placed
+	for _, item := range items {
+		key, id := place(item)
+		at := Position{List: list, Key: key, ID: id}
+		if (after == nil || compare(at, *after) > 0) && (before == nil || compare(at, *before) < 0) {
+			between = append(between, placed{at, item})
+		}
+	}
+	slices.SortStableFunc(between, func(a, b placed) int { return compare(a.at, b.at) })
+	page := Page[T]{HasMore: len(between) > request.Limit()}
+	if page.HasMore && request.Backward() {
+		between = between[len(between)-request.Limit():]
+	} else if page.HasMore {
+		between = between[:request.Limit()]
+	}
+	for _, of := range between {
+		page.Items, page.Cursors = append(page.Items, of.item), append(page.Cursors, of.at.Cursor())
 	}
 	return page, nil
 }

@@ -146,13 +146,13 @@ func (s *Store) recordMetadata(ctx context.Context, tx *ent.Tx, action string, c
 	for i, of := range changes {
 		events[i] = attributed{ctx, change{
 			action: action, kind: "Resource", key: of.Resource,
-			before: fields{"metadata": metadataFields(pointed(before[ids[i]]))}, after: fields{"metadata": metadataFields(pointed(after[ids[i]]))},
+			before: fields{"metadata": metadataFields(dereferenced(before[ids[i]]))}, after: fields{"metadata": metadataFields(dereferenced(after[ids[i]]))},
 		}}
 	}
 	return s.recordAll(ctx, tx, events)
 }
 
-func pointed(items []*catalog.MetadataItem) []catalog.MetadataItem {
+func dereferenced(items []*catalog.MetadataItem) []catalog.MetadataItem {
 	out := make([]catalog.MetadataItem, len(items))
 	for i, item := range items {
 		out[i] = *item

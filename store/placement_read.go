@@ -14,14 +14,10 @@ import (
 // that the tables hold still. Seen is told of each row.
 func (s *Store) readProviders(ctx context.Context, on conn, ids []int64, seen func()) ([]providerRow, error) {
 	var args []any
-	where := func(column string) string {
-		if ids == nil {
-			return ""
-		}
-		return " WHERE " + s.listed(column, "$1", "bigint")
-	}
+	where := func(string) string { return "" }
 	if ids != nil {
 		args = []any{jsonOf(ids)}
+		where = func(column string) string { return " WHERE " + s.listed(column, "$1", "bigint") }
 	}
 	var states []providerRow
 	err := s.query(ctx, on, `SELECT p.id, p.uuid, p.name, p.generation, p.version, COALESCE(parent.uuid, ''), COALESCE(r.uuid, ''), p.created_at, p.updated_at
@@ -57,21 +53,13 @@ func (s *Store) readProviders(ctx context.Context, on conn, ids []int64, seen fu
 	if err != nil {
 		return nil, err
 	}
-	err = s.readTexts(ctx, on, `SELECT h.provider_id, t.name FROM provider_traits h JOIN traits t ON t.id = h.trait_id`+where("h.provider_id"), args, func(id int64, name string) {
-		seen()
-		if p := of[id]; p != nil {
-			p.Traits = append(p.Traits, name)
-		}
-	})
+	err = s.readTexts(ctx, on, `SELECT h.provider_id, t.name FROM provider_traits h JOIN traits t ON t.id = h.trait_id`+where("h.provider_id"), args, of, seen,
+		func(p *placement.Provider) *[]string { return &p.Traits })
 	if err != nil {
 		return nil, err
 	}
-	err = s.readTexts(ctx, on, `SELECT a.provider_id, a.aggregate FROM provider_aggregates a`+where("a.provider_id"), args, func(id int64, uuid string) {
-		seen()
-		if p := of[id]; p != nil {
-			p.Aggregates = append(p.Aggregates, uuid)
-		}
-	})
+	err = s.readTexts(ctx, on, `SELECT a.provider_id, a.aggregate FROM provider_aggregates a`+where("a.provider_id"), args, of, seen,
+		func(p *placement.Provider) *[]string { return &p.Aggregates })
 	if err != nil {
 		return nil, err
 	}
@@ -81,13 +69,17 @@ func (s *Store) readProviders(ctx context.Context, on conn, ids []int64, seen fu
 	return states, nil
 }
 
-// readTexts reads rows of a number and a text.
-func (s *Store) readTexts(ctx context.Context, on conn, query string, args []any, each func(id int64, text string)) error {
+// readTexts reads a text of a provider from each row, into a list of the
+// provider's.
+func (s *Store) readTexts(ctx context.Context, on conn, query string, args []any, of map[int64]*placement.Provider, seen func(), list func(*placement.Provider) *[]string) error {
 	return s.query(ctx, on, query, func(rows *sql.Rows) error {
+		seen()
 		var id int64
 		var text string
 		err := rows.Scan(&id, &text)
-		each(id, text)
+		if p := of[id]; p != nil {
+			*list(p) = append(*list(p), text)
+		}
 		return err
 	}, args...)
 }
