@@ -48,11 +48,12 @@ var errNothingAccepted = errors.New("nothing of the mutation was accepted")
 // a change leaves the one given, so that none goes unseen.
 func (s *Store) mutate(ctx context.Context, asked change, write func(tx *ent.Tx) error) error {
 	err := s.transact(ctx, func(tx *ent.Tx) error {
+		s.recorded.Store(tx, false)
 		defer s.recorded.Delete(tx)
 		if err := write(tx); err != nil {
 			return err
 		}
-		if _, there := s.recorded.Load(tx); there {
+		if recorded, _ := s.recorded.Load(tx); recorded == true {
 			return nil
 		}
 		return s.record(ctx, tx, asked)
@@ -93,7 +94,7 @@ func (s *Store) recordAll(ctx context.Context, tx *ent.Tx, changes []attributed)
 			return fmt.Errorf("record %s: %w", chunk[0].action, err)
 		}
 	}
-	s.recorded.Store(tx, true)
+	s.recorded.CompareAndSwap(tx, false, true)
 	tx.OnCommit(func(commit ent.Committer) ent.Committer {
 		return ent.CommitFunc(func(committing context.Context, tx *ent.Tx) error {
 			err := commit.Commit(committing, tx)

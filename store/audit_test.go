@@ -92,3 +92,24 @@ func TestEventsAreKeptAsLongAsTheyShall(t *testing.T) {
 		}
 	})
 }
+
+// TestAMutationIsForgottenOnceItIsCommitted holds that what a store keeps does
+// not grow with every mutation.
+func TestAMutationIsForgottenOnceItIsCommitted(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		roomyProvider(t, s, uuidOf(1))
+		if _, err := s.SetAllocations(asAdmin(), claimOne(uuidOf(1), uuidOf(2))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.CreateNamespace(asAdmin(), catalog.NamespaceInput{Name: "N"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.DeleteNamespace(asAdmin(), "N", nil); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.RememberedMutations(); n != 0 {
+			t.Errorf("%d transactions are still held", n)
+		}
+	})
+}

@@ -66,7 +66,7 @@ type Store struct {
 	requestID      func(context.Context) string
 	definitions    DefinitionOptions
 	auditRetention time.Duration
-	recorded       sync.Map // the *ent.Tx of mutations under way that left an audit event
+	recorded       sync.Map // by the *ent.Tx of each mutate under way: whether it left an audit event
 	pruning        sync.WaitGroup
 	stopPruning    context.CancelFunc
 	resident       resident
