@@ -29,15 +29,9 @@ func (s *Store) SetInventories(ctx context.Context, input placement.ProviderInve
 		if err := problems.Err(); err != nil {
 			return err
 		}
-		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
-		if err != nil {
-			return err
-		}
-		t.ids = []int64{id}
-		if err := s.replaceInventories(ctx, tx, id, input, classes); err != nil {
-			return err
-		}
-		return s.bump(ctx, tx, id)
+		return s.changeLocked(ctx, tx, t, input.Provider, input.Generation, func(id int64) error {
+			return s.replaceInventories(ctx, tx, id, input, classes)
+		})
 	})
 }
 
@@ -56,15 +50,9 @@ func (s *Store) SetInventory(ctx context.Context, input placement.OneInventory) 
 		if err := problems.Err(); err != nil {
 			return err
 		}
-		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
-		if err != nil {
-			return err
-		}
-		t.ids = []int64{id}
-		if err := s.putInventories(ctx, tx, id, inventories, classes); err != nil {
-			return err
-		}
-		return s.bump(ctx, tx, id)
+		return s.changeLocked(ctx, tx, t, input.Provider, input.Generation, func(id int64) error {
+			return s.putInventories(ctx, tx, id, inventories, classes)
+		})
 	})
 }
 
@@ -77,26 +65,20 @@ func (s *Store) DeleteInventory(ctx context.Context, input placement.InventoryCl
 		return nil, nil, err
 	}
 	return s.changeProvider(ctx, "deleteInventory", input.Provider, func(tx *ent.Tx, t *touched) error {
-		provider, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
-		if err != nil {
-			return err
-		}
-		var id, used int64
-		err = s.query(ctx, tx, `SELECT i.id, i.used FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
-			WHERE i.provider_id = $1 AND c.name = $2`, func(rows *sql.Rows) error { return rows.Scan(&id, &used) }, provider, input.ResourceClass)
-		switch {
-		case err != nil:
-			return err
-		case id == 0:
-			return catalog.Refuse(catalog.ErrNotFound, "resource provider %s has no inventory of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
-		case used > 0:
-			return catalog.Refuse(catalog.ErrInUse, "resource provider %s has allocations of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
-		}
-		t.ids = []int64{provider}
-		if err := s.execute(ctx, tx, `DELETE FROM inventories WHERE id = $1`, id); err != nil {
-			return err
-		}
-		return s.bump(ctx, tx, provider)
+		return s.changeLocked(ctx, tx, t, input.Provider, input.Generation, func(provider int64) error {
+			var id, used int64
+			err := s.query(ctx, tx, `SELECT i.id, i.used FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
+				WHERE i.provider_id = $1 AND c.name = $2`, func(rows *sql.Rows) error { return rows.Scan(&id, &used) }, provider, input.ResourceClass)
+			switch {
+			case err != nil:
+				return err
+			case id == 0:
+				return catalog.Refuse(catalog.ErrNotFound, "resource provider %s has no inventory of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
+			case used > 0:
+				return catalog.Refuse(catalog.ErrInUse, "resource provider %s has allocations of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
+			}
+			return s.execute(ctx, tx, `DELETE FROM inventories WHERE id = $1`, id)
+		})
 	})
 }
 

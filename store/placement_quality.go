@@ -87,23 +87,18 @@ func (s *Store) SetProviderAggregates(ctx context.Context, input placement.Provi
 		return nil, nil, err
 	}
 	return s.changeProvider(ctx, "setProviderAggregates", input.Provider, func(tx *ent.Tx, t *touched) error {
-		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
-		if err != nil {
-			return err
-		}
-		t.ids = []int64{id}
-		if err := s.execute(ctx, tx, `DELETE FROM provider_aggregates WHERE provider_id = $1`, id); err != nil {
-			return err
-		}
-		creates := make([]*ent.ProviderAggregateCreate, len(input.Aggregates))
-		for i, uuid := range input.Aggregates {
-			creates[i] = tx.ProviderAggregate.Create().SetProviderID(id).SetAggregate(uuid)
-		}
-		if len(creates) > 0 {
-			if err := tx.ProviderAggregate.CreateBulk(creates...).Exec(ctx); err != nil {
+		return s.changeLocked(ctx, tx, t, input.Provider, input.Generation, func(id int64) error {
+			if err := s.execute(ctx, tx, `DELETE FROM provider_aggregates WHERE provider_id = $1`, id); err != nil {
 				return err
 			}
-		}
-		return s.bump(ctx, tx, id)
+			if len(input.Aggregates) == 0 {
+				return nil
+			}
+			creates := make([]*ent.ProviderAggregateCreate, len(input.Aggregates))
+			for i, uuid := range input.Aggregates {
+				creates[i] = tx.ProviderAggregate.Create().SetProviderID(id).SetAggregate(uuid)
+			}
+			return tx.ProviderAggregate.CreateBulk(creates...).Exec(ctx)
+		})
 	})
 }

@@ -150,6 +150,20 @@ func (s *Store) lockProvider(ctx context.Context, tx *ent.Tx, uuid string, gener
 	return id, nil
 }
 
+// changeLocked locks a provider, changes what hangs off it and moves its
+// generation. It refuses as lockProvider does.
+func (s *Store) changeLocked(ctx context.Context, tx *ent.Tx, t *touched, uuid string, generation *int64, change func(id int64) error) error {
+	id, err := s.lockProvider(ctx, tx, uuid, generation)
+	if err != nil {
+		return err
+	}
+	t.ids = []int64{id}
+	if err := change(id); err != nil {
+		return err
+	}
+	return s.bump(ctx, tx, id)
+}
+
 // bump moves a locked provider's generation and its version by one.
 func (s *Store) bump(ctx context.Context, tx *ent.Tx, id int64) error {
 	return s.execute(ctx, tx, `UPDATE resource_providers SET generation = generation + 1, version = version + 1, updated_at = $1 WHERE id = $2`, s.now(), id)
