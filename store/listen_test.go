@@ -76,6 +76,25 @@ func TestServersFollowEachOther(t *testing.T) {
 	}
 }
 
+// TestALateStateBringsNoDeletedProviderBack loads the world anew between a commit
+// and its arrival, after another process deleted what was committed.
+func TestALateStateBringsNoDeletedProviderBack(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for i := range 2 {
+			if _, _, err := s.CreateResourceProvider(asAdmin(), placement.NewProvider{Name: uuidOf(i), UUID: new(uuidOf(i))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.DeletedElsewhere(t.Context(), uuidOf(0)); err != nil {
+			t.Fatal(err)
+		}
+		if difference, err := s.WorldDifference(t.Context()); err != nil || difference != "" {
+			t.Errorf("the world differs from the database: %s, error %v", difference, err)
+		}
+	})
+}
+
 // TestAWriteBringsAllThatItSaw writes on one server what builds on a commit of
 // another one that it was not told of yet: its world has both at once, and never
 // a part of the first.

@@ -39,6 +39,21 @@ func (s *Store) WorldDifference(ctx context.Context) (string, error) {
 	return s.resident.world.Load().Difference(fresh.resident.world.Load()), nil
 }
 
+// DeletedElsewhere deletes a provider as another process does, loads the world
+// anew, and lets the state that this one had of the provider arrive after that.
+func (s *Store) DeletedElsewhere(ctx context.Context, uuid string) error {
+	provider, _ := s.resident.world.Load().Provider(uuid)
+	late := news{states: []providerRow{{id: s.resident.row(uuid), Provider: *provider}}}
+	if err := s.execute(ctx, s.db, `DELETE FROM resource_providers WHERE uuid = $1`, uuid); err != nil {
+		return err
+	}
+	if err := s.reloadWorld(ctx); err != nil {
+		return err
+	}
+	s.arrive(ctx, late)
+	return nil
+}
+
 // Misused lists inventories whose kept use is not the sum of the allocations.
 func (s *Store) Misused(ctx context.Context) (n int, err error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT COUNT(*) FROM inventories i WHERE i.used <> (SELECT COALESCE(SUM(a.used), 0) FROM allocations a

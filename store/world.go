@@ -47,13 +47,11 @@ func (s *Store) loadWorld(ctx context.Context) (since int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("load the providers: %w", err)
 	}
-	rows := make(map[string]residentRow, len(states))
 	providers := make([]placement.Provider, len(states))
 	for i, state := range states {
-		rows[state.UUID] = residentRow{id: state.id}
 		providers[i] = state.Provider
 	}
-	s.resident.rows, s.resident.deleted = rows, nil
+	s.resident.replace(states)
 	s.resident.world.Store(placement.NewWorld(names, providers))
 	s.log.Info("the resource providers are loaded", "providers", len(providers), "took", time.Since(started))
 	return since, nil

@@ -132,6 +132,26 @@ func (r *resident) put(n news) {
 	r.world.Store(r.world.Load().With(change))
 }
 
+// replace makes these the rows of the world. What it had and they lack was
+// deleted: a state of that may still be on its way.
+func (r *resident) replace(states []providerRow) {
+	rows := make(map[string]residentRow, len(states))
+	for _, state := range states {
+		rows[state.UUID] = residentRow{id: state.id}
+	}
+	for uuid, held := range r.rows {
+		if _, there := rows[uuid]; there {
+			continue
+		}
+		rows[uuid] = residentRow{id: held.id, deleted: true}
+		if !held.deleted {
+			r.deleted = append(r.deleted, uuid)
+		}
+	}
+	r.rows = rows
+	r.forget()
+}
+
 // row is the number of the row that a provider of the world comes from, 0 for
 // none.
 func (r *resident) row(uuid string) int64 {
