@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -287,4 +288,34 @@ func refused(err error) bool {
 		}
 	}
 	return false
+}
+
+// TestAUUIDCanBeGivenAgainAndAgain creates and deletes providers of one uuid from
+// many sides: in the end the world and the database agree whether there is one.
+func TestAUUIDCanBeGivenAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		uuid := uuidOf(0)
+		for range 10 {
+			var writers sync.WaitGroup
+			for range 12 {
+				writers.Go(func() {
+					for range 8 {
+						_, _, err := s.CreateResourceProvider(asAdmin(), placement.NewProvider{Name: "again", UUID: &uuid})
+						if err != nil && !refused(err) {
+							t.Error(err)
+						}
+						if _, _, err := s.DeleteResourceProvider(asAdmin(), uuid); err != nil && !refused(err) {
+							t.Error(err)
+						}
+					}
+					if _, _, err := s.CreateResourceProvider(asAdmin(), placement.NewProvider{Name: "again", UUID: &uuid}); err != nil && !refused(err) {
+						t.Error(err)
+					}
+				})
+			}
+			writers.Wait()
+			sameWorld(t, s)
+		}
+	})
 }
