@@ -60,7 +60,7 @@ var meetings = []string{
 	`createResourceProvider(input: {uuid: "${provider}", name: "${provider}", resource: "${resource}"}) { resourceProvider { resource { name } } }`,
 	`createResourceProvider(input: {uuid: "${provider}", name: "${provider}", parent: "${provider}"}) { resourceProvider { root { uuid } } }`,
 	`updateResourceProvider(input: {provider: "${provider}", parent: "${provider}"}) { resourceProvider { root { uuid } } }`,
-	`updateResourceProvider(input: {provider: "${provider}", parent: null}) { resourceProvider { children { uuid } } }`,
+	`updateResourceProvider(input: {provider: "${provider}", parent: null}) { resourceProvider { children { nodes { uuid } } } }`,
 	`deleteResourceProvider(input: {provider: "${provider}"}) { resourceProvider { uuid } }`,
 	`setInventories(input: {provider: "${provider}", inventories: [{resourceClass: "VCPU", total: 9}, {resourceClass: "${class}", total: 3}]}) { resourceProvider { inventories { free } } }`,
 	`setInventory(input: {provider: "${provider}", inventory: {resourceClass: "${class}", total: 5}}) { resourceProvider { generation } }`,
@@ -83,7 +83,7 @@ var readings = []string{
 	`{ definitions(resourceType: "OS::Nova::Flavor") { namespace { name } properties { name } conflicts { name } } }`,
 	`{ resources { nodes { type { name } metadata { definitions { name } } metadataReport { valid } capabilities { name } tags provider { name } } } }`,
 	`{ resourceTypes { nodes { capabilities(includePrivate: true) { values { resourceCount } } resources { totalCount } namespaces { totalCount } } } }`,
-	`{ resourceProviders { nodes { root { uuid } parent { uuid } children { uuid } inventories { used } traits resource { name } allocations { totalCount nodes { consumer { uuid } } } } } }`,
+	`{ resourceProviders { nodes { root { uuid } parent { uuid } children { nodes { uuid } } inventories { used } traits resource { name } allocations { totalCount nodes { consumer { uuid } } } } } }`,
 	`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}]) { totalCount nodes { allocations { provider { resource { name } } } } providerSummaries { traits } explain { considered } } }`,
 	`{ consumers { nodes { allocations { provider { name } } } } auditEvents(first: 5) { nodes { action } } }`,
 }

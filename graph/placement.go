@@ -110,9 +110,11 @@ func (p *ResourceProvider) Root() *ResourceProvider {
 	return p
 }
 
-// Children are the providers directly below.
-func (p *ResourceProvider) Children() []*ResourceProvider {
-	return providersIn(p.world, p.world.Children(p.UUID))
+// Children is a page of the providers directly below, by name.
+func (p *ResourceProvider) Children(ctx context.Context, first *int, after *string, last *int, before *string) (*ResourceProviderConnection, error) {
+	connection, err := connectList(ctx, "children of a provider", providersIn(p.world, p.world.Children(p.UUID)),
+		pageRequest(first, after, last, before), func(child *ResourceProvider) (name, id string) { return child.Name, child.UUID })
+	return &ResourceProviderConnection{connection}, err
 }
 
 // Inventory is the inventory of a class, nil if there is none.

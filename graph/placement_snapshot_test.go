@@ -134,7 +134,9 @@ type (
 		Allocations []struct {
 			Provider struct {
 				pageProvider
-				Parent, Root struct{ Children []pageProvider }
+				Parent, Root struct {
+					Children struct{ Nodes []pageProvider }
+				}
 			}
 		}
 		Mappings []struct{ Providers []pageProvider }
@@ -157,11 +159,11 @@ type (
 )
 
 const pageQuery = `{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 2}, {resourceClass: "MEMORY_MB", amount: 1}], first: 1000) {
-	nodes { allocations { provider { ...all parent { children { ...all } } } } mappings { providers { ...all } } }
+	nodes { allocations { provider { ...all parent { children { nodes { ...all } } } } } mappings { providers { ...all } } }
 	totalCount
 	explain { considered steps { constraint remaining } }
 	providerSummaries { provider { ...all } inventories { resourceClass capacity used free } }
-	edges { node { allocations { provider { ...all root { children { ...all } } } } } }
+	edges { node { allocations { provider { ...all root { children { nodes { ...all } } } } } } }
 } } fragment all on ResourceProvider { uuid generation inventories { resourceClass capacity used free } }`
 
 // checkPage reads one page and holds that it is of one instant. It gives the
@@ -230,7 +232,7 @@ func (page pageOfCandidates) checkStates(t *testing.T) {
 	for _, candidate := range candidates {
 		for _, allocation := range candidate.Allocations {
 			allocation.Provider.compare(t, state)
-			for _, child := range slices.Concat(allocation.Provider.Parent.Children, allocation.Provider.Root.Children) {
+			for _, child := range slices.Concat(allocation.Provider.Parent.Children.Nodes, allocation.Provider.Root.Children.Nodes) {
 				child.compare(t, state)
 			}
 		}

@@ -2536,8 +2536,17 @@ type ResourceProvider implements Node {
   parent: ResourceProvider
   "The root of the tree; the provider itself where it has no parent."
   root: ResourceProvider!
-  "The providers directly below, by uuid; a plain list, one host has some dozens."
-  children: [ResourceProvider!]!
+  "The providers directly below, by name."
+  children(
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): ResourceProviderConnection!
   "All inventories, by resource class; at most 1000."
   inventories: [Inventory!]!
   "The inventory of one resource class; ` + "`" + `null` + "`" + ` if there is none."
