@@ -88,6 +88,15 @@ func connect[Row any](
 		return nil, err
 	}
 	register(ctx, page.Items...)
+	return connection(page, request, list, count), nil
+}
+
+// connection makes a connection of a page.
+func connection[Row any](
+	page catalog.Page[*Row], request catalog.PageRequest,
+	list func(context.Context, catalog.PageRequest) (catalog.Page[*Row], error),
+	count func(context.Context) (int, error),
+) *Connection[Row] {
 	c := &Connection[Row]{page: page, backward: request.Backward(), count: count}
 	if look, needed := lookBack(request, page.Cursors); needed {
 		c.beyond = func(ctx context.Context) (bool, error) {
@@ -95,17 +104,21 @@ func connect[Row any](
 			return len(page.Items) > 0 || page.HasMore, err
 		}
 	}
-	return c, nil
+	return c
 }
 
 // connectList makes a connection of a list that is there as a whole, in the order
-// of its places: a key and, to break ties, an id.
-func connectList[Row any](ctx context.Context, name string, rows []*Row, request catalog.PageRequest, place func(*Row) (key, id string)) (*Connection[Row], error) {
-	return connect(ctx, request,
-		func(_ context.Context, page catalog.PageRequest) (catalog.Page[*Row], error) {
-			return catalog.PageOf(name, catalog.Order{}, rows, page, nil, place)
-		},
-		func(context.Context) (int, error) { return len(rows), nil })
+// of its places: a key and, to break ties, an id. It registers nothing: whoever
+// loaded the rows has, or what they are reached from is.
+func connectList[Row any](name string, rows []*Row, request catalog.PageRequest, place func(*Row) (key, id string)) (*Connection[Row], error) {
+	list := func(_ context.Context, page catalog.PageRequest) (catalog.Page[*Row], error) {
+		return catalog.PageOf(name, catalog.Order{}, rows, page, nil, place)
+	}
+	page, err := list(nil, request)
+	if err != nil {
+		return nil, err
+	}
+	return connection(page, request, list, func(context.Context) (int, error) { return len(rows), nil }), nil
 }
 
 // lookBack is the page of one row on the side where a page began, and whether

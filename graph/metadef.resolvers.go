@@ -72,7 +72,7 @@ func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *catalog
 	if err != nil {
 		return nil, err
 	}
-	connection, err := connectList(ctx, "properties", properties, pageRequest(first, after, last, before), placeOfProperty)
+	connection, err := connectList("properties", properties, pageRequest(first, after, last, before), placeOfProperty)
 	return &PropertyDefinitionConnection{connection}, err
 }
 
@@ -81,7 +81,7 @@ func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *catalog.N
 	if err != nil {
 		return nil, err
 	}
-	connection, err := connectList(ctx, "objects", objects, pageRequest(first, after, last, before), placeOfObject)
+	connection, err := connectList("objects", objects, pageRequest(first, after, last, before), placeOfObject)
 	return &ObjectDefinitionConnection{connection}, err
 }
 
@@ -90,7 +90,7 @@ func (r *namespaceResolver) TagConnection(ctx context.Context, obj *catalog.Name
 	if err != nil {
 		return nil, err
 	}
-	connection, err := connectList(ctx, "tags of a namespace", tags, pageRequest(first, after, last, before), placeOfTag)
+	connection, err := connectList("tags of a namespace", tags, pageRequest(first, after, last, before), placeOfTag)
 	return &TagConnection{connection}, err
 }
 

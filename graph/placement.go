@@ -111,8 +111,8 @@ func (p *ResourceProvider) Root() *ResourceProvider {
 }
 
 // Children is a page of the providers directly below, by name.
-func (p *ResourceProvider) Children(ctx context.Context, first *int, after *string, last *int, before *string) (*ResourceProviderConnection, error) {
-	connection, err := connectList(ctx, "children of a provider", providersIn(p.world, p.world.Children(p.UUID)),
+func (p *ResourceProvider) Children(first *int, after *string, last *int, before *string) (*ResourceProviderConnection, error) {
+	connection, err := connectList("children of a provider", providersIn(p.world, p.world.Children(p.UUID)),
 		pageRequest(first, after, last, before), func(child *ResourceProvider) (name, id string) { return child.Name, child.UUID })
 	return &ResourceProviderConnection{connection}, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -61,7 +62,27 @@ func TestStatementsAreFixedByTheShape(t *testing.T) {
 			}
 			return `{ nodes(ids: [` + strings.Join(ids, ",") + `]) { ... on Namespace { id p: properties { namespace { name } } } ... on ObjectDefinition { id p: properties { namespace { name } object { name } } } } }`
 		}
+		for i := range 12 {
+			for _, parent := range []*string{nil, new(fmt.Sprintf("aaaaaaaa-0000-4000-8000-0000000000%02d", i))} {
+				uuid := fmt.Sprintf("aaaaaaaa-0000-4000-8000-0000000000%02d", i)
+				if parent != nil {
+					uuid = fmt.Sprintf("bbbbbbbb-0000-4000-8000-0000000000%02d", i)
+				}
+				if _, _, err := s.CreateResourceProvider(ctx, placement.NewProvider{Name: uuid, UUID: &uuid, Parent: parent}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		// What is below providers in memory is loaded for all trees at once.
+		below := func(n int) string {
+			return fmt.Sprintf(`{ resourceProviders(first: %d) { nodes { children { totalCount nodes { name allocations { totalCount } parent { root { resource { name } allocations { nodes { used } } } } } } } } }`, n)
+		}
 		check := func(when string) {
+			for _, n := range []int{2, 24} {
+				if got := statements(below(n)); got != 2 {
+					t.Errorf("what is below %d providers, %s: %d statements, want 2", n, when, got)
+				}
+			}
 			for _, n := range []int{2, 20} {
 				if got := statements(mixed(n)); got != 7 {
 					t.Errorf("%d nodes of two types, %s: %d statements, want 7", n, when, got)
