@@ -55,14 +55,7 @@ var hiddenPaths = []struct{ query, hidden, missing string }{
 func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s, err := store.Open(t.Context(), store.Options{URL: url, CapabilityDiscovery: catalog.DiscoveryEveryone})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		if err := s.FillEmpty(catalog.WithViewer(t.Context(), viewers["admin"]), walkedWorld()); err != nil {
-			t.Fatal(err)
-		}
+		s := openWalked(t, url)
 		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))
 		ask := func(viewer, query string) (string, int) {
 			ctx, statements := store.CountStatements(catalog.WithViewer(t.Context(), viewers[viewer]))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph"
-	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -51,14 +50,7 @@ func TestEveryFieldCanBeGivenToOthers(t *testing.T) {
 func TestOverridesHoldForRows(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s, err := store.Open(t.Context(), store.Options{URL: url, CapabilityDiscovery: catalog.DiscoveryEveryone})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		if err := s.FillEmpty(catalog.WithViewer(t.Context(), viewers["admin"]), walkedWorld()); err != nil {
-			t.Fatal(err)
-		}
+		s := openWalked(t, url)
 		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
 		for _, of := range []struct{ rule, query, has string }{
 			{"definitions.write", `mutation { updateNamespace(input: {name: "Open", description: "by a reader"}) { namespace { description } } }`, "by a reader"},

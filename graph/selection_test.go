@@ -58,18 +58,7 @@ type selector struct {
 
 func (a selector) ask(query string) map[string]any {
 	a.t.Helper()
-	document, refused := a.executor.Parse(a.ctx, query, 0)
-	if refused == nil {
-		refused = a.executor.Validate(a.ctx, document, true)
-	}
-	if refused != nil {
-		a.t.Fatalf("%v: %s", refused, query)
-	}
-	operation, refused := a.executor.Prepare(a.ctx, document, "", nil)
-	if refused != nil {
-		a.t.Fatal(refused)
-	}
-	response := a.executor.Run(a.ctx, operation)
+	response := executeWhole(a.t, a.ctx, a.executor, query)
 	if len(response.Errors) > 0 {
 		a.t.Fatalf("%v: %s", response.Errors, query)
 	}

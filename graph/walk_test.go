@@ -72,6 +72,38 @@ func walkedWorld() store.Content {
 	}
 }
 
+// openWalked opens a store that holds the walked world, whose capabilities everyone
+// discovers.
+func openWalked(t *testing.T, url string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{URL: url, CapabilityDiscovery: catalog.DiscoveryEveryone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if err := s.FillEmpty(catalog.WithViewer(t.Context(), viewers["admin"]), walkedWorld()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// executeWhole runs a valid document of any length.
+func executeWhole(t *testing.T, ctx context.Context, executor *graph.Executor, query string) *graphql.Response {
+	t.Helper()
+	document, refused := executor.Parse(ctx, query, 0)
+	if refused == nil {
+		refused = executor.Validate(ctx, document, true)
+	}
+	if refused != nil {
+		t.Fatalf("%v in %s", refused, query)
+	}
+	operation, refused := executor.Prepare(ctx, document, "", nil)
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	return executor.Run(ctx, operation)
+}
+
 // requiredArguments are the arguments without which a field cannot be asked.
 var requiredArguments = map[string]string{
 	"Query.node":                        `(id: "")`,
@@ -133,30 +165,12 @@ var idInAnswer = regexp.MustCompile(`"id":"([A-Za-z0-9_-]+)"`)
 func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s, err := store.Open(t.Context(), store.Options{URL: url, CapabilityDiscovery: catalog.DiscoveryEveryone})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		if err := s.FillEmpty(catalog.WithViewer(t.Context(), viewers["admin"]), walkedWorld()); err != nil {
-			t.Fatal(err)
-		}
+		s := openWalked(t, url)
 		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
 		schema := executor.Schema()
 		ask := func(viewer, query string) string {
 			ctx := catalog.WithViewer(context.Background(), viewers[viewer])
-			document, refused := executor.Parse(ctx, query, 0)
-			if refused == nil {
-				refused = executor.Validate(ctx, document, true)
-			}
-			if refused != nil {
-				t.Fatalf("%v in %s", refused, query)
-			}
-			operation, refused := executor.Prepare(ctx, document, "", nil)
-			if refused != nil {
-				t.Fatal(refused)
-			}
-			return answerText(t, executor.Run(ctx, operation))
+			return answerText(t, executeWhole(t, ctx, executor, query))
 		}
 		everything := map[string]string{}
 		for _, field := range schema.Query.Fields {
