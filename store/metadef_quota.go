@@ -17,10 +17,8 @@ const ownersKey = 7_261_003
 // as it may. Until the transaction ends, others that would give the project a
 // namespace wait; on SQLite there is one writer anyway.
 func (s *Store) checkNamespaceQuota(ctx context.Context, tx *ent.Tx, owner string) error {
-	if s.postgres() {
-		if _, err := tx.ExecContext(uncounted(ctx), "SELECT pg_advisory_xact_lock($1, hashtext($2))", ownersKey, owner); err != nil {
-			return err
-		}
+	if err := s.lockName(ctx, tx, ownersKey, owner); err != nil {
+		return err
 	}
 	owned, err := tx.Namespace.Query().Where(namespace.Owner(owner)).Count(ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ func (s *Store) CreateResourceProvider(ctx context.Context, input placement.NewP
 		uuid = *input.UUID
 	}
 	world, created, err := s.changeProvider(ctx, "createResourceProvider", uuid, func(tx *ent.Tx, t *touched) error {
-		if err := s.lockUUID(ctx, tx, uuid); err != nil {
+		if err := s.lockName(ctx, tx, uuidsKey, uuid); err != nil {
 			return err
 		}
 		if err := s.refuseTaken(ctx, tx, uuid, input.Name); err != nil {
@@ -74,20 +74,11 @@ func (s *Store) CreateResourceProvider(ctx context.Context, input placement.NewP
 }
 
 // uuidsKey is the class of the advisory locks under which PostgreSQL creates the
-// providers of one uuid.
+// providers that are given one uuid, one at a time: their rows are numbered in the
+// order of their lives, by which the world tells what is newer. A number that was
+// drawn while another provider of the uuid lived and was deleted would be taken
+// for older.
 const uuidsKey = 7_261_004
-
-// lockUUID lets the providers that are given one uuid, one after the other, be
-// created one at a time: their rows are numbered in the order of their lives, by
-// which the world tells what is newer. A number that was drawn while another
-// provider of the uuid lived and was deleted would be taken for older.
-func (s *Store) lockUUID(ctx context.Context, tx *ent.Tx, uuid string) error {
-	if !s.postgres() {
-		return nil // there is one writer
-	}
-	_, err := tx.ExecContext(uncounted(ctx), "SELECT pg_advisory_xact_lock($1, hashtext($2))", uuidsKey, uuid)
-	return err
-}
 
 // duplicateProvider says what of a new provider another one has. The name and the
 // uuid were free a moment before.

@@ -55,6 +55,16 @@ func (s *Store) transactOnce(ctx context.Context, write func(tx *ent.Tx) error) 
 	return nil
 }
 
+// lockName makes the writers of one name of a class wait for each other until the
+// transaction ends, by an advisory lock. On SQLite there is one writer anyway.
+func (s *Store) lockName(ctx context.Context, tx *ent.Tx, class int, name string) error {
+	if !s.postgres() {
+		return nil
+	}
+	_, err := tx.ExecContext(uncounted(ctx), "SELECT pg_advisory_xact_lock($1, hashtext($2))", class, name)
+	return err
+}
+
 // locked locks the rows that a query finds. On SQLite a transaction has the
 // database for itself.
 func (s *Store) locked() func(*entsql.Selector) {
