@@ -306,10 +306,10 @@ func TestEveryCandidateCanBeClaimed(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
 		w := NewWorld(diceNames, providers)
 		for _, c := range every(t, w, r) {
-			stalls := map[string]*Stall{}
+			stalls := map[string]*LedgerProvider{}
 			for _, allocation := range c.Allocations {
 				p, _ := w.Provider(allocation.Provider)
-				stalls[p.UUID] = &Stall{Inventories: map[string]Inventory{}}
+				stalls[p.UUID] = &LedgerProvider{Inventories: map[string]Inventory{}}
 				for _, inventory := range p.Inventories {
 					stalls[p.UUID].Inventories[inventory.ResourceClass] = inventory
 				}
@@ -318,7 +318,7 @@ func TestEveryCandidateCanBeClaimed(t *testing.T) {
 			if violations := claim.Validate("input"); len(violations) > 0 {
 				t.Errorf("%s: %v", render([]Candidate{c}), violations)
 			}
-			if objections := NewLedger(map[string]*Account{}, stalls).Claim(claim, "input", w.HasResourceClass); len(objections) > 0 {
+			if objections := NewLedger(map[string]*LedgerConsumer{}, stalls).Claim(claim, "input", w.HasResourceClass); len(objections) > 0 {
 				t.Errorf("%s: %v", render([]Candidate{c}), objections)
 			}
 		}

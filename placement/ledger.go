@@ -10,53 +10,53 @@ import (
 // Ledger judges claims, one after the other, and works out what they change. It starts as the part of the
 // allocations that they concern, read by someone who keeps everybody else from changing it meanwhile.
 type Ledger struct {
-	consumers map[string]*Account
-	providers map[string]*Stall
+	consumers map[string]*LedgerConsumer
+	providers map[string]*LedgerProvider
 	written   map[string]bool
 }
 
-// Account is a consumer in a Ledger. A Generation of 0 says that it does not exist.
-type Account struct {
+// LedgerConsumer is a consumer in a Ledger. A Generation of 0 says that it does not exist.
+type LedgerConsumer struct {
 	ProjectID   string
 	UserID      string
 	Type        *string
 	Generation  int64
-	Allocations map[Share]int64
+	Allocations map[AllocationKey]int64
 }
 
-// Share is the place of an allocation: a provider's uuid and a class.
-type Share struct {
+// AllocationKey is the place of an allocation: a provider's uuid and a class.
+type AllocationKey struct {
 	Provider      string
 	ResourceClass string
 }
 
-// Stall is a provider in a Ledger: its generation as read, by how much that grew since, and its inventories by
+// LedgerProvider is a provider in a Ledger: its generation as read, by how much that grew since, and its inventories by
 // class, with their use.
-type Stall struct {
+type LedgerProvider struct {
 	Generation  int64
-	Steps       int64
+	Increments       int64
 	Inventories map[string]Inventory
 }
 
 // NewLedger makes a ledger of the consumers that exist, with all of their allocations, and the providers that
 // exist. It keeps the maps.
-func NewLedger(consumers map[string]*Account, providers map[string]*Stall) *Ledger {
+func NewLedger(consumers map[string]*LedgerConsumer, providers map[string]*LedgerProvider) *Ledger {
 	return &Ledger{consumers: consumers, providers: providers, written: map[string]bool{}}
 }
 
 // Written are the uuids of the consumers that claims wrote, sorted.
 func (l *Ledger) Written() []string { return slices.Sorted(maps.Keys(l.written)) }
 
-// Account is the consumer as the claims left it; its Generation is 0 if it does not exist any more.
-func (l *Ledger) Account(uuid string) Account {
+// Consumer returns the consumer as the claims left it; its Generation is 0 if it does not exist any more.
+func (l *Ledger) Consumer(uuid string) LedgerConsumer {
 	if account := l.consumers[uuid]; account != nil {
 		return *account
 	}
-	return Account{}
+	return LedgerConsumer{}
 }
 
-// Stall is the provider as the claims left it.
-func (l *Ledger) Stall(uuid string) *Stall { return l.providers[uuid] }
+// Provider returns the provider as the claims left it.
+func (l *Ledger) Provider(uuid string) *LedgerProvider { return l.providers[uuid] }
 
 // Objection is why a claim is refused; it says which kind of refusal is due.
 type Objection struct {
@@ -87,7 +87,7 @@ func (l *Ledger) Claim(claim *Claim, path string, knows func(class string) bool)
 }
 
 func (l *Ledger) apply(claims []ConsumerClaim, path string, knows func(class string) bool) []Objection {
-	j := &judgement{Ledger: l, rest: map[Share]int64{}, old: map[Share]int64{}, bumped: map[string]bool{}}
+	j := &judgement{Ledger: l, rest: map[AllocationKey]int64{}, old: map[AllocationKey]int64{}, bumped: map[string]bool{}}
 	for i := range claims {
 		j.release(&claims[i])
 	}
@@ -101,7 +101,7 @@ func (l *Ledger) apply(claims []ConsumerClaim, path string, knows func(class str
 		j.write(&claims[i])
 	}
 	for uuid := range j.bumped {
-		l.providers[uuid].Steps++
+		l.providers[uuid].Increments++
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (l *Ledger) apply(claims []ConsumerClaim, path string, knows func(class str
 // allocations is not made up for yet.
 type judgement struct {
 	*Ledger
-	rest, old  map[Share]int64
+	rest, old  map[AllocationKey]int64
 	objections []Objection
 	bumped     map[string]bool
 }
@@ -143,7 +143,7 @@ func (j *judgement) release(claim *ConsumerClaim) {
 
 // judge notes every objection to what the claim gives one consumer.
 func (j *judgement) judge(claim *ConsumerClaim, path string, knows func(class string) bool) {
-	account := j.Account(claim.UUID)
+	account := j.Consumer(claim.UUID)
 	switch {
 	case claim.Generation == nil && account.Generation != 0:
 		j.object(StaleGeneration, under(path, "generation"), fmt.Sprintf("consumer %s has allocations already, its generation is %d", claim.UUID, account.Generation))
@@ -173,7 +173,7 @@ func (j *judgement) judge(claim *ConsumerClaim, path string, knows func(class st
 				}
 				continue
 			}
-			share := Share{allocation.Provider, amount.ResourceClass}
+			share := AllocationKey{allocation.Provider, amount.ResourceClass}
 			given := j.rest[share]
 			others := inventory.Used - j.old[share] + given
 			if refusal := CheckAllocation(inventory, others, j.old[share]-given, amount.Amount); refusal != Accepted {
@@ -195,10 +195,10 @@ func (j *judgement) write(claim *ConsumerClaim) {
 		if len(claim.Allocations) == 0 {
 			return
 		}
-		account = &Account{}
+		account = &LedgerConsumer{}
 		j.consumers[claim.UUID] = account
 	}
-	next := Account{ProjectID: claim.ProjectID, UserID: claim.UserID, Type: account.Type, Generation: account.Generation + 1}
+	next := LedgerConsumer{ProjectID: claim.ProjectID, UserID: claim.UserID, Type: account.Type, Generation: account.Generation + 1}
 	if claim.Type != nil {
 		next.Type = claim.Type
 	}
@@ -210,11 +210,11 @@ func (j *judgement) write(claim *ConsumerClaim) {
 		}
 		next.Generation = 0
 	}
-	next.Allocations = map[Share]int64{}
+	next.Allocations = map[AllocationKey]int64{}
 	for _, allocation := range claim.Allocations {
 		j.bumped[allocation.Provider] = true
 		for _, amount := range allocation.Resources {
-			share := Share{allocation.Provider, amount.ResourceClass}
+			share := AllocationKey{allocation.Provider, amount.ResourceClass}
 			next.Allocations[share] = amount.Amount
 			j.use(share, amount.Amount)
 		}
@@ -231,26 +231,26 @@ func (l *Ledger) Release(uuid string) bool {
 	}
 	l.written[uuid] = true
 	l.clear(account)
-	*account = Account{}
+	*account = LedgerConsumer{}
 	return true
 }
 
-func (l *Ledger) clear(account *Account) {
+func (l *Ledger) clear(account *LedgerConsumer) {
 	for share, used := range account.Allocations {
 		l.use(share, -used)
 	}
 }
 
-func (l *Ledger) use(share Share, amount int64) {
+func (l *Ledger) use(share AllocationKey, amount int64) {
 	inventories := l.providers[share.Provider].Inventories
 	inventory := inventories[share.ResourceClass]
 	inventory.Used += amount
 	inventories[share.ResourceClass] = inventory
 }
 
-// Sorted are the shares of an account in order.
-func (a Account) Sorted() []Share {
-	return slices.SortedFunc(maps.Keys(a.Allocations), func(x, y Share) int {
+// SortedKeys returns the keys of a consumer's allocations in order.
+func (a LedgerConsumer) SortedKeys() []AllocationKey {
+	return slices.SortedFunc(maps.Keys(a.Allocations), func(x, y AllocationKey) int {
 		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.ResourceClass, y.ResourceClass))
 	})
 }

@@ -46,7 +46,7 @@ func (j *judgement) interim(listed ProviderInventories, path string, knows func(
 		stall.Inventories[inventory.ResourceClass] = inventory
 	}
 	if len(listed.Inventories) > 0 {
-		stall.Steps++
+		stall.Increments++
 	}
 }
 
@@ -66,5 +66,5 @@ func (j *judgement) final(listed ProviderInventories, path string) {
 		}
 		delete(stall.Inventories, class)
 	}
-	stall.Steps++
+	stall.Increments++
 }

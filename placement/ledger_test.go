@@ -15,10 +15,10 @@ func shop() *Ledger {
 	}
 	stepped := gold(4)
 	stepped.MinUnit, stepped.MaxUnit, stepped.StepSize = 2, 4, 2
-	return NewLedger(map[string]*Account{
-		"x": {ProjectID: "p", UserID: "u", Generation: 3, Allocations: map[Share]int64{{"a", "GOLD"}: 6}},
-		"y": {ProjectID: "p", UserID: "u", Generation: 1, Allocations: map[Share]int64{{"a", "GOLD"}: 2, {"b", "GOLD"}: 4}},
-	}, map[string]*Stall{
+	return NewLedger(map[string]*LedgerConsumer{
+		"x": {ProjectID: "p", UserID: "u", Generation: 3, Allocations: map[AllocationKey]int64{{"a", "GOLD"}: 6}},
+		"y": {ProjectID: "p", UserID: "u", Generation: 1, Allocations: map[AllocationKey]int64{{"a", "GOLD"}: 2, {"b", "GOLD"}: 4}},
+	}, map[string]*LedgerProvider{
 		"a": {Generation: 7, Inventories: map[string]Inventory{"GOLD": gold(8)}},
 		"b": {Generation: 1, Inventories: map[string]Inventory{"GOLD": stepped}},
 	})
@@ -81,22 +81,22 @@ func TestLedgerJudgesClaims(t *testing.T) {
 }
 
 func describe(l *Ledger) string {
-	a, b := l.Stall("a"), l.Stall("b")
-	return fmt.Sprintf("%d %d | %d %d | %d %d %d", a.Inventories["GOLD"].Used, b.Inventories["GOLD"].Used, a.Steps, b.Steps,
-		l.Account("x").Generation, l.Account("y").Generation, l.Account("z").Generation)
+	a, b := l.Provider("a"), l.Provider("b")
+	return fmt.Sprintf("%d %d | %d %d | %d %d %d", a.Inventories["GOLD"].Used, b.Inventories["GOLD"].Used, a.Increments, b.Increments,
+		l.Consumer("x").Generation, l.Consumer("y").Generation, l.Consumer("z").Generation)
 }
 
 func TestLedgerLetsAnOverfullInventoryShrink(t *testing.T) {
 	t.Parallel()
 	l := shop()
-	shrunk := l.Stall("a").Inventories["GOLD"]
+	shrunk := l.Provider("a").Inventories["GOLD"]
 	shrunk.Capacity = 5 // 8 are used
-	l.Stall("a").Inventories["GOLD"] = shrunk
+	l.Provider("a").Inventories["GOLD"] = shrunk
 	for i, step := range []struct {
 		amount int
 		holds  bool
 	}{{7, false}, {6, true}, {5, true}, {6, false}, {1, true}, {4, false}, {3, true}} {
-		claim := Claim{Consumers: []ConsumerClaim{want("x", l.Account("x").Generation, "a", step.amount)}}
+		claim := Claim{Consumers: []ConsumerClaim{want("x", l.Consumer("x").Generation, "a", step.amount)}}
 		if holds := len(l.Claim(&claim, "input", knowsGold)) == 0; holds != step.holds {
 			t.Errorf("step %d: %d units: %v", i, step.amount, holds)
 		}
@@ -135,7 +135,7 @@ func TestLedgerReshapes(t *testing.T) {
 			if got != c.objection {
 				t.Errorf("objection %q, want %q", got, c.objection)
 			}
-			if steps := fmt.Sprint(l.Stall("a").Steps, " ", l.Stall("b").Steps); c.objection == "" && steps != c.steps {
+			if steps := fmt.Sprint(l.Provider("a").Increments, " ", l.Provider("b").Increments); c.objection == "" && steps != c.steps {
 				t.Errorf("the generations grow by %s, want %s", steps, c.steps)
 			}
 		})

@@ -28,7 +28,7 @@ type books struct {
 type consumerRow struct {
 	id int64
 	placement.Consumer
-	account placement.Account
+	account placement.LedgerConsumer
 }
 
 // lockedProvider is a provider as it was when the books were opened.
@@ -67,8 +67,8 @@ func given(claims []placement.ConsumerClaim) []string {
 // have.
 func (s *Store) openBooks(ctx context.Context, tx *ent.Tx, consumers, providers []string) (*books, error) {
 	b := &books{consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.now()}
-	accounts := map[string]*placement.Account{}
-	owners := map[int64]*placement.Account{}
+	accounts := map[string]*placement.LedgerConsumer{}
+	owners := map[int64]*placement.LedgerConsumer{}
 	err := s.query(ctx, tx, `SELECT `+consumerColumns+` FROM consumers c
 		WHERE `+s.listed("c.uuid", "$1", "text")+` ORDER BY c.uuid`+s.locking("UPDATE"), func(rows *sql.Rows) error {
 		id, c, err := scanConsumer(rows)
@@ -76,8 +76,8 @@ func (s *Store) openBooks(ctx context.Context, tx *ent.Tx, consumers, providers 
 			return err
 		}
 		b.consumers[c.UUID] = &consumerRow{id: id, Consumer: *c}
-		accounts[c.UUID] = &placement.Account{ProjectID: c.ProjectID, UserID: c.UserID, Type: c.Type, Generation: c.Generation,
-			Allocations: map[placement.Share]int64{}}
+		accounts[c.UUID] = &placement.LedgerConsumer{ProjectID: c.ProjectID, UserID: c.UserID, Type: c.Type, Generation: c.Generation,
+			Allocations: map[placement.AllocationKey]int64{}}
 		owners[id] = accounts[c.UUID]
 		return nil
 	}, jsonOf(consumers))
@@ -89,7 +89,7 @@ func (s *Store) openBooks(ctx context.Context, tx *ent.Tx, consumers, providers 
 			JOIN resource_providers p ON p.id = a.provider_id JOIN resource_classes c ON c.id = a.resource_class_id
 			WHERE `+s.listed("a.consumer_id", "$1", "bigint"), func(rows *sql.Rows) error {
 			var owner, used int64
-			var share placement.Share
+			var share placement.AllocationKey
 			if err := rows.Scan(&owner, &share.Provider, &share.ResourceClass, &used); err != nil {
 				return err
 			}
@@ -113,8 +113,8 @@ func (s *Store) openBooks(ctx context.Context, tx *ent.Tx, consumers, providers 
 }
 
 // lockStalls locks providers and reads their inventories.
-func (s *Store) lockStalls(ctx context.Context, tx *ent.Tx, b *books, uuids []string) (map[string]*placement.Stall, error) {
-	stalls := map[string]*placement.Stall{}
+func (s *Store) lockStalls(ctx context.Context, tx *ent.Tx, b *books, uuids []string) (map[string]*placement.LedgerProvider, error) {
+	stalls := map[string]*placement.LedgerProvider{}
 	if len(uuids) == 0 {
 		return stalls, nil
 	}
@@ -127,7 +127,7 @@ func (s *Store) lockStalls(ctx context.Context, tx *ent.Tx, b *books, uuids []st
 			return err
 		}
 		b.providers[uuid], byRow[p.id] = p, uuid
-		stalls[uuid] = &placement.Stall{Generation: p.generation, Inventories: map[string]placement.Inventory{}}
+		stalls[uuid] = &placement.LedgerProvider{Generation: p.generation, Inventories: map[string]placement.Inventory{}}
 		return nil
 	}, jsonOf(distinct(uuids)))
 	if err != nil || len(byRow) == 0 {
@@ -207,7 +207,7 @@ func (s *Store) writeConsumers(ctx context.Context, tx *ent.Tx, b *books) error 
 	var fresh, kept [][]any
 	var gone, rewritten []int64
 	for _, uuid := range b.ledger.Written() {
-		account, row := b.ledger.Account(uuid), b.consumers[uuid]
+		account, row := b.ledger.Consumer(uuid), b.consumers[uuid]
 		switch {
 		case account.Generation == 0 && row == nil:
 			continue
@@ -270,8 +270,8 @@ func (s *Store) insertConsumers(ctx context.Context, tx *ent.Tx, b *books, fresh
 func (s *Store) insertAllocations(ctx context.Context, tx *ent.Tx, b *books) error {
 	var allocations [][4]int64
 	for _, uuid := range b.ledger.Written() {
-		account := b.ledger.Account(uuid)
-		for _, share := range account.Sorted() {
+		account := b.ledger.Consumer(uuid)
+		for _, share := range account.SortedKeys() {
 			provider := b.providers[share.Provider]
 			allocations = append(allocations, [4]int64{b.consumers[uuid].id, provider.id, provider.inventories[share.ResourceClass].class, account.Allocations[share]})
 		}
@@ -290,7 +290,7 @@ func (s *Store) insertAllocations(ctx context.Context, tx *ent.Tx, b *books) err
 func (s *Store) writeUse(ctx context.Context, tx *ent.Tx, b *books) error {
 	var changes [][2]int64
 	for _, provider := range slices.Sorted(maps.Keys(b.providers)) {
-		inventories := b.ledger.Stall(provider).Inventories
+		inventories := b.ledger.Provider(provider).Inventories
 		for _, class := range slices.Sorted(maps.Keys(inventories)) {
 			was := b.providers[provider].inventories[class]
 			if change := inventories[class].Used - was.Used; change != 0 {
@@ -322,7 +322,7 @@ func (s *Store) writeStalls(ctx context.Context, tx *ent.Tx, b *books, t *touche
 	}
 	var steps [][2]int64
 	for _, uuid := range slices.Sorted(maps.Keys(b.providers)) {
-		steps = append(steps, [2]int64{b.providers[uuid].id, b.ledger.Stall(uuid).Steps})
+		steps = append(steps, [2]int64{b.providers[uuid].id, b.ledger.Provider(uuid).Increments})
 	}
 	err := s.execute(ctx, tx, `UPDATE resource_providers SET generation = generation + d.steps, version = version + 1, updated_at = `+s.at("$2")+`
 		FROM `+s.given("$1", "d", "id bigint", "steps bigint")+` WHERE resource_providers.id = d.id`, jsonOf(steps), b.now)
@@ -340,10 +340,10 @@ func (s *Store) writeStalls(ctx context.Context, tx *ent.Tx, b *books, t *touche
 		// The world has the state before this write: what changes is known here.
 		next := *held
 		next.Version, next.UpdatedAt = held.Version+1, b.now
-		next.Generation = locked.generation + b.ledger.Stall(uuid).Steps
+		next.Generation = locked.generation + b.ledger.Provider(uuid).Increments
 		next.Inventories = slices.Clone(held.Inventories)
 		for i := range next.Inventories {
-			next.Inventories[i].Used = b.ledger.Stall(uuid).Inventories[next.Inventories[i].ResourceClass].Used
+			next.Inventories[i].Used = b.ledger.Provider(uuid).Inventories[next.Inventories[i].ResourceClass].Used
 		}
 		t.states = append(t.states, providerRow{id: locked.id, Provider: next})
 	}

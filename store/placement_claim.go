@@ -132,7 +132,7 @@ func (b *books) consumersOf(claims []placement.ConsumerClaim) []*placement.Consu
 	var consumers []*placement.Consumer
 	for i := range claims {
 		uuid := claims[i].UUID
-		account := b.ledger.Account(uuid)
+		account := b.ledger.Consumer(uuid)
 		if account.Generation == 0 {
 			continue
 		}
@@ -151,7 +151,7 @@ func (b *books) released(uuid string) *placement.Consumer {
 	row := b.consumers[uuid]
 	consumer := row.Consumer
 	consumer.Released = []*placement.Allocation{}
-	for _, share := range row.account.Sorted() {
+	for _, share := range row.account.SortedKeys() {
 		consumer.Released = append(consumer.Released, &placement.Allocation{Consumer: uuid, Provider: share.Provider,
 			ResourceClass: share.ResourceClass, Used: row.account.Allocations[share]})
 	}

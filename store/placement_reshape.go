@@ -93,7 +93,7 @@ func (s *Store) writeReshape(ctx context.Context, tx *ent.Tx, b *books, reshape 
 	}
 	var dropped []int64
 	for provider := range b.reshaped {
-		kept := b.ledger.Stall(provider).Inventories
+		kept := b.ledger.Provider(provider).Inventories
 		for class, was := range b.providers[provider].inventories {
 			if _, stays := kept[class]; !stays {
 				dropped = append(dropped, was.id)
