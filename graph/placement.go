@@ -210,7 +210,7 @@ func tooComplex(err error) error {
 	switch {
 	case errors.Is(err, placement.ErrTooComplex):
 		return catalog.Refuse(catalog.ErrTooComplex, "the request needs too long a search; ask for less at once").Because(err)
-	case errors.Is(err, placement.ErrForeignPosition):
+	case errors.Is(err, placement.ErrPositionMismatch):
 		return catalog.Invalid("after", "is a cursor of another request")
 	}
 	return err
@@ -387,9 +387,9 @@ func candidateCursor(first *int, after *string) (*placement.Position, int, catal
 }
 
 // violated adds violations of placement's rules to the problems of an input.
-func violated(problems catalog.Problems, violations []placement.Violation) catalog.Problems {
+func violated(problems catalog.Problems, violations []placement.Problem) catalog.Problems {
 	for _, violation := range violations {
-		problems.Add(violation.Path, "%s", violation.Rule)
+		problems.Add(violation.Path, "%s", violation.Message)
 	}
 	return problems
 }

@@ -38,7 +38,7 @@ func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input pla
 }
 
 func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input UpdateResourceProviderInput) (*UpdateResourceProviderPayload, error) {
-	change := placement.ProviderChange{Provider: input.Provider, Parent: cleared(input.Parent), Resource: cleared(input.Resource)}
+	change := placement.ProviderPatch{Provider: input.Provider, Parent: cleared(input.Parent), Resource: cleared(input.Resource)}
 	if name, given := input.NewName.ValueOK(); given {
 		change.NewName = new(valueOf(name)) // a name cannot be cleared: the empty one is refused
 	}

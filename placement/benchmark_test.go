@@ -153,7 +153,7 @@ func BenchmarkWorldClaim(b *testing.B) {
 		i++
 		p.Version = int64(1 + i)
 		p.Inventories = []Inventory{stocked("DISK_GB", 2000, int64(i%100)), p.Inventories[1], p.Inventories[2]}
-		w = w.With(Change{Providers: []Provider{p}})
+		w = w.With(Update{Providers: []Provider{p}})
 	}
 }
 

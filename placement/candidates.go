@@ -36,12 +36,12 @@ var ErrTooComplex = errors.New("placement: the request needs too many search ste
 // order: by the anchor root's uuid; then slot by slot, the classes of the unsuffixed group by name and then
 // the suffixed groups by suffix, each by its provider's path of uuids. A candidate that several anchors
 // allow belongs to the least. The world decides alone: what is listed can be claimed on it as it is. It
-// fails with ErrTooComplex, or with ErrForeignPosition if the position came from another request.
+// fails with ErrTooComplex, or with ErrPositionMismatch if the position came from another request.
 func Candidates(w *World, r *Request, after *Position, first int) (Page, error) {
 	var page Page
 	hash := r.hash()
 	if after != nil && after.request != hash {
-		return page, ErrForeignPosition
+		return page, ErrPositionMismatch
 	}
 	s := newSearch(compile(w, r).narrowAnchors())
 	s.after = after
@@ -77,7 +77,7 @@ func Count(w *World, r *Request, limit int) (n int, exact bool, err error) {
 
 // search walks the assignments of slots to providers, anchor by anchor, in the total order.
 type search struct {
-	*problem
+	*plan
 	after *Position
 	emit  func() bool // for the assignment in chosen; false ends the search
 	steps int
@@ -99,9 +99,9 @@ type search struct {
 	exhausted map[*sharedOptions]bool
 }
 
-func newSearch(p *problem) *search {
+func newSearch(p *plan) *search {
 	s := &search{
-		problem:   p,
+		plan:      p,
 		options:   make([][]option, len(p.slots)),
 		chosen:    make([]option, len(p.slots)),
 		shared:    map[string]*sharedOptions{},

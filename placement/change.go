@@ -11,33 +11,33 @@ import (
 // changed, and one chunk of each list that a changed provider is in; a change of use alone leaves trees as
 // they are. A state with a lower Version than the one held is ignored, so repeated and reordered news is
 // harmless. A provider whose parent is unknown stands as a root until the parent arrives.
-func (w *World) With(change Change) *World {
+func (w *World) With(change Update) *World {
 	next := *w
-	u := &update{World: &next, edit: new(edit), broken: map[*tree]bool{}, loose: map[int32]bool{}}
+	b := &builder{World: &next, edit: new(edit), broken: map[*tree]bool{}, loose: map[int32]bool{}}
 	for _, name := range change.Added.Traits {
-		u.traitNames.set(u.edit, name, true)
+		b.traitNames.set(b.edit, name, true)
 	}
 	for _, name := range change.Added.ResourceClasses {
-		u.classNames.set(u.edit, name, true)
+		b.classNames.set(b.edit, name, true)
 	}
 	for _, name := range change.Removed.Traits {
-		u.traitNames.remove(u.edit, name)
+		b.traitNames.remove(b.edit, name)
 	}
 	for _, name := range change.Removed.ResourceClasses {
-		u.classNames.remove(u.edit, name)
+		b.classNames.remove(b.edit, name)
 	}
 	for _, uuid := range change.Deleted {
-		u.remove(uuid)
+		b.remove(uuid)
 	}
 	for i := range change.Providers {
-		u.put(&change.Providers[i])
+		b.put(&change.Providers[i])
 	}
-	u.rebuild()
-	return u.World
+	b.rebuild()
+	return b.World
 }
 
-// update is a World being made.
-type update struct {
+// builder is a World being made.
+type builder struct {
 	*World
 	edit   *edit
 	broken map[*tree]bool // trees to be built again
@@ -45,7 +45,7 @@ type update struct {
 }
 
 // remove takes a provider out; children it may have left become roots.
-func (u *update) remove(uuid string) {
+func (u *builder) remove(uuid string) {
 	id, found := u.byUUID.get(uuid)
 	if !found {
 		return
@@ -63,7 +63,7 @@ func (u *update) remove(uuid string) {
 }
 
 // put brings a provider's new state in.
-func (u *update) put(state *Provider) {
+func (u *builder) put(state *Provider) {
 	provider := *state
 	if !slices.IsSortedFunc(provider.Inventories, compareInventories) {
 		provider.Inventories = slices.Clone(provider.Inventories)
@@ -113,7 +113,7 @@ func (u *update) put(state *Provider) {
 func compareInventories(a, b Inventory) int { return cmp.Compare(a.ResourceClass, b.ResourceClass) }
 
 // take gives out a dense id.
-func (u *update) take() int32 {
+func (u *builder) take() int32 {
 	if last := len(u.vacant) - 1; last >= 0 {
 		id := u.vacant[last]
 		u.vacant = u.vacant[:last:last]
@@ -124,14 +124,14 @@ func (u *update) take() int32 {
 }
 
 // unname takes the node's name out, unless it already is another's.
-func (u *update) unname(n *node) {
+func (u *builder) unname(n *node) {
 	if id, found := u.byName.get(n.provider.Name); found && id == n.id && n.provider.UUID != "" {
 		u.byName.remove(u.edit, n.provider.Name)
 	}
 }
 
 // node makes the decision's view of a provider.
-func (u *update) node(id int32, provider *Provider) *node {
+func (u *builder) node(id int32, provider *Provider) *node {
 	n := &node{
 		provider:   provider,
 		id:         id,
@@ -161,7 +161,7 @@ func (u *update) node(id int32, provider *Provider) *node {
 }
 
 // reindex moves the traits, aggregates and columns from a node's old state to its new one.
-func (u *update) reindex(old, n *node) {
+func (u *builder) reindex(old, n *node) {
 	differences(old.traits, n.traits, func(trait int32, member bool) {
 		members := u.traitMembers.at(trait)
 		members.put(u.edit, n.id, member)
@@ -203,7 +203,7 @@ func (u *update) reindex(old, n *node) {
 
 func (s *stock) room() int64 { return max(0, min(s.free, math.MaxInt64-1)) + 1 }
 
-func (u *update) setRoom(class, id int32, room int64) {
+func (u *builder) setRoom(class, id int32, room int64) {
 	c := u.columns.at(class)
 	c.rooms.set(u.edit, id, room)
 	u.columns.set(u.edit, class, c)
@@ -226,7 +226,7 @@ func differences(old, new []int32, what func(element int32, added bool)) {
 }
 
 // rebuild makes the trees anew whose shape or aggregates changed.
-func (u *update) rebuild() {
+func (u *builder) rebuild() {
 	for _, id := range u.orphans {
 		if n := u.nodes.at(id); n != nil && n.tree != nil && len(u.loose) > 0 && u.byUUID.has(n.provider.Parent) {
 			u.broken[n.tree] = true
@@ -285,7 +285,7 @@ func (u *update) rebuild() {
 }
 
 // plant builds the tree below a root out of loose providers.
-func (u *update) plant(root int32, children map[int32][]int32, loose map[int32]bool) {
+func (u *builder) plant(root int32, children map[int32][]int32, loose map[int32]bool) {
 	t := &tree{root: u.nodes.at(root).provider.UUID}
 	type visit struct{ id, parent int32 }
 	stack := []visit{{root, -1}}

@@ -1,24 +1,24 @@
 package placement
 
-// Refusal is why an inventory cannot take an allocation.
-type Refusal int
+// AllocationCheck is why an inventory cannot take an allocation.
+type AllocationCheck int
 
 const (
-	// Accepted is no refusal.
-	Accepted Refusal = iota
+	// AllocationFits is no refusal.
+	AllocationFits AllocationCheck = iota
 	// NoInventory says that the provider has no inventory of the class.
 	NoInventory
-	// BelowMinUnit, AboveMaxUnit and OffStep say which rule on single amounts is broken.
+	// BelowMinUnit, AboveMaxUnit and NotStepMultiple say which rule on single amounts is broken.
 	BelowMinUnit
 	AboveMaxUnit
-	OffStep
-	// OverCapacity says that the capacity does not suffice for all.
-	OverCapacity
+	NotStepMultiple
+	// InsufficientCapacity says that the capacity does not suffice for all.
+	InsufficientCapacity
 )
 
-func (r Refusal) String() string {
+func (r AllocationCheck) String() string {
 	switch r {
-	case Accepted:
+	case AllocationFits:
 		return "accepted"
 	case NoInventory:
 		return "the provider has no inventory of the class"
@@ -26,7 +26,7 @@ func (r Refusal) String() string {
 		return "the amount is below the inventory's minUnit"
 	case AboveMaxUnit:
 		return "the amount is above the inventory's maxUnit"
-	case OffStep:
+	case NotStepMultiple:
 		return "the amount is not a multiple of the inventory's stepSize"
 	default:
 		return "the amount exceeds the inventory's free capacity"
@@ -37,18 +37,18 @@ func (r Refusal) String() string {
 // have amount units instead, when all other consumers have othersUsed? As in the Placement reference, an
 // inventory over its capacity accepts what does not raise its use, so that shrinking and repeating work.
 // The inventory's Used is not looked at.
-func CheckAllocation(inventory Inventory, othersUsed, ownOld, amount int64) Refusal {
+func CheckAllocation(inventory Inventory, othersUsed, ownOld, amount int64) AllocationCheck {
 	switch {
 	case amount < int64(inventory.MinUnit):
 		return BelowMinUnit
 	case amount > int64(inventory.MaxUnit):
 		return AboveMaxUnit
 	case inventory.StepSize > 1 && amount%int64(inventory.StepSize) != 0:
-		return OffStep
+		return NotStepMultiple
 	case amount <= inventory.Capacity-othersUsed:
-		return Accepted
+		return AllocationFits
 	case othersUsed+ownOld > inventory.Capacity && amount <= ownOld:
-		return Accepted
+		return AllocationFits
 	}
-	return OverCapacity
+	return InsufficientCapacity
 }

@@ -33,7 +33,7 @@ func Check(w *World, r *Request, candidate Candidate) error {
 }
 
 // assign reads from a candidate which provider serves which slot, and tests that nothing else is given.
-func (p *problem) assign(candidate Candidate) ([]*node, error) {
+func (p *plan) assign(candidate Candidate) ([]*node, error) {
 	given := map[string]map[string]int64{}
 	for _, allocation := range candidate.Allocations {
 		if given[allocation.Provider] != nil {
@@ -110,7 +110,7 @@ func (p *problem) assign(candidate Candidate) ([]*node, error) {
 }
 
 // holds tests what concerns the assignment as a whole and not its anchor.
-func (p *problem) holds(chosen []*node) error {
+func (p *plan) holds(chosen []*node) error {
 	for _, clause := range p.clauses {
 		met := false
 		for _, n := range chosen[:p.classSlots] {
@@ -155,7 +155,7 @@ func (p *problem) holds(chosen []*node) error {
 }
 
 // anchoredAt says whether an anchor lets every chosen provider serve its slot.
-func (p *problem) anchoredAt(chosen []*node, anchor *tree) bool {
+func (p *plan) anchoredAt(chosen []*node, anchor *tree) bool {
 	if !p.anchored(anchor) {
 		return false
 	}

@@ -48,8 +48,8 @@ type ProviderInventories struct {
 
 // Validate names everything that is wrong with the claim's shape, each problem below path ("input"). What
 // exists, fits and has which generation is for the database to say.
-func (c *Claim) Validate(path string) []Violation {
-	var found violations
+func (c *Claim) Validate(path string) []Problem {
+	var found problems
 	if len(c.Consumers) == 0 {
 		found.add(under(path, "consumers"), "must name at least one consumer")
 	}
@@ -58,8 +58,8 @@ func (c *Claim) Validate(path string) []Violation {
 }
 
 // Validate names everything that is wrong with the reshape's form, each problem below path ("input").
-func (r *Reshape) Validate(path string) []Violation {
-	var found violations
+func (r *Reshape) Validate(path string) []Problem {
+	var found problems
 	here := under(path, "inventories")
 	if len(r.Inventories) == 0 {
 		found.add(here, "must name at least one provider")
@@ -74,7 +74,7 @@ func (r *Reshape) Validate(path string) []Violation {
 	return found
 }
 
-func validateConsumers(found *violations, path string, consumers []ConsumerClaim) {
+func validateConsumers(found *problems, path string, consumers []ConsumerClaim) {
 	found.tooMany(path, len(consumers), MaxConsumers)
 	seen := map[string]bool{}
 	for i := range consumers {
@@ -90,7 +90,7 @@ func validateConsumers(found *violations, path string, consumers []ConsumerClaim
 	}
 }
 
-func validateAllocations(found *violations, path string, allocations []ProviderAllocation) {
+func validateAllocations(found *problems, path string, allocations []ProviderAllocation) {
 	found.tooMany(path, len(allocations), MaxAllocations)
 	seen := map[string]bool{}
 	for i, allocation := range allocations {
@@ -103,7 +103,7 @@ func validateAllocations(found *violations, path string, allocations []ProviderA
 	}
 }
 
-func validateMappings(found *violations, path string, mappings []Mapping) {
+func validateMappings(found *problems, path string, mappings []Mapping) {
 	if mappings != nil && len(mappings) == 0 {
 		found.add(path, "must name at least one group when given")
 	}
@@ -129,14 +129,14 @@ func validateMappings(found *violations, path string, mappings []Mapping) {
 }
 
 // validateID checks the id of a project or user, which are any text.
-func validateID(found *violations, path, id string) {
+func validateID(found *problems, path, id string) {
 	if !isText(id, MaxNameLength) {
 		found.add(path, "must be 1 to 255 characters of valid text")
 	}
 }
 
 // validateOnce checks a uuid and that no earlier entry is the same one in any spelling.
-func validateOnce(found *violations, path, uuid string, seen map[string]bool) {
+func validateOnce(found *problems, path, uuid string, seen map[string]bool) {
 	canonical, ok := CanonicalUUID(uuid)
 	switch {
 	case !ok:

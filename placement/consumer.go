@@ -65,8 +65,8 @@ type TraitFilter struct {
 }
 
 // Validate names everything that is wrong with the filter, each problem below path.
-func (f TraitFilter) Validate(path string) []Violation {
-	var found violations
+func (f TraitFilter) Validate(path string) []Problem {
+	var found problems
 	found.tooMany(under(path, "names"), len(f.Names), MaxFilterList)
 	return found
 }
@@ -78,8 +78,8 @@ type ResourceClassFilter struct {
 }
 
 // Validate names everything that is wrong with the filter, each problem below path.
-func (f ResourceClassFilter) Validate(path string) []Violation {
-	var found violations
+func (f ResourceClassFilter) Validate(path string) []Problem {
+	var found problems
 	found.tooMany(under(path, "names"), len(f.Names), MaxFilterList)
 	return found
 }

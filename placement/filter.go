@@ -14,7 +14,7 @@ func (w *World) Filter(f ProviderFilter) []*Provider {
 		bound:   g.InTree != "",
 		tree:    w.treeOf(g.InTree),
 	}
-	p := &problem{world: w}
+	p := &plan{world: w}
 	var uuids map[string]bool
 	if f.UUIDs != nil {
 		uuids = map[string]bool{}

@@ -14,8 +14,8 @@ type NewProvider struct {
 }
 
 // Validate names everything that is wrong with the new provider's form, each problem below path ("input").
-func (n *NewProvider) Validate(path string) []Violation {
-	found := violations(ValidateProviderName(under(path, "name"), n.Name))
+func (n *NewProvider) Validate(path string) []Problem {
+	found := problems(ValidateProviderName(under(path, "name"), n.Name))
 	if n.UUID != nil && n.Parent != nil && *n.UUID == *n.Parent {
 		found.add(under(path, "parent"), "must not be the provider itself")
 	}
@@ -32,8 +32,8 @@ type ProviderTraits struct {
 
 // Validate names everything that is wrong with the form of the names, each problem below path ("input").
 // Whether the traits exist is for the one who knows them; a name twice counts once.
-func (p *ProviderTraits) Validate(path string) []Violation {
-	var found violations
+func (p *ProviderTraits) Validate(path string) []Problem {
+	var found problems
 	path = under(path, "traits")
 	found.tooMany(path, len(p.Traits), MaxProviderTraits)
 	for i, name := range p.Traits {
@@ -53,8 +53,8 @@ type ProviderAggregates struct {
 
 // Validate names everything that is wrong with the aggregates, each problem below path ("input"): each is a
 // uuid and stands there once.
-func (p *ProviderAggregates) Validate(path string) []Violation {
-	var found violations
+func (p *ProviderAggregates) Validate(path string) []Problem {
+	var found problems
 	path = under(path, "aggregates")
 	found.tooMany(path, len(p.Aggregates), MaxAggregates)
 	seen := map[string]bool{}
@@ -80,9 +80,9 @@ type InventoryClass struct {
 	ResourceClass string
 }
 
-// ProviderChange says what shall change about a provider. A nil field stays; an empty Parent or Resource
+// ProviderPatch says what shall change about a provider. A nil field stays; an empty Parent or Resource
 // makes it have none.
-type ProviderChange struct {
+type ProviderPatch struct {
 	Provider string // uuid
 	NewName  *string
 	Parent   *string // uuid
@@ -90,8 +90,8 @@ type ProviderChange struct {
 }
 
 // Validate names everything that is wrong with the change's form, each problem below path ("input").
-func (c *ProviderChange) Validate(path string) []Violation {
-	var found violations
+func (c *ProviderPatch) Validate(path string) []Problem {
+	var found problems
 	if c.NewName != nil {
 		found = ValidateProviderName(under(path, "newName"), *c.NewName)
 	}

@@ -197,7 +197,7 @@ func TestWithEqualsNewWorld(t *testing.T) {
 		}
 		history := []version{{w, render(every(t, w, r))}}
 		for step := range 6 {
-			var change Change
+			var change Update
 			for range 1 + d.roll(3) {
 				uuid := uuidOf(d.roll(12))
 				p, exists := state[uuid]
@@ -293,7 +293,7 @@ func TestReadersOfOldWorldsSeeNoWrites(t *testing.T) {
 		p := providers[i]
 		p.Version++
 		p.Inventories = []Inventory{stocked("VCPU", 64, 64)}
-		next = next.With(Change{Providers: []Provider{p}, Deleted: []string{providers[599].UUID}})
+		next = next.With(Update{Providers: []Provider{p}, Deleted: []string{providers[599].UUID}})
 	}
 	readers.Wait()
 	if next.Len() != 599 {

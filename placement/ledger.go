@@ -34,7 +34,7 @@ type AllocationKey struct {
 // class, with their use.
 type LedgerProvider struct {
 	Generation  int64
-	Increments       int64
+	Increments  int64
 	Inventories map[string]Inventory
 }
 
@@ -58,35 +58,35 @@ func (l *Ledger) Consumer(uuid string) LedgerConsumer {
 // Provider returns the provider as the claims left it.
 func (l *Ledger) Provider(uuid string) *LedgerProvider { return l.providers[uuid] }
 
-// Objection is why a claim is refused; it says which kind of refusal is due.
-type Objection struct {
-	Kind ObjectionKind
-	Violation
+// Refusal is why a claim is refused; it says which kind of refusal is due.
+type Refusal struct {
+	Kind RefusalKind
+	Problem
 }
 
-// ObjectionKind is the kind of an Objection; the lesser is reported before the greater.
-type ObjectionKind int
+// RefusalKind is the kind of a Refusal; the lesser is reported before the greater.
+type RefusalKind int
 
 const (
-	// UnknownProvider and UnknownClass say that an input names what does not exist.
-	UnknownProvider ObjectionKind = iota
-	UnknownClass
-	// StaleGeneration says that a consumer is not as the claim takes it to be.
-	StaleGeneration
-	// DoesNotFit says that an inventory cannot give what is claimed.
-	DoesNotFit
-	// StillUsed says that an inventory cannot go because it is used.
-	StillUsed
+	// UnknownProvider and UnknownResourceClass say that an input names what does not exist.
+	UnknownProvider RefusalKind = iota
+	UnknownResourceClass
+	// GenerationConflict says that a consumer is not as the claim takes it to be.
+	GenerationConflict
+	// CapacityExceeded says that an inventory cannot give what is claimed.
+	CapacityExceeded
+	// InventoryInUse says that an inventory cannot go because it is used.
+	InventoryInUse
 )
 
 // Claim applies a valid claim as a whole and gives no objection, or leaves the ledger as it was. Knows says
 // whether a class exists; it is asked only about classes that a provider has no inventory of. Objections are
 // those of the first kind only, in the order of the input, each below path ("input").
-func (l *Ledger) Claim(claim *Claim, path string, knows func(class string) bool) []Objection {
+func (l *Ledger) Claim(claim *Claim, path string, knows func(class string) bool) []Refusal {
 	return l.apply(claim.Consumers, under(path, "consumers"), knows)
 }
 
-func (l *Ledger) apply(claims []ConsumerClaim, path string, knows func(class string) bool) []Objection {
+func (l *Ledger) apply(claims []ConsumerClaim, path string, knows func(class string) bool) []Refusal {
 	j := &judgement{Ledger: l, rest: map[AllocationKey]int64{}, old: map[AllocationKey]int64{}, bumped: map[string]bool{}}
 	for i := range claims {
 		j.release(&claims[i])
@@ -112,22 +112,22 @@ func (l *Ledger) apply(claims []ConsumerClaim, path string, knows func(class str
 type judgement struct {
 	*Ledger
 	rest, old  map[AllocationKey]int64
-	objections []Objection
+	objections []Refusal
 	bumped     map[string]bool
 }
 
-func (j *judgement) object(kind ObjectionKind, path, rule string) {
-	j.objections = append(j.objections, Objection{Kind: kind, Violation: Violation{Path: path, Rule: rule}})
+func (j *judgement) object(kind RefusalKind, path, rule string) {
+	j.objections = append(j.objections, Refusal{Kind: kind, Problem: Problem{Path: path, Message: rule}})
 }
 
-func (j *judgement) firstKind() []Objection {
-	least := slices.MinFunc(j.objections, func(a, b Objection) int { return cmp.Compare(a.Kind.class(), b.Kind.class()) })
-	return slices.DeleteFunc(j.objections, func(o Objection) bool { return o.Kind.class() != least.Kind.class() })
+func (j *judgement) firstKind() []Refusal {
+	least := slices.MinFunc(j.objections, func(a, b Refusal) int { return cmp.Compare(a.Kind.class(), b.Kind.class()) })
+	return slices.DeleteFunc(j.objections, func(o Refusal) bool { return o.Kind.class() != least.Kind.class() })
 }
 
 // class puts the kinds together that are reported together.
-func (k ObjectionKind) class() ObjectionKind {
-	if k == UnknownClass {
+func (k RefusalKind) class() RefusalKind {
+	if k == UnknownResourceClass {
 		return UnknownProvider
 	}
 	return k
@@ -146,11 +146,11 @@ func (j *judgement) judge(claim *ConsumerClaim, path string, knows func(class st
 	account := j.Consumer(claim.UUID)
 	switch {
 	case claim.Generation == nil && account.Generation != 0:
-		j.object(StaleGeneration, under(path, "generation"), fmt.Sprintf("consumer %s has allocations already, its generation is %d", claim.UUID, account.Generation))
+		j.object(GenerationConflict, under(path, "generation"), fmt.Sprintf("consumer %s has allocations already, its generation is %d", claim.UUID, account.Generation))
 	case claim.Generation != nil && account.Generation == 0:
-		j.object(StaleGeneration, under(path, "generation"), fmt.Sprintf("consumer %s has no allocations, so it has no generation", claim.UUID))
+		j.object(GenerationConflict, under(path, "generation"), fmt.Sprintf("consumer %s has no allocations, so it has no generation", claim.UUID))
 	case claim.Generation != nil && *claim.Generation != account.Generation:
-		j.object(StaleGeneration, under(path, "generation"), fmt.Sprintf("consumer %s has generation %d, not %d", claim.UUID, account.Generation, *claim.Generation))
+		j.object(GenerationConflict, under(path, "generation"), fmt.Sprintf("consumer %s has generation %d, not %d", claim.UUID, account.Generation, *claim.Generation))
 	}
 	for i, allocation := range claim.Allocations {
 		here := at(under(path, "allocations"), i)
@@ -167,24 +167,24 @@ func (j *judgement) judge(claim *ConsumerClaim, path string, knows func(class st
 			}
 			if !found {
 				if !knows(amount.ResourceClass) {
-					j.object(UnknownClass, under(place, "resourceClass"), fmt.Sprintf("must be an existing resource class, %s is none", amount.ResourceClass))
+					j.object(UnknownResourceClass, under(place, "resourceClass"), fmt.Sprintf("must be an existing resource class, %s is none", amount.ResourceClass))
 				} else if stall != nil {
-					j.object(DoesNotFit, under(place, "resourceClass"), refusalText(NoInventory, allocation.Provider, amount))
+					j.object(CapacityExceeded, under(place, "resourceClass"), refusalText(NoInventory, allocation.Provider, amount))
 				}
 				continue
 			}
 			share := AllocationKey{allocation.Provider, amount.ResourceClass}
 			given := j.rest[share]
 			others := inventory.Used - j.old[share] + given
-			if refusal := CheckAllocation(inventory, others, j.old[share]-given, amount.Amount); refusal != Accepted {
-				j.object(DoesNotFit, under(place, "amount"), refusalText(refusal, allocation.Provider, amount))
+			if refusal := CheckAllocation(inventory, others, j.old[share]-given, amount.Amount); refusal != AllocationFits {
+				j.object(CapacityExceeded, under(place, "amount"), refusalText(refusal, allocation.Provider, amount))
 			}
 			j.rest[share] = given + amount.Amount
 		}
 	}
 }
 
-func refusalText(refusal Refusal, provider string, amount Amount) string {
+func refusalText(refusal AllocationCheck, provider string, amount Amount) string {
 	return fmt.Sprintf("%d %s on %s: %s", amount.Amount, amount.ResourceClass, provider, refusal)
 }
 

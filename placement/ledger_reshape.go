@@ -10,7 +10,7 @@ import (
 // inventories together, and then every listed provider keeps only its new ones. Knows says whether a class
 // exists. Where it gives objections the ledger is of no more use. Objections are those of the first kind
 // only, in the order of the input, each below path ("input").
-func (l *Ledger) Reshape(reshape *Reshape, path string, knows func(class string) bool) []Objection {
+func (l *Ledger) Reshape(reshape *Reshape, path string, knows func(class string) bool) []Refusal {
 	j := &judgement{Ledger: l}
 	for i, listed := range reshape.Inventories {
 		j.interim(listed, at(under(path, "inventories"), i), knows)
@@ -35,11 +35,11 @@ func (j *judgement) interim(listed ProviderInventories, path string, knows func(
 		j.object(UnknownProvider, under(path, "provider"), fmt.Sprintf("there is no resource provider %s", listed.Provider))
 		return
 	case listed.Generation != nil && *listed.Generation != stall.Generation:
-		j.object(StaleGeneration, under(path, "generation"), fmt.Sprintf("resource provider %s has generation %d, not %d", listed.Provider, stall.Generation, *listed.Generation))
+		j.object(GenerationConflict, under(path, "generation"), fmt.Sprintf("resource provider %s has generation %d, not %d", listed.Provider, stall.Generation, *listed.Generation))
 	}
 	for i, inventory := range listed.Inventories {
 		if !knows(inventory.ResourceClass) {
-			j.object(UnknownClass, under(at(under(path, "inventories"), i), "resourceClass"), fmt.Sprintf("must be an existing resource class, %s is none", inventory.ResourceClass))
+			j.object(UnknownResourceClass, under(at(under(path, "inventories"), i), "resourceClass"), fmt.Sprintf("must be an existing resource class, %s is none", inventory.ResourceClass))
 		}
 		inventory.Used = stall.Inventories[inventory.ResourceClass].Used
 		inventory.Capacity = Capacity(inventory.Total, inventory.Reserved, inventory.AllocationRatio)
@@ -62,7 +62,7 @@ func (j *judgement) final(listed ProviderInventories, path string) {
 			continue
 		}
 		if stall.Inventories[class].Used > 0 {
-			j.object(StillUsed, under(path, "inventories"), fmt.Sprintf("resource provider %s still has allocations of %s", listed.Provider, class))
+			j.object(InventoryInUse, under(path, "inventories"), fmt.Sprintf("resource provider %s still has allocations of %s", listed.Provider, class))
 		}
 		delete(stall.Inventories, class)
 	}

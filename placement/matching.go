@@ -20,7 +20,7 @@ type matcher struct {
 }
 
 // newMatchers makes one matcher for isolation, or one per class that several slots ask for.
-func (p *problem) newMatchers() []*matcher {
+func (p *plan) newMatchers() []*matcher {
 	var matchers []*matcher
 	add := func(slots []int, class *demand) {
 		if len(slots) < 2 {
@@ -59,7 +59,7 @@ func (p *problem) newMatchers() []*matcher {
 }
 
 // smallestSums are the sums of the 1, 2, ... smallest amounts that slots ask of a class.
-func smallestSums(p *problem, slots []int, class int) []int64 {
+func smallestSums(p *plan, slots []int, class int) []int64 {
 	var amounts []int64
 	for _, i := range slots {
 		for _, d := range p.slots[i].demands {

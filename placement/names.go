@@ -16,11 +16,11 @@ const (
 )
 
 // ValidateName checks the name of a trait, resource class or consumer type: 1 to 255 of A-Z, 0-9 and _.
-func ValidateName(path, name string) []Violation {
+func ValidateName(path, name string) []Problem {
 	if isName(name) {
 		return nil
 	}
-	return []Violation{{Path: path, Rule: nameRule}}
+	return []Problem{{Path: path, Message: nameRule}}
 }
 
 // IsCustomName says whether a trait or resource class of this name may be created: CUSTOM_ and at least one
@@ -30,19 +30,19 @@ func IsCustomName(name string) bool {
 }
 
 // ValidateCustomName is IsCustomName with its rule as a violation.
-func ValidateCustomName(path, name string) []Violation {
+func ValidateCustomName(path, name string) []Problem {
 	if IsCustomName(name) {
 		return nil
 	}
-	return []Violation{{Path: path, Rule: customNameRule}}
+	return []Problem{{Path: path, Message: customNameRule}}
 }
 
 // ValidateProviderName checks a provider's name: 1 to 200 code points of any text without U+0000.
-func ValidateProviderName(path, name string) []Violation {
+func ValidateProviderName(path, name string) []Problem {
 	if isText(name, MaxProviderNameLength) {
 		return nil
 	}
-	return []Violation{{Path: path, Rule: "must be 1 to 200 characters of valid text"}}
+	return []Problem{{Path: path, Message: "must be 1 to 200 characters of valid text"}}
 }
 
 // CanonicalUUID is the lower-case dashed form of a UUID in any of its usual spellings: dashed or without

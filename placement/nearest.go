@@ -88,7 +88,7 @@ func (r *Request) mended() *Request {
 
 // lacking adds what an anchor's tree and its sharing providers lack; it reports false if something else than
 // units and traits is in the way.
-func (s *search) lacking(m *NearMiss, mended *problem, r *Request, anchor *tree) bool {
+func (s *search) lacking(m *NearMiss, mended *plan, r *Request, anchor *tree) bool {
 	s.steps = 0
 	shared := s.sharedFor(anchor)
 	met := make([]bool, len(s.clauses))

@@ -20,11 +20,11 @@ type Position struct {
 	paths   [][]string // per slot: the uuids from the root to the provider
 }
 
-// ErrBadPosition says that a text is no position.
-var ErrBadPosition = errors.New("placement: not a position of candidates")
+// ErrInvalidPosition says that a text is no position.
+var ErrInvalidPosition = errors.New("placement: not a position of candidates")
 
-// ErrForeignPosition says that a position came from another request.
-var ErrForeignPosition = errors.New("placement: a position of another request")
+// ErrPositionMismatch says that a position came from another request.
+var ErrPositionMismatch = errors.New("placement: a position of another request")
 
 // A position of the largest request over providers some thousand levels deep fits.
 const (
@@ -65,14 +65,14 @@ func (p Position) String() string {
 	return base64.RawURLEncoding.EncodeToString(append(packed, slots...))
 }
 
-// ParsePosition reads what String wrote; anything else is ErrBadPosition.
+// ParsePosition reads what String wrote; anything else is ErrInvalidPosition.
 func ParsePosition(text string) (Position, error) {
 	if len(text) > maxPositionText {
-		return Position{}, fmt.Errorf("%w: longer than %d characters", ErrBadPosition, maxPositionText)
+		return Position{}, fmt.Errorf("%w: longer than %d characters", ErrInvalidPosition, maxPositionText)
 	}
 	packed, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
-		return Position{}, fmt.Errorf("%w: not base64", ErrBadPosition)
+		return Position{}, fmt.Errorf("%w: not base64", ErrInvalidPosition)
 	}
 	r := positionReader{rest: packed}
 	var p Position
@@ -93,7 +93,7 @@ func ParsePosition(text string) (Position, error) {
 		p.paths = append(p.paths, path)
 	}
 	if r.failed || len(r.rest) > 0 {
-		return Position{}, ErrBadPosition
+		return Position{}, ErrInvalidPosition
 	}
 	return p, nil
 }

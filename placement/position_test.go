@@ -28,7 +28,7 @@ func TestPositionGoesOnAfterRowsVanish(t *testing.T) {
 		for _, allocation := range last.Allocations {
 			gone = append(gone, allocation.Provider)
 		}
-		smaller := w.With(Change{Deleted: gone})
+		smaller := w.With(Update{Deleted: gone})
 		rest, err := Candidates(smaller, r, &page.Positions[cut], 1000)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestPositionOfAnotherRequestIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := &Request{Unsuffixed: threeClasses(2)}
-	if _, err := Candidates(w, other, &page.Positions[0], 1); !errors.Is(err, ErrForeignPosition) {
+	if _, err := Candidates(w, other, &page.Positions[0], 1); !errors.Is(err, ErrPositionMismatch) {
 		t.Errorf("got %v", err)
 	}
 	for name, change := range map[string]func(r *Request){
@@ -80,7 +80,7 @@ func TestPositionOfAnotherRequestIsRefused(t *testing.T) {
 	} {
 		other := *r
 		change(&other)
-		if _, err := Candidates(w, &other, &page.Positions[0], 1); !errors.Is(err, ErrForeignPosition) {
+		if _, err := Candidates(w, &other, &page.Positions[0], 1); !errors.Is(err, ErrPositionMismatch) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -125,12 +125,12 @@ func FuzzParsePosition(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		position, err := ParsePosition(text)
 		if err != nil {
-			if !errors.Is(err, ErrBadPosition) {
+			if !errors.Is(err, ErrInvalidPosition) {
 				t.Fatal(err)
 			}
 			return
 		}
-		if _, err := Candidates(w, r, &position, 10); err != nil && !errors.Is(err, ErrForeignPosition) {
+		if _, err := Candidates(w, r, &position, 10); err != nil && !errors.Is(err, ErrPositionMismatch) {
 			t.Fatal(err)
 		}
 	})

@@ -78,8 +78,8 @@ const (
 // ValidateInventories checks the inventories given for one provider: every bound, a capacity that is not
 // negative, no class twice. That MinUnit may exceed MaxUnit, or StepSize or MaxUnit the total, is the
 // reference's rule. Whether the classes exist is for the one who knows them.
-func ValidateInventories(path string, inventories []Inventory) []Violation {
-	var found violations
+func ValidateInventories(path string, inventories []Inventory) []Problem {
+	var found problems
 	found.tooMany(path, len(inventories), MaxInventories)
 	seen := map[string]bool{}
 	for i, inventory := range inventories {
@@ -94,8 +94,8 @@ func ValidateInventories(path string, inventories []Inventory) []Violation {
 }
 
 // ValidateInventory checks one inventory's bounds; path is where it stands in the input.
-func ValidateInventory(path string, inventory Inventory) []Violation {
-	var found violations
+func ValidateInventory(path string, inventory Inventory) []Problem {
+	var found problems
 	if !isName(inventory.ResourceClass) {
 		found.add(under(path, "resourceClass"), nameRule)
 	}

@@ -112,7 +112,7 @@ func (s *search) isTopNow(chosen, rest []int, top *node) bool {
 // narrowAnchors keeps only the roots that have a provider for every slot and clause that few providers can
 // serve, judged by their traits and aggregates. Sharing providers could serve from many roots; where one of
 // them is among the few, nothing is narrowed.
-func (p *problem) narrowAnchors() *problem {
+func (p *plan) narrowAnchors() *plan {
 	for i := range p.slots {
 		p.keepRootsOf(p.slots[i].allowed)
 	}
@@ -130,7 +130,7 @@ func (p *problem) narrowAnchors() *problem {
 	return p
 }
 
-func (p *problem) keepRootsOf(few mask) {
+func (p *plan) keepRootsOf(few mask) {
 	if few == nil || few.count() > max(4, p.world.Len()/8) {
 		return
 	}

@@ -87,20 +87,20 @@ func TestWriteRule(t *testing.T) {
 	inventory := Inventory{Total: 10, MinUnit: 2, MaxUnit: 8, StepSize: 2, AllocationRatio: 1, Capacity: 10}
 	for _, c := range []struct {
 		others, own, amount int64
-		want                Refusal
+		want                AllocationCheck
 	}{
-		{0, 0, 8, Accepted},
+		{0, 0, 8, AllocationFits},
 		{0, 0, 1, BelowMinUnit},
 		{0, 0, 10, AboveMaxUnit},
-		{0, 0, 3, OffStep},
-		{2, 0, 8, Accepted},
-		{4, 0, 8, OverCapacity},
-		{4, 8, 8, Accepted},      // over already, the same again
-		{4, 8, 6, Accepted},      // shrinking to what fits
-		{10, 8, 6, Accepted},     // shrinking and still over
-		{10, 6, 8, OverCapacity}, // over and growing
-		{10, 0, 2, OverCapacity}, // full to the brim
-		{4, 6, 8, OverCapacity},  // full, not over, growing
+		{0, 0, 3, NotStepMultiple},
+		{2, 0, 8, AllocationFits},
+		{4, 0, 8, InsufficientCapacity},
+		{4, 8, 8, AllocationFits},        // over already, the same again
+		{4, 8, 6, AllocationFits},        // shrinking to what fits
+		{10, 8, 6, AllocationFits},       // shrinking and still over
+		{10, 6, 8, InsufficientCapacity}, // over and growing
+		{10, 0, 2, InsufficientCapacity}, // full to the brim
+		{4, 6, 8, InsufficientCapacity},  // full, not over, growing
 	} {
 		if got := CheckAllocation(inventory, c.others, c.own, c.amount); got != c.want {
 			t.Errorf("%d others, %d own, %d asked: %v, want %v", c.others, c.own, c.amount, got, c.want)

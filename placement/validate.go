@@ -5,8 +5,8 @@ import "slices"
 // Validate names everything that is wrong with a request, each problem at its argument. A name is wrong when
 // the world does not know it; an aggregate or tree that nobody has ever seen is not wrong, it only matches
 // nothing. The rules are those of the Placement reference for `GET /allocation_candidates`.
-func Validate(w *World, r *Request) []Violation {
-	var found violations
+func Validate(w *World, r *Request) []Problem {
+	var found problems
 	found.tooMany("groups", len(r.Groups), MaxGroups)
 	validateGroup(&found, w, "", &r.Unsuffixed)
 	if len(r.Unsuffixed.Resources) == 0 && r.Unsuffixed.constrained() {
@@ -64,8 +64,8 @@ func Validate(w *World, r *Request) []Violation {
 
 // Validate names everything that is wrong with the filter, each problem below path. Requiring and forbidding
 // the same is not wrong here; nothing meets it (as in the reference's `GET /resource_providers`).
-func (f *ProviderFilter) Validate(w *World, path string) []Violation {
-	var found violations
+func (f *ProviderFilter) Validate(w *World, path string) []Problem {
+	var found problems
 	g := f.group()
 	found.tooMany(under(path, "uuids"), len(f.UUIDs), MaxFilterList)
 	for i, uuid := range f.UUIDs {
@@ -99,7 +99,7 @@ func (r *Request) inSameSubtree(suffix string) bool {
 }
 
 // validateGroup checks a group of a request, where requiring only what is forbidden is a mistake.
-func validateGroup(found *violations, w *World, path string, g *Group) {
+func validateGroup(found *problems, w *World, path string, g *Group) {
 	validateConstraints(found, w, path, g)
 	if len(g.Forbidden) == 0 {
 		return
@@ -124,7 +124,7 @@ func validateGroup(found *violations, w *World, path string, g *Group) {
 }
 
 // validateConstraints checks each argument of a group or filter by itself.
-func validateConstraints(found *violations, w *World, path string, g *Group) {
+func validateConstraints(found *problems, w *World, path string, g *Group) {
 	validateAmounts(found, under(path, "resources"), g.Resources, w)
 	validateTraits(found, w, under(path, "requiredAll"), g.RequiredAll)
 	validateTraits(found, w, under(path, "requiredAny"), g.RequiredAny)
@@ -149,7 +149,7 @@ func validateConstraints(found *violations, w *World, path string, g *Group) {
 }
 
 // validateAmounts checks amounts; a nil world leaves open whether the classes exist.
-func validateAmounts(found *violations, path string, resources []Amount, w *World) {
+func validateAmounts(found *problems, path string, resources []Amount, w *World) {
 	found.tooMany(path, len(resources), MaxResources)
 	seen := map[string]bool{}
 	for i, amount := range resources {
@@ -169,7 +169,7 @@ func validateAmounts(found *violations, path string, resources []Amount, w *Worl
 	}
 }
 
-func validateTraits(found *violations, w *World, path string, traits []string) {
+func validateTraits(found *problems, w *World, path string, traits []string) {
 	found.tooMany(path, len(traits), MaxTraits)
 	for i, trait := range traits {
 		switch {
@@ -181,14 +181,14 @@ func validateTraits(found *violations, w *World, path string, traits []string) {
 	}
 }
 
-func validateAggregates(found *violations, path string, uuids []string) {
+func validateAggregates(found *problems, path string, uuids []string) {
 	found.tooMany(path, len(uuids), MaxAggregates)
 	for i, uuid := range uuids {
 		validateUUID(found, at(path, i), uuid)
 	}
 }
 
-func validateUUID(found *violations, path, uuid string) {
+func validateUUID(found *problems, path, uuid string) {
 	if _, ok := CanonicalUUID(uuid); !ok {
 		found.add(path, uuidRule)
 	}

@@ -43,9 +43,9 @@ type Names struct {
 	ResourceClasses []string
 }
 
-// Change is what became different: whole new states of providers (new ones included), deleted uuids, and
+// Update is what became different: whole new states of providers (new ones included), deleted uuids, and
 // names that came or went. Deletions are applied first.
-type Change struct {
+type Update struct {
 	Providers []Provider
 	Deleted   []string
 	Added     Names
@@ -93,7 +93,7 @@ type aggregate struct {
 
 // NewWorld builds a World. It keeps the providers' lists, which must not be changed afterwards.
 func NewWorld(names Names, providers []Provider) *World {
-	return new(World).With(Change{Providers: providers, Added: names})
+	return new(World).With(Update{Providers: providers, Added: names})
 }
 
 // Provider is the provider of a canonical uuid.

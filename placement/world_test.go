@@ -71,7 +71,7 @@ func TestWorldAnswersLookups(t *testing.T) {
 func TestMoveTakesTheSubtreeAlong(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(Names{}, family())
-	moved := w.With(Change{Providers: []Provider{{UUID: uuidOf(1), Name: "child1", Parent: uuidOf(4), Version: 2}}})
+	moved := w.With(Update{Providers: []Provider{{UUID: uuidOf(1), Name: "child1", Parent: uuidOf(4), Version: 2}}})
 	if got := named(moved.Tree(uuidOf(4))); got != "alone child1 grandchild" {
 		t.Errorf("tree %s", got)
 	}
@@ -86,12 +86,12 @@ func TestMoveTakesTheSubtreeAlong(t *testing.T) {
 func TestOlderNewsIsIgnored(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(Names{}, family())
-	w = w.With(Change{Providers: []Provider{{UUID: uuidOf(4), Name: "renamed", Version: 3}}})
-	w = w.With(Change{Providers: []Provider{{UUID: uuidOf(4), Name: "old", Version: 2}}})
+	w = w.With(Update{Providers: []Provider{{UUID: uuidOf(4), Name: "renamed", Version: 3}}})
+	w = w.With(Update{Providers: []Provider{{UUID: uuidOf(4), Name: "old", Version: 2}}})
 	if p, _ := w.Provider(uuidOf(4)); p.Name != "renamed" {
 		t.Errorf("%+v", p)
 	}
-	w = w.With(Change{Providers: []Provider{{UUID: uuidOf(4), Name: "again", Version: 3}}})
+	w = w.With(Update{Providers: []Provider{{UUID: uuidOf(4), Name: "again", Version: 3}}})
 	if p, _ := w.Provider(uuidOf(4)); p.Name != "again" {
 		t.Errorf("%+v", p)
 	}
@@ -99,7 +99,7 @@ func TestOlderNewsIsIgnored(t *testing.T) {
 
 func TestNamesMayBeSwapped(t *testing.T) {
 	t.Parallel()
-	w := NewWorld(Names{}, family()).With(Change{Providers: []Provider{
+	w := NewWorld(Names{}, family()).With(Update{Providers: []Provider{
 		{UUID: uuidOf(1), Name: "child2", Parent: uuidOf(0), Version: 2},
 		{UUID: uuidOf(2), Name: "child1", Parent: uuidOf(0), Version: 2},
 	}})
@@ -115,7 +115,7 @@ func TestBrokenNewsDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(Names{}, nil)
 	for _, p := range family() {
-		w = w.With(Change{Providers: []Provider{p}})
+		w = w.With(Update{Providers: []Provider{p}})
 	}
 	if difference := w.Difference(NewWorld(Names{}, family())); difference != "" {
 		t.Error(difference)
@@ -129,7 +129,7 @@ func TestBrokenNewsDoesNoHarm(t *testing.T) {
 	if got := named(looped.Tree(uuidOf(1))); got != "b a" {
 		t.Errorf("tree %s", got)
 	}
-	healed := looped.With(Change{Providers: []Provider{{UUID: uuidOf(1), Name: "a", Version: 2}, {UUID: uuidOf(3), Name: "c", Parent: uuidOf(2), Version: 2}}})
+	healed := looped.With(Update{Providers: []Provider{{UUID: uuidOf(1), Name: "a", Version: 2}, {UUID: uuidOf(3), Name: "c", Parent: uuidOf(2), Version: 2}}})
 	if got := named(healed.Tree(uuidOf(1))); got != "a b c" {
 		t.Errorf("tree %s", got)
 	}
@@ -145,7 +145,7 @@ func TestLargeWorldStaysEqualToOneBuiltAnew(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	w := NewWorld(cloudNames, nil)
 	for _, batch := range slices.Collect(slices.Chunk(providers, 250)) {
-		w = w.With(Change{Providers: batch})
+		w = w.With(Update{Providers: batch})
 	}
 	if difference := w.Difference(NewWorld(cloudNames, providers)); difference != "" {
 		t.Fatal(difference)
@@ -158,7 +158,7 @@ func TestLargeWorldStaysEqualToOneBuiltAnew(t *testing.T) {
 		for _, p := range host {
 			gone = append(gone, p.UUID)
 		}
-		w = w.With(Change{Deleted: gone})
+		w = w.With(Update{Deleted: gone})
 	}
 	left := slices.Concat(hosts[280:]...)
 	if difference := w.Difference(NewWorld(cloudNames, left)); difference != "" {
@@ -166,7 +166,7 @@ func TestLargeWorldStaysEqualToOneBuiltAnew(t *testing.T) {
 	}
 	for _, host := range hosts[:100] {
 		left = append(left, host...)
-		w = w.With(Change{Providers: host})
+		w = w.With(Update{Providers: host})
 	}
 	if difference := w.Difference(NewWorld(cloudNames, left)); difference != "" {
 		t.Fatal(difference)
@@ -257,7 +257,7 @@ func TestFilterJudgesProvidersAlone(t *testing.T) {
 func TestRefusalsSayWhy(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for refusal := Accepted; refusal <= OverCapacity; refusal++ {
+	for refusal := AllocationFits; refusal <= InsufficientCapacity; refusal++ {
 		seen[fmt.Sprint(refusal)] = true
 	}
 	if len(seen) != 6 {

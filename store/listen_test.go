@@ -250,10 +250,10 @@ func (c *changes) change(t testing.TB, ctx context.Context, s *store.Store) {
 		_, _, err = s.DeleteResourceProvider(ctx, some(c.random, c.uuids))
 	case 3:
 		parent := some(c.random, append(c.uuids, ""))
-		_, _, err = s.UpdateResourceProvider(ctx, placement.ProviderChange{Provider: some(c.random, c.uuids), Parent: &parent})
+		_, _, err = s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: some(c.random, c.uuids), Parent: &parent})
 	case 4:
 		name := fmt.Sprintf("renamed %d", c.made)
-		_, _, err = s.UpdateResourceProvider(ctx, placement.ProviderChange{Provider: some(c.random, c.uuids), NewName: &name})
+		_, _, err = s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: some(c.random, c.uuids), NewName: &name})
 	case 5, 6:
 		_, _, err = s.SetInventory(ctx, placement.OneInventory{Provider: some(c.random, c.uuids), Inventory: placement.Inventory{
 			ResourceClass: some(c.random, c.classes), Total: int32(1 + c.random.IntN(20)), MinUnit: 1, MaxUnit: 20, StepSize: 1, AllocationRatio: 1.5}})

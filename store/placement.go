@@ -124,7 +124,7 @@ func (s *Store) Providers(ctx context.Context, uuids []string) (*placement.World
 	if len(missing) == 0 {
 		return world, nil
 	}
-	var change placement.Change
+	var change placement.Update
 	err = s.snapshot(ctx, func(on conn) error {
 		var ids []int64
 		err := s.query(ctx, on, `SELECT id FROM resource_providers WHERE `+s.listed("uuid", "$1", "text"), func(rows *sql.Rows) error {

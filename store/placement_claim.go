@@ -172,20 +172,20 @@ func (s *Store) knowsClass(ctx context.Context, tx *ent.Tx, b *books) func(strin
 }
 
 // refusalOf is the refusal that objections of one kind are due.
-func refusalOf(objections []placement.Objection) error {
+func refusalOf(objections []placement.Refusal) error {
 	first := objections[0]
 	switch first.Kind {
-	case placement.UnknownProvider, placement.UnknownClass:
+	case placement.UnknownProvider, placement.UnknownResourceClass:
 		var problems catalog.Problems
 		for _, objection := range objections {
-			problems.Add(objection.Path, "%s", objection.Rule)
+			problems.Add(objection.Path, "%s", objection.Message)
 		}
 		return problems.Err()
-	case placement.StaleGeneration:
-		return catalog.Refuse(catalog.ErrConcurrentUpdate, "%s", first.Rule).On(first.Path)
-	case placement.StillUsed:
-		return catalog.Refuse(catalog.ErrInUse, "%s", first.Rule).On(first.Path)
+	case placement.GenerationConflict:
+		return catalog.Refuse(catalog.ErrConcurrentUpdate, "%s", first.Message).On(first.Path)
+	case placement.InventoryInUse:
+		return catalog.Refuse(catalog.ErrInUse, "%s", first.Message).On(first.Path)
 	default:
-		return catalog.Refuse(catalog.ErrCapacityExceeded, "%s", first.Rule).On(first.Path)
+		return catalog.Refuse(catalog.ErrCapacityExceeded, "%s", first.Message).On(first.Path)
 	}
 }

@@ -51,7 +51,7 @@ func TestMovesCannotFormALoop(t *testing.T) {
 			var moves sync.WaitGroup
 			for i, uuid := range uuids {
 				moves.Go(func() {
-					_, _, err := s.UpdateResourceProvider(ctx, placement.ProviderChange{Provider: uuid, Parent: &uuids[(i+1)%len(uuids)]})
+					_, _, err := s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: uuid, Parent: &uuids[(i+1)%len(uuids)]})
 					if err != nil && !refused(err) {
 						t.Error(err)
 					}
@@ -69,7 +69,7 @@ func TestMovesCannotFormALoop(t *testing.T) {
 				t.Fatal("the moves formed a loop")
 			}
 			for _, uuid := range uuids {
-				if _, _, err := s.UpdateResourceProvider(ctx, placement.ProviderChange{Provider: uuid, Parent: new("")}); err != nil {
+				if _, _, err := s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: uuid, Parent: new("")}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -111,11 +111,11 @@ func TestWhatGoesIsRefusedOrKept(t *testing.T) {
 			},
 			{
 				func() error {
-					_, _, err := s.UpdateResourceProvider(ctx, placement.ProviderChange{Provider: uuid, Resource: &host})
+					_, _, err := s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: uuid, Resource: &host})
 					return err
 				},
 				func() error {
-					_, _, err := s.UpdateResourceProvider(ctx, placement.ProviderChange{Provider: uuid, Resource: new("")})
+					_, _, err := s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: uuid, Resource: new("")})
 					return err
 				},
 			},

@@ -13,7 +13,7 @@ import (
 
 // UpdateResourceProvider renames a provider, moves it with everything below it,
 // or links it to a resource. No generation moves.
-func (s *Store) UpdateResourceProvider(ctx context.Context, input placement.ProviderChange) (*placement.World, *placement.Provider, error) {
+func (s *Store) UpdateResourceProvider(ctx context.Context, input placement.ProviderPatch) (*placement.World, *placement.Provider, error) {
 	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "change a resource provider"); err != nil {
 		return nil, nil, err
 	}
@@ -59,7 +59,7 @@ func (s *Store) UpdateResourceProvider(ctx context.Context, input placement.Prov
 	return world, changed, err
 }
 
-func duplicateChange(input placement.ProviderChange) *catalog.Refusal {
+func duplicateChange(input placement.ProviderPatch) *catalog.Refusal {
 	if input.NewName != nil && (input.Resource == nil || *input.Resource == "") {
 		return catalog.Refuse(catalog.ErrAlreadyExists, "a resource provider named %q exists already", *input.NewName).On("input.newName")
 	}
@@ -73,7 +73,7 @@ func duplicateChange(input placement.ProviderChange) *catalog.Refusal {
 // parent, the roots of both trees, all in the order of their rows. Whoever moves
 // anything in either tree has to hold one of them, so that when the roots are
 // still the roots under the lock, both trees hold still and a loop shows.
-func (s *Store) lockForMove(ctx context.Context, tx *ent.Tx, input placement.ProviderChange) (id, parent int64, err error) {
+func (s *Store) lockForMove(ctx context.Context, tx *ent.Tx, input placement.ProviderPatch) (id, parent int64, err error) {
 	if input.Parent == nil {
 		id, err := s.lockProvider(ctx, tx, input.Provider, nil)
 		return id, 0, err
@@ -180,5 +180,5 @@ func (s *Store) DeleteResourceProvider(ctx context.Context, uuid string) (*place
 	if err != nil {
 		return nil, nil, fmt.Errorf("deleteResourceProvider: %w", err)
 	}
-	return world.With(placement.Change{Providers: []placement.Provider{*deleted}}), deleted, nil
+	return world.With(placement.Update{Providers: []placement.Provider{*deleted}}), deleted, nil
 }

@@ -248,10 +248,10 @@ func (s *Store) rowsNamed(ctx context.Context, on conn, table string, names []st
 }
 
 // problemsOf are the violations of placement's rules as problems of an input.
-func problemsOf(violations []placement.Violation) catalog.Problems {
+func problemsOf(violations []placement.Problem) catalog.Problems {
 	var problems catalog.Problems
 	for _, violation := range violations {
-		problems = append(problems, catalog.Problem{Field: violation.Path, Message: violation.Rule})
+		problems = append(problems, catalog.Problem{Field: violation.Path, Message: violation.Message})
 	}
 	return problems
 }

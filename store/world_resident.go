@@ -108,7 +108,7 @@ func (r *resident) lacks(n news) bool {
 }
 
 func (r *resident) put(n news) {
-	change := placement.Change{Added: n.added, Removed: n.removed}
+	change := placement.Update{Added: n.added, Removed: n.removed}
 	for _, gone := range n.deleted {
 		if held, known := r.rows[gone.uuid]; known && held.id > gone.id {
 			continue

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// problem is a request translated to a world's dense ids: slots in the order of the total order of
+// plan is a request translated to a world's dense ids: slots in the order of the total order of
 // candidates. A slot is what exactly one provider serves: one class of the unsuffixed group, or a suffixed
 // group.
-type problem struct {
+type plan struct {
 	world *World
 	slots []slot
 	// classSlots is the number of slots of the unsuffixed group; they come first.
@@ -41,7 +41,7 @@ type slot struct {
 }
 
 // demand is an amount of a class. Merged says that other slots ask for the class too, so that sums matter;
-// index numbers the problem's classes.
+// index numbers the plan's classes.
 type demand struct {
 	class  int32
 	index  int
@@ -176,8 +176,8 @@ func (w *World) alone(clauses [][]string, forbidden []string, memberOf []Aggrega
 }
 
 // compile translates a valid request.
-func compile(w *World, r *Request) *problem {
-	p := &problem{world: w, isolate: r.Policy == GroupPolicyIsolate}
+func compile(w *World, r *Request) *plan {
+	p := &plan{world: w, isolate: r.Policy == GroupPolicyIsolate}
 	if len(r.Unsuffixed.Resources) > 0 {
 		p.addUnsuffixed(&r.Unsuffixed)
 	}
@@ -226,7 +226,7 @@ func singletons(names []string) [][]string {
 }
 
 // addUnsuffixed adds the slots of the group without suffix.
-func (p *problem) addUnsuffixed(g *Group) {
+func (p *plan) addUnsuffixed(g *Group) {
 	w := p.world
 	for _, clause := range g.clauses() {
 		p.clauses = append(p.clauses, w.traits.lookupAll(clause))
@@ -255,7 +255,7 @@ func (p *problem) addUnsuffixed(g *Group) {
 	}
 }
 
-func (p *problem) restrictAnchors(allowed mask) {
+func (p *plan) restrictAnchors(allowed mask) {
 	if p.anchors == nil {
 		p.anchors = allowed
 		return
@@ -276,7 +276,7 @@ func (w *World) demands(resources []Amount) []demand {
 }
 
 // number gives the classes asked for their numbers and marks those that several slots ask for.
-func (p *problem) number() {
+func (p *plan) number() {
 	index, asked := map[string]int{}, map[string]int{}
 	for _, s := range p.slots {
 		for _, d := range s.demands {
@@ -296,7 +296,7 @@ func (p *problem) number() {
 }
 
 // anchored says whether a tree may anchor a candidate at all.
-func (p *problem) anchored(anchor *tree) bool {
+func (p *plan) anchored(anchor *tree) bool {
 	if p.bound && p.onlyTree != anchor {
 		return false
 	}
@@ -304,7 +304,7 @@ func (p *problem) anchored(anchor *tree) bool {
 }
 
 // serves is the whole test of one provider for one slot from an anchor it reaches.
-func (p *problem) serves(s *slot, n *node, anchor *tree) bool {
+func (p *plan) serves(s *slot, n *node, anchor *tree) bool {
 	if !s.allowed.has(n.id) || s.bound && n.tree != s.tree {
 		return false
 	}
