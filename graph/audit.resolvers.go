@@ -9,14 +9,15 @@ import (
 	"context"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
-func (r *queryResolver) AuditEvents(ctx context.Context, filter *catalog.AuditFilter, first *int, after *string, last *int, before *string) (*AuditEventConnection, error) {
+func (r *queryResolver) AuditEvents(ctx context.Context, filter *catalog.AuditFilter, first *int, after *string, last *int, before *string) (*model.AuditEventConnection, error) {
 	wanted := valueOf(filter)
-	connection, err := connect(ctx, pageRequest(first, after, last, before),
+	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.AuditEvent], error) {
 			return r.Store.AuditEvents(ctx, wanted, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountAuditEvents(ctx, wanted) })
-	return &AuditEventConnection{connection}, err
+	return &model.AuditEventConnection{Connection: connection}, err
 }

@@ -10,6 +10,8 @@ import (
 	"fmt"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph/generated"
+	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
 func (r *capabilityResolver) ResourceType(ctx context.Context, obj *catalog.Capability) (*catalog.ResourceType, error) {
@@ -31,49 +33,49 @@ func (r *capabilityResolver) ValueCount(ctx context.Context, obj *catalog.Capabi
 	return load(ctx, "valueCount", obj, capabilityID, r.Store.CountCapabilityValues, registerNothing[int])
 }
 
-func (r *mutationResolver) SetCapabilities(ctx context.Context, input catalog.CapabilitiesChange) (*SetCapabilitiesPayload, error) {
+func (r *mutationResolver) SetCapabilities(ctx context.Context, input catalog.CapabilitiesChange) (*model.SetCapabilitiesPayload, error) {
 	resource, err := r.Store.SetCapabilities(ctx, input.Resource, input.Capabilities, input.Revision)
 	if err != nil {
 		return nil, err
 	}
 	register(ctx, resource)
-	return &SetCapabilitiesPayload{Resource: resource}, nil
+	return &model.SetCapabilitiesPayload{Resource: resource}, nil
 }
 
-func (r *mutationResolver) UnsetCapabilities(ctx context.Context, input UnsetCapabilitiesInput) (*UnsetCapabilitiesPayload, error) {
+func (r *mutationResolver) UnsetCapabilities(ctx context.Context, input model.UnsetCapabilitiesInput) (*model.UnsetCapabilitiesPayload, error) {
 	resource, err := r.Store.UnsetCapabilities(ctx, input.Resource, input.Names, input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}
 	register(ctx, resource)
-	return &UnsetCapabilitiesPayload{Resource: resource}, nil
+	return &model.UnsetCapabilitiesPayload{Resource: resource}, nil
 }
 
-func (r *mutationResolver) CreateCapability(ctx context.Context, input CreateCapabilityInput) (*CreateCapabilityPayload, error) {
+func (r *mutationResolver) CreateCapability(ctx context.Context, input model.CreateCapabilityInput) (*model.CreateCapabilityPayload, error) {
 	capability, err := r.Store.CreateCapability(ctx, input.ResourceType, input.Name, input.Private.Value())
 	if err != nil {
 		return nil, err
 	}
 	register(ctx, capability)
-	return &CreateCapabilityPayload{Capability: capability}, nil
+	return &model.CreateCapabilityPayload{Capability: capability}, nil
 }
 
-func (r *mutationResolver) SetCapabilityVisibility(ctx context.Context, input SetCapabilityVisibilityInput) (*SetCapabilityVisibilityPayload, error) {
+func (r *mutationResolver) SetCapabilityVisibility(ctx context.Context, input model.SetCapabilityVisibilityInput) (*model.SetCapabilityVisibilityPayload, error) {
 	capability, err := r.Store.SetCapabilityVisibility(ctx, input.ResourceType, input.Name, input.Private)
 	if err != nil {
 		return nil, err
 	}
 	register(ctx, capability)
-	return &SetCapabilityVisibilityPayload{Capability: capability}, nil
+	return &model.SetCapabilityVisibilityPayload{Capability: capability}, nil
 }
 
-func (r *mutationResolver) DeleteCapability(ctx context.Context, input DeleteCapabilityInput) (*DeleteCapabilityPayload, error) {
+func (r *mutationResolver) DeleteCapability(ctx context.Context, input model.DeleteCapabilityInput) (*model.DeleteCapabilityPayload, error) {
 	capability, err := r.Store.DeleteCapability(ctx, input.ResourceType, input.Name)
 	if err != nil {
 		return nil, err
 	}
 	register(ctx, capability)
-	return &DeleteCapabilityPayload{Capability: capability}, nil
+	return &model.DeleteCapabilityPayload{Capability: capability}, nil
 }
 
 func (r *resourceResolver) Capabilities(ctx context.Context, obj *catalog.Resource, includePrivate *bool) ([]*catalog.ResourceCapability, error) {
@@ -110,6 +112,6 @@ func (r *resourceTypeResolver) Capability(ctx context.Context, obj *catalog.Reso
 	return answer.Capability, answer.Refused
 }
 
-func (r *Resolver) Capability() CapabilityResolver { return &capabilityResolver{r} }
+func (r *Resolver) Capability() generated.CapabilityResolver { return &capabilityResolver{r} }
 
 type capabilityResolver struct{ *Resolver }

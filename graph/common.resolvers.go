@@ -9,9 +9,11 @@ import (
 	"context"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph/generated"
+	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
-func (r *queryResolver) Node(ctx context.Context, id string) (Node, error) {
+func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error) {
 	if _, ok := catalog.ParseNodeID(id); !ok {
 		return nil, catalog.Invalid("id", "is not an id")
 	}
@@ -22,7 +24,7 @@ func (r *queryResolver) Node(ctx context.Context, id string) (Node, error) {
 	return nodes[0], nil
 }
 
-func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]Node, error) {
+func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]model.Node, error) {
 	return r.nodesOf(ctx, ids)
 }
 
@@ -31,9 +33,9 @@ func (r *queryResolver) Viewer(ctx context.Context) (*catalog.Viewer, error) {
 	return &viewer, nil
 }
 
-func (r *Resolver) Mutation() MutationResolver { return &mutationResolver{r} }
+func (r *Resolver) Mutation() generated.MutationResolver { return &mutationResolver{r} }
 
-func (r *Resolver) Query() QueryResolver { return &queryResolver{r} }
+func (r *Resolver) Query() generated.QueryResolver { return &queryResolver{r} }
 
 type (
 	mutationResolver struct{ *Resolver }

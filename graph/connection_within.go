@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
 // connectWithin makes a connection that hangs off a parent. Its page, its count
@@ -16,7 +17,7 @@ func connectWithin[Parent, Row any, K cmp.Ordered](
 	list func(context.Context, []K) (map[K]catalog.Page[*Row], error),
 	behind func(context.Context, []K) (map[K]bool, error),
 	count func(context.Context, []K) (map[K]int, error),
-) (*Connection[Row], error) {
+) (*model.Connection[Row], error) {
 	page, err := load(ctx, name, parent, key, list, func(pages map[K]catalog.Page[*Row]) {
 		for _, page := range pages {
 			register(ctx, page.Items...)
@@ -28,11 +29,11 @@ func connectWithin[Parent, Row any, K cmp.Ordered](
 	// Below this field the rows of the page are the nearest of their kind, which
 	// can be the parent's: parents are looked for from here.
 	here := ctx
-	connection := &Connection[Row]{page: page, backward: request.Backward(), count: func(context.Context) (int, error) {
+	connection := &model.Connection[Row]{Page: page, Backward: request.Backward(), Count: func(context.Context) (int, error) {
 		return load(here, "count of "+name, parent, key, count, registerNothing[int, K])
 	}}
 	if request.Backward() && request.Before != nil || !request.Backward() && request.After != nil {
-		connection.beyond = func(context.Context) (bool, error) {
+		connection.Beyond = func(context.Context) (bool, error) {
 			return load(here, "behind "+name, parent, key, behind, registerNothing[bool, K])
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph/generated"
 )
 
 // Executor runs operations against the schema, in steps, so that a transport can
@@ -39,10 +40,10 @@ type Operation struct {
 
 // NewExecutor makes an executor over the resolvers. Internal errors go to log.
 func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
-	language := *parsedSchema
+	language := *generated.NewExecutableSchema(generated.Config{}).Schema()
 	language.Directives = maps.Clone(language.Directives)
 	delete(language.Directives, "defer") // no transport here sends parts later
-	schema := NewExecutableSchema(Config{Schema: &language, Resolvers: resolver})
+	schema := generated.NewExecutableSchema(generated.Config{Schema: &language, Resolvers: resolver})
 	unhinting := rules.NewDefaultRules()
 	for _, rule := range []struct{ with, without core.Rule }{
 		{rules.FieldsOnCorrectTypeRule, rules.FieldsOnCorrectTypeRuleWithoutSuggestions},

@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
 // literalPrefix begins the names of the variables that stand for literals; no
@@ -42,7 +43,7 @@ func checkLiterals(document *ast.QueryDocument) gqlerror.List {
 		if err != nil {
 			return true // a number beyond all bounds, which its field refuses
 		}
-		if problem := scalarProblem(value.Definition.Name, given); problem != "" && len(refused) < maxErrors {
+		if problem := model.ScalarProblem(value.Definition.Name, given); problem != "" && len(refused) < maxErrors {
 			refused = append(refused, gqlerror.ErrorPosf(value.Position, "Expected value of type %q, found %s: %s.", value.ExpectedType, value, problem))
 		}
 		return true

@@ -9,6 +9,8 @@ import (
 	"context"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph/generated"
+	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
 func (r *appliedNamespaceResolver) Objects(ctx context.Context, obj *catalog.AppliedNamespace) ([]*catalog.ObjectDefinition, error) {
@@ -67,31 +69,31 @@ func (r *namespaceResolver) Tag(ctx context.Context, obj *catalog.Namespace, nam
 	return named(tags, catalog.Fold(name), func(t *catalog.Tag) string { return catalog.Fold(t.Name) }), nil
 }
 
-func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*PropertyDefinitionConnection, error) {
+func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.PropertyDefinitionConnection, error) {
 	properties, err := r.Properties(ctx, obj, resourceType, target, prefix)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := connectList("properties", properties, pageRequest(first, after, last, before), placeOfProperty)
-	return &PropertyDefinitionConnection{connection}, err
+	connection, err := model.ConnectList("properties", properties, model.PageRequest(first, after, last, before), placeOfProperty)
+	return &model.PropertyDefinitionConnection{Connection: connection}, err
 }
 
-func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*ObjectDefinitionConnection, error) {
+func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.ObjectDefinitionConnection, error) {
 	objects, err := r.Objects(ctx, obj, resourceType, target, prefix)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := connectList("objects", objects, pageRequest(first, after, last, before), placeOfObject)
-	return &ObjectDefinitionConnection{connection}, err
+	connection, err := model.ConnectList("objects", objects, model.PageRequest(first, after, last, before), placeOfObject)
+	return &model.ObjectDefinitionConnection{Connection: connection}, err
 }
 
-func (r *namespaceResolver) TagConnection(ctx context.Context, obj *catalog.Namespace, first *int, after *string, last *int, before *string) (*TagConnection, error) {
+func (r *namespaceResolver) TagConnection(ctx context.Context, obj *catalog.Namespace, first *int, after *string, last *int, before *string) (*model.TagConnection, error) {
 	tags, err := r.Tags(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := connectList("tags of a namespace", tags, pageRequest(first, after, last, before), placeOfTag)
-	return &TagConnection{connection}, err
+	connection, err := model.ConnectList("tags of a namespace", tags, model.PageRequest(first, after, last, before), placeOfTag)
+	return &model.TagConnection{Connection: connection}, err
 }
 
 func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *catalog.Namespace) ([]*catalog.ResourceTypeAssociation, error) {
@@ -129,44 +131,44 @@ func (r *propertyDefinitionResolver) Object(ctx context.Context, obj *catalog.Pr
 	return loadOne(ctx, "object", obj, func(p *catalog.PropertyDefinition) int64 { return p.ObjectID }, r.Store.ObjectsByID)
 }
 
-func (r *queryResolver) Namespaces(ctx context.Context, filter *catalog.NamespaceFilter, orderBy *NamespaceOrder, first *int, after *string, last *int, before *string) (*NamespaceConnection, error) {
+func (r *queryResolver) Namespaces(ctx context.Context, filter *catalog.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {
 	wanted, order := valueOf(filter), namespaceOrder(orderBy)
-	connection, err := connect(ctx, pageRequest(first, after, last, before),
+	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.Namespace], error) {
 			return r.Store.Namespaces(ctx, wanted, order, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountNamespaces(ctx, wanted) })
-	return &NamespaceConnection{connection}, err
+	return &model.NamespaceConnection{Connection: connection}, err
 }
 
 func (r *queryResolver) Namespace(ctx context.Context, name string) (*catalog.Namespace, error) {
 	return lookUp(ctx, name, r.Store.NamespaceNamed)
 }
 
-func (r *queryResolver) ResourceTypes(ctx context.Context, filter *catalog.ResourceTypeFilter, orderBy *ResourceTypeOrder, first *int, after *string, last *int, before *string) (*ResourceTypeConnection, error) {
-	wanted, order := valueOf(filter), catalog.Order{Field: string(ResourceTypeOrderFieldName)}
+func (r *queryResolver) ResourceTypes(ctx context.Context, filter *catalog.ResourceTypeFilter, orderBy *model.ResourceTypeOrder, first *int, after *string, last *int, before *string) (*model.ResourceTypeConnection, error) {
+	wanted, order := valueOf(filter), catalog.Order{Field: string(model.ResourceTypeOrderFieldName)}
 	if orderBy != nil {
 		order = catalog.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 	}
-	connection, err := connect(ctx, pageRequest(first, after, last, before),
+	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.ResourceType], error) {
 			return r.Store.ResourceTypes(ctx, wanted, order, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountResourceTypes(ctx, wanted) })
-	return &ResourceTypeConnection{connection}, err
+	return &model.ResourceTypeConnection{Connection: connection}, err
 }
 
 func (r *queryResolver) ResourceType(ctx context.Context, name string) (*catalog.ResourceType, error) {
 	return lookUp(ctx, name, r.Store.ResourceTypeNamed)
 }
 
-func (r *queryResolver) Tags(ctx context.Context, search *string, first *int, after *string, last *int, before *string) (*TagConnection, error) {
-	connection, err := connect(ctx, pageRequest(first, after, last, before),
+func (r *queryResolver) Tags(ctx context.Context, search *string, first *int, after *string, last *int, before *string) (*model.TagConnection, error) {
+	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.Tag], error) {
 			return r.Store.Tags(ctx, valueOf(search), page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountTags(ctx, valueOf(search)) })
-	return &TagConnection{connection}, err
+	return &model.TagConnection{Connection: connection}, err
 }
 
 func (r *queryResolver) Definitions(ctx context.Context, resourceType string, target *string, search *string) ([]*catalog.AppliedNamespace, error) {
@@ -176,7 +178,7 @@ func (r *queryResolver) Definitions(ctx context.Context, resourceType string, ta
 }
 
 func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType string, target *string, values []*catalog.KeyValue) (*catalog.MetadataReport, error) {
-	report, err := r.Store.ValidateMetadata(ctx, resourceType, target, listOf(values))
+	report, err := r.Store.ValidateMetadata(ctx, resourceType, target, model.Values(values))
 	if err != nil {
 		return nil, err
 	}
@@ -190,9 +192,9 @@ func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string, re
 	return r.Store.ExportNamespaces(ctx, names, resourceTypes)
 }
 
-func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *catalog.ResourceType, orderBy *NamespaceOrder, first *int, after *string, last *int, before *string) (*NamespaceConnection, error) {
+func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *catalog.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {
 	order := namespaceOrder(orderBy)
-	request := pageRequest(first, after, last, before)
+	request := model.PageRequest(first, after, last, before)
 	connection, err := connectWithin(ctx, argumentsKey("namespaces", []any{order, request}), obj, resourceTypeID, request,
 		func(ctx context.Context, types []int64) (map[int64]catalog.Page[*catalog.Namespace], error) {
 			return r.Store.NamespacesOfTypes(ctx, types, order, request)
@@ -201,11 +203,11 @@ func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *catalog.Reso
 			return r.Store.NamespacesOfTypesBehind(ctx, types, order, request)
 		},
 		r.Store.CountNamespacesOfTypes)
-	return &NamespaceConnection{connection}, err
+	return &model.NamespaceConnection{Connection: connection}, err
 }
 
-func (r *resourceTypeResolver) Associations(ctx context.Context, obj *catalog.ResourceType, first *int, after *string, last *int, before *string) (*ResourceTypeAssociationConnection, error) {
-	request := pageRequest(first, after, last, before)
+func (r *resourceTypeResolver) Associations(ctx context.Context, obj *catalog.ResourceType, first *int, after *string, last *int, before *string) (*model.ResourceTypeAssociationConnection, error) {
+	request := model.PageRequest(first, after, last, before)
 	connection, err := connectWithin(ctx, argumentsKey("associations", request), obj, resourceTypeID, request,
 		func(ctx context.Context, types []int64) (map[int64]catalog.Page[*catalog.ResourceTypeAssociation], error) {
 			return r.Store.AssociationsOfTypes(ctx, types, request)
@@ -214,7 +216,7 @@ func (r *resourceTypeResolver) Associations(ctx context.Context, obj *catalog.Re
 			return r.Store.AssociationsOfTypesBehind(ctx, types, request)
 		},
 		r.Store.CountAssociationsOfTypes)
-	return &ResourceTypeAssociationConnection{connection}, err
+	return &model.ResourceTypeAssociationConnection{Connection: connection}, err
 }
 
 func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context, obj *catalog.ResourceTypeAssociation) (*catalog.ResourceType, error) {
@@ -246,23 +248,27 @@ func (r *tagResolver) ResourceCount(ctx context.Context, obj *catalog.Tag) (int,
 	return load(ctx, "resourceCount", obj, tagID, r.Store.CountTagged, registerNothing[int])
 }
 
-func (r *Resolver) AppliedNamespace() AppliedNamespaceResolver { return &appliedNamespaceResolver{r} }
+func (r *Resolver) AppliedNamespace() generated.AppliedNamespaceResolver {
+	return &appliedNamespaceResolver{r}
+}
 
-func (r *Resolver) Namespace() NamespaceResolver { return &namespaceResolver{r} }
+func (r *Resolver) Namespace() generated.NamespaceResolver { return &namespaceResolver{r} }
 
-func (r *Resolver) ObjectDefinition() ObjectDefinitionResolver { return &objectDefinitionResolver{r} }
+func (r *Resolver) ObjectDefinition() generated.ObjectDefinitionResolver {
+	return &objectDefinitionResolver{r}
+}
 
-func (r *Resolver) PropertyDefinition() PropertyDefinitionResolver {
+func (r *Resolver) PropertyDefinition() generated.PropertyDefinitionResolver {
 	return &propertyDefinitionResolver{r}
 }
 
-func (r *Resolver) ResourceType() ResourceTypeResolver { return &resourceTypeResolver{r} }
+func (r *Resolver) ResourceType() generated.ResourceTypeResolver { return &resourceTypeResolver{r} }
 
-func (r *Resolver) ResourceTypeAssociation() ResourceTypeAssociationResolver {
+func (r *Resolver) ResourceTypeAssociation() generated.ResourceTypeAssociationResolver {
 	return &resourceTypeAssociationResolver{r}
 }
 
-func (r *Resolver) Tag() TagResolver { return &tagResolver{r} }
+func (r *Resolver) Tag() generated.TagResolver { return &tagResolver{r} }
 
 type (
 	appliedNamespaceResolver        struct{ *Resolver }

@@ -9,166 +9,167 @@ import (
 	"context"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
-func (r *mutationResolver) CreateNamespace(ctx context.Context, input catalog.NamespaceInput) (*CreateNamespacePayload, error) {
+func (r *mutationResolver) CreateNamespace(ctx context.Context, input catalog.NamespaceInput) (*model.CreateNamespacePayload, error) {
 	namespace, err := r.Store.CreateNamespace(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &CreateNamespacePayload{Namespace: namespace}, nil
+	return &model.CreateNamespacePayload{Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) UpdateNamespace(ctx context.Context, input UpdateNamespaceInput) (*UpdateNamespacePayload, error) {
-	namespace, err := r.Store.UpdateNamespace(ctx, input.Name, input.patch(), input.Revision.Value())
+func (r *mutationResolver) UpdateNamespace(ctx context.Context, input model.UpdateNamespaceInput) (*model.UpdateNamespacePayload, error) {
+	namespace, err := r.Store.UpdateNamespace(ctx, input.Name, input.Patch(), input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}
-	return &UpdateNamespacePayload{Namespace: namespace}, nil
+	return &model.UpdateNamespacePayload{Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) DeleteNamespace(ctx context.Context, input DeleteNamespaceInput) (*DeleteNamespacePayload, error) {
+func (r *mutationResolver) DeleteNamespace(ctx context.Context, input model.DeleteNamespaceInput) (*model.DeleteNamespacePayload, error) {
 	namespace, err := r.Store.DeleteNamespace(ctx, input.Name, input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}
-	return &DeleteNamespacePayload{Namespace: namespace}, nil
+	return &model.DeleteNamespacePayload{Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) DeleteNamespaceContents(ctx context.Context, input DeleteNamespaceContentsInput) (*DeleteNamespaceContentsPayload, error) {
+func (r *mutationResolver) DeleteNamespaceContents(ctx context.Context, input model.DeleteNamespaceContentsInput) (*model.DeleteNamespaceContentsPayload, error) {
 	namespace, err := r.Store.DeleteNamespaceContents(ctx, input.Namespace, input.Kinds, input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}
-	return &DeleteNamespaceContentsPayload{Namespace: namespace}, nil
+	return &model.DeleteNamespaceContentsPayload{Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) CreateProperty(ctx context.Context, input catalog.NewProperty) (*CreatePropertyPayload, error) {
+func (r *mutationResolver) CreateProperty(ctx context.Context, input catalog.NewProperty) (*model.CreatePropertyPayload, error) {
 	property, namespace, err := r.Store.CreateProperty(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &CreatePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
+	return &model.CreatePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) UpdateProperty(ctx context.Context, input UpdatePropertyInput) (*UpdatePropertyPayload, error) {
-	property, namespace, err := r.Store.UpdateProperty(ctx, input.change())
+func (r *mutationResolver) UpdateProperty(ctx context.Context, input model.UpdatePropertyInput) (*model.UpdatePropertyPayload, error) {
+	property, namespace, err := r.Store.UpdateProperty(ctx, input.Change())
 	if err != nil {
 		return nil, err
 	}
-	return &UpdatePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
+	return &model.UpdatePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) DeleteProperty(ctx context.Context, input DeletePropertyInput) (*DeletePropertyPayload, error) {
+func (r *mutationResolver) DeleteProperty(ctx context.Context, input model.DeletePropertyInput) (*model.DeletePropertyPayload, error) {
 	property, namespace, err := r.Store.DeleteProperty(ctx, input.Namespace, input.Object.Value(), input.Name, input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}
-	return &DeletePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
+	return &model.DeletePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) CreateObject(ctx context.Context, input catalog.NewObject) (*CreateObjectPayload, error) {
+func (r *mutationResolver) CreateObject(ctx context.Context, input catalog.NewObject) (*model.CreateObjectPayload, error) {
 	object, namespace, err := r.Store.CreateObject(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &CreateObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
+	return &model.CreateObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) UpdateObject(ctx context.Context, input UpdateObjectInput) (*UpdateObjectPayload, error) {
-	object, namespace, err := r.Store.UpdateObject(ctx, input.change())
+func (r *mutationResolver) UpdateObject(ctx context.Context, input model.UpdateObjectInput) (*model.UpdateObjectPayload, error) {
+	object, namespace, err := r.Store.UpdateObject(ctx, input.Change())
 	if err != nil {
 		return nil, err
 	}
-	return &UpdateObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
+	return &model.UpdateObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) DeleteObject(ctx context.Context, input DeleteObjectInput) (*DeleteObjectPayload, error) {
+func (r *mutationResolver) DeleteObject(ctx context.Context, input model.DeleteObjectInput) (*model.DeleteObjectPayload, error) {
 	object, namespace, err := r.Store.DeleteObject(ctx, input.Namespace, input.Name, input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}
-	return &DeleteObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
+	return &model.DeleteObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) SetTags(ctx context.Context, input SetTagsInput) (*SetTagsPayload, error) {
+func (r *mutationResolver) SetTags(ctx context.Context, input model.SetTagsInput) (*model.SetTagsPayload, error) {
 	namespace, err := r.Store.SetTags(ctx, catalog.TagsChange{
-		Namespace: input.Namespace, Tags: listOf(input.Tags), Append: input.Mode == SetTagsModeAppend, Revision: input.Revision.Value(),
+		Namespace: input.Namespace, Tags: model.Values(input.Tags), Append: input.Mode == model.SetTagsModeAppend, Revision: input.Revision.Value(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	tags, err := loadMany(ctx, "tags", namespace, namespaceID, r.Store.TagsOf)
-	return &SetTagsPayload{Tags: tags, Namespace: namespace}, err
+	return &model.SetTagsPayload{Tags: tags, Namespace: namespace}, err
 }
 
-func (r *mutationResolver) UpdateTag(ctx context.Context, input UpdateTagInput) (*UpdateTagPayload, error) {
+func (r *mutationResolver) UpdateTag(ctx context.Context, input model.UpdateTagInput) (*model.UpdateTagPayload, error) {
 	tag, namespace, err := r.Store.UpdateTag(ctx, catalog.TagChange{
-		Namespace: input.Namespace, Name: input.Name, NewName: changed(input.NewName), Parent: changed(input.Parent), Revision: input.Revision.Value(),
+		Namespace: input.Namespace, Name: input.Name, NewName: model.ChangeOf(input.NewName), Parent: model.ChangeOf(input.Parent), Revision: input.Revision.Value(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &UpdateTagPayload{Tag: tag, Namespace: namespace}, nil
+	return &model.UpdateTagPayload{Tag: tag, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) DeleteTag(ctx context.Context, input DeleteTagInput) (*DeleteTagPayload, error) {
+func (r *mutationResolver) DeleteTag(ctx context.Context, input model.DeleteTagInput) (*model.DeleteTagPayload, error) {
 	tag, namespace, err := r.Store.DeleteTag(ctx, input.Namespace, input.Name, input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}
-	return &DeleteTagPayload{Tag: tag, Namespace: namespace}, nil
+	return &model.DeleteTagPayload{Tag: tag, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) CreateResourceType(ctx context.Context, input CreateResourceTypeInput) (*CreateResourceTypePayload, error) {
+func (r *mutationResolver) CreateResourceType(ctx context.Context, input model.CreateResourceTypeInput) (*model.CreateResourceTypePayload, error) {
 	resourceType, err := r.Store.CreateResourceType(ctx, input.Name, input.Strict, input.Protected)
 	if err != nil {
 		return nil, err
 	}
-	return &CreateResourceTypePayload{ResourceType: resourceType}, nil
+	return &model.CreateResourceTypePayload{ResourceType: resourceType}, nil
 }
 
-func (r *mutationResolver) UpdateResourceType(ctx context.Context, input UpdateResourceTypeInput) (*UpdateResourceTypePayload, error) {
+func (r *mutationResolver) UpdateResourceType(ctx context.Context, input model.UpdateResourceTypeInput) (*model.UpdateResourceTypePayload, error) {
 	resourceType, err := r.Store.UpdateResourceType(ctx, catalog.ResourceTypeChange{
-		Name: input.Name, NewName: changed(input.NewName), Strict: changed(input.Strict), Protected: changed(input.Protected),
+		Name: input.Name, NewName: model.ChangeOf(input.NewName), Strict: model.ChangeOf(input.Strict), Protected: model.ChangeOf(input.Protected),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &UpdateResourceTypePayload{ResourceType: resourceType}, nil
+	return &model.UpdateResourceTypePayload{ResourceType: resourceType}, nil
 }
 
-func (r *mutationResolver) DeleteResourceType(ctx context.Context, input DeleteResourceTypeInput) (*DeleteResourceTypePayload, error) {
+func (r *mutationResolver) DeleteResourceType(ctx context.Context, input model.DeleteResourceTypeInput) (*model.DeleteResourceTypePayload, error) {
 	resourceType, err := r.Store.DeleteResourceType(ctx, input.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &DeleteResourceTypePayload{ResourceType: resourceType}, nil
+	return &model.DeleteResourceTypePayload{ResourceType: resourceType}, nil
 }
 
-func (r *mutationResolver) AssociateResourceType(ctx context.Context, input catalog.NewAssociation) (*AssociateResourceTypePayload, error) {
+func (r *mutationResolver) AssociateResourceType(ctx context.Context, input catalog.NewAssociation) (*model.AssociateResourceTypePayload, error) {
 	association, namespace, err := r.Store.AssociateResourceType(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &AssociateResourceTypePayload{ResourceTypeAssociation: association, Namespace: namespace}, nil
+	return &model.AssociateResourceTypePayload{ResourceTypeAssociation: association, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, input UpdateResourceTypeAssociationInput) (*UpdateResourceTypeAssociationPayload, error) {
+func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, input model.UpdateResourceTypeAssociationInput) (*model.UpdateResourceTypeAssociationPayload, error) {
 	row, err := associationRow(input.ID)
 	if err != nil {
 		return nil, err
 	}
 	association, namespace, err := r.Store.UpdateAssociation(ctx, catalog.AssociationChange{
-		ID: row, Prefix: changed(input.NewPrefix), PropertiesTarget: changed(input.NewPropertiesTarget), Revision: input.Revision.Value(),
+		ID: row, Prefix: model.ChangeOf(input.NewPrefix), PropertiesTarget: model.ChangeOf(input.NewPropertiesTarget), Revision: input.Revision.Value(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &UpdateResourceTypeAssociationPayload{ResourceTypeAssociation: association, Namespace: namespace}, nil
+	return &model.UpdateResourceTypeAssociationPayload{ResourceTypeAssociation: association, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input DisassociateResourceTypeInput) (*DisassociateResourceTypePayload, error) {
+func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input model.DisassociateResourceTypeInput) (*model.DisassociateResourceTypePayload, error) {
 	row, err := associationRow(input.ID)
 	if err != nil {
 		return nil, err
@@ -177,37 +178,37 @@ func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input D
 	if err != nil {
 		return nil, err
 	}
-	return &DisassociateResourceTypePayload{ResourceTypeAssociation: association, Namespace: namespace}, nil
+	return &model.DisassociateResourceTypePayload{ResourceTypeAssociation: association, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) ShareNamespace(ctx context.Context, input ShareNamespaceInput) (*ShareNamespacePayload, error) {
+func (r *mutationResolver) ShareNamespace(ctx context.Context, input model.ShareNamespaceInput) (*model.ShareNamespacePayload, error) {
 	member, namespace, err := r.Store.ShareNamespace(ctx, input.Namespace, input.ProjectID, input.Role, input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}
-	return &ShareNamespacePayload{NamespaceMember: member, Namespace: namespace}, nil
+	return &model.ShareNamespacePayload{NamespaceMember: member, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) UnshareNamespace(ctx context.Context, input UnshareNamespaceInput) (*UnshareNamespacePayload, error) {
+func (r *mutationResolver) UnshareNamespace(ctx context.Context, input model.UnshareNamespaceInput) (*model.UnshareNamespacePayload, error) {
 	member, namespace, err := r.Store.UnshareNamespace(ctx, input.Namespace, input.ProjectID, input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}
-	return &UnshareNamespacePayload{NamespaceMember: member, Namespace: namespace}, nil
+	return &model.UnshareNamespacePayload{NamespaceMember: member, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) ImportNamespaces(ctx context.Context, input catalog.ImportRequest) (*ImportNamespacesPayload, error) {
+func (r *mutationResolver) ImportNamespaces(ctx context.Context, input catalog.ImportRequest) (*model.ImportNamespacesPayload, error) {
 	reports, err := r.Store.ImportNamespaces(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &ImportNamespacesPayload{Reports: reports}, nil
+	return &model.ImportNamespacesPayload{Reports: reports}, nil
 }
 
-func (r *mutationResolver) UnloadNamespaces(ctx context.Context, input catalog.UnloadRequest) (*UnloadNamespacesPayload, error) {
+func (r *mutationResolver) UnloadNamespaces(ctx context.Context, input catalog.UnloadRequest) (*model.UnloadNamespacesPayload, error) {
 	reports, err := r.Store.UnloadNamespaces(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &UnloadNamespacesPayload{Reports: reports}, nil
+	return &model.UnloadNamespacesPayload{Reports: reports}, nil
 }

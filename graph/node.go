@@ -8,10 +8,8 @@ import (
 	"strconv"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph/model"
 )
-
-// Node is anything with a global id.
-type Node interface{ NodeID() string }
 
 // maxNodes is how many nodes one field looks up.
 const maxNodes = 100
@@ -47,8 +45,8 @@ func valueOf[T any](pointer *T) T {
 
 // finders find the nodes of each kind, by their keys; what is not there or not
 // visible is left out.
-func (r *Resolver) finders() map[catalog.Kind]func(context.Context, []string) (map[string]Node, error) {
-	return map[catalog.Kind]func(context.Context, []string) (map[string]Node, error){
+func (r *Resolver) finders() map[catalog.Kind]func(context.Context, []string) (map[string]model.Node, error) {
+	return map[catalog.Kind]func(context.Context, []string) (map[string]model.Node, error){
 		catalog.KindAuditEvent:              byRow(r.Store.AuditEventsByID),
 		catalog.KindNamespace:               byRow(r.Store.NamespacesByID),
 		catalog.KindPropertyDefinition:      byRow(r.Store.PropertiesByID),
@@ -67,15 +65,15 @@ func (r *Resolver) finders() map[catalog.Kind]func(context.Context, []string) (m
 // byRow finds nodes whose keys are numbers of rows, and registers them.
 func byRow[T any, P interface {
 	*T
-	Node
-}](find func(context.Context, []int64) (map[int64]*T, error)) func(context.Context, []string) (map[string]Node, error) {
-	return func(ctx context.Context, keys []string) (map[string]Node, error) {
+	model.Node
+}](find func(context.Context, []int64) (map[int64]*T, error)) func(context.Context, []string) (map[string]model.Node, error) {
+	return func(ctx context.Context, keys []string) (map[string]model.Node, error) {
 		rows := make([]int64, len(keys))
 		for i, key := range keys {
 			rows[i] = catalog.NodeID{Key: key}.Row()
 		}
 		found, err := find(ctx, rows)
-		nodes := make(map[string]Node, len(found))
+		nodes := make(map[string]model.Node, len(found))
 		for row, noun := range found {
 			nodes[strconv.FormatInt(row, 10)] = P(noun)
 			register(ctx, noun)
@@ -88,14 +86,14 @@ func byRow[T any, P interface {
 // any role sees none.
 func byKey[T any, P interface {
 	*T
-	Node
-}](find func(context.Context, []string) (map[string]*T, error)) func(context.Context, []string) (map[string]Node, error) {
-	return func(ctx context.Context, keys []string) (map[string]Node, error) {
+	model.Node
+}](find func(context.Context, []string) (map[string]*T, error)) func(context.Context, []string) (map[string]model.Node, error) {
+	return func(ctx context.Context, keys []string) (map[string]model.Node, error) {
 		found, err := find(ctx, keys)
 		if errors.Is(err, catalog.ErrForbidden) {
 			return nil, nil
 		}
-		nodes := make(map[string]Node, len(found))
+		nodes := make(map[string]model.Node, len(found))
 		for key, noun := range found {
 			nodes[key] = P(noun)
 			register(ctx, noun)
@@ -105,7 +103,7 @@ func byKey[T any, P interface {
 }
 
 // nodesOf looks nodes up, in the order of the ids, with one read for each kind.
-func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]Node, error) {
+func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]model.Node, error) {
 	if len(ids) > maxNodes {
 		return nil, catalog.Invalid("ids", "must have at most %d ids, has %d", maxNodes, len(ids))
 	}
@@ -126,7 +124,7 @@ func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]Node, error) {
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	found := map[catalog.Kind]map[string]Node{}
+	found := map[catalog.Kind]map[string]model.Node{}
 	for kind, find := range r.finders() {
 		if len(keys[kind]) == 0 {
 			continue
@@ -137,7 +135,7 @@ func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]Node, error) {
 		}
 		found[kind] = nodes
 	}
-	nodes := make([]Node, len(ids))
+	nodes := make([]model.Node, len(ids))
 	for i, id := range wanted {
 		nodes[i] = seenThrough(found[id.Kind][id.Key], found[catalog.KindResourceTypeAssociation][rowKey(id.Association)], id)
 	}
@@ -146,7 +144,7 @@ func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]Node, error) {
 
 // seenThrough gives a definition as its id says: by itself, or through the
 // association, which must be one of its namespace.
-func seenThrough(node, association Node, id catalog.NodeID) Node {
+func seenThrough(node, association model.Node, id catalog.NodeID) model.Node {
 	if id.Association == 0 {
 		return node
 	}
@@ -168,3 +166,16 @@ func seenThrough(node, association Node, id catalog.NodeID) Node {
 }
 
 func rowKey(row int64) string { return strconv.FormatInt(row, 10) }
+
+// associationRow is the row of an association by its id; 0, which there is none
+// of, for the id of another thing.
+func associationRow(id string) (int64, error) {
+	node, ok := catalog.ParseNodeID(id)
+	if !ok {
+		return 0, catalog.Invalid("input.id", "is not an id")
+	}
+	if node.Kind != catalog.KindResourceTypeAssociation || node.Association != 0 {
+		return 0, nil
+	}
+	return node.Row(), nil
+}

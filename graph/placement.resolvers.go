@@ -9,35 +9,45 @@ import (
 	"context"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph/generated"
+	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-func (r *allocationResolver) Provider(ctx context.Context, obj *placement.Allocation) (*ResourceProvider, error) {
+func (r *allocationResolver) Provider(ctx context.Context, obj *placement.Allocation) (*model.ResourceProvider, error) {
 	return loadOne(ctx, "provider", obj, func(a *placement.Allocation) string { return a.Provider }, r.providers)
 }
 
-func (r *allocationResolver) Consumer(ctx context.Context, obj *placement.Allocation) (*Consumer, error) {
+func (r *allocationResolver) Consumer(ctx context.Context, obj *placement.Allocation) (*model.Consumer, error) {
 	return loadOne(ctx, "consumer", obj, func(a *placement.Allocation) string { return a.Consumer }, r.consumers)
 }
 
-func (r *consumerResolver) Allocations(ctx context.Context, obj *Consumer) ([]*placement.Allocation, error) {
+func (r *allocationCandidateConnectionResolver) Explain(ctx context.Context, obj *model.AllocationCandidateConnection) (*model.CandidateExplanation, error) {
+	explanation := obj.Explanation()
+	for _, miss := range explanation.Nearest {
+		register(ctx, miss.Provider())
+	}
+	return explanation, nil
+}
+
+func (r *consumerResolver) Allocations(ctx context.Context, obj *model.Consumer) ([]*placement.Allocation, error) {
 	if obj.Released != nil {
 		register(ctx, obj.Released...)
 		return obj.Released, nil
 	}
-	return loadMany(ctx, "allocations", obj, func(c *Consumer) string { return c.UUID }, r.Store.AllocationsOfConsumers)
+	return loadMany(ctx, "allocations", obj, func(c *model.Consumer) string { return c.UUID }, r.Store.AllocationsOfConsumers)
 }
 
-func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*CreateResourceProviderPayload, error) {
+func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*model.CreateResourceProviderPayload, error) {
 	world, provider, err := r.Store.CreateResourceProvider(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &CreateResourceProviderPayload{ResourceProvider: providerIn(world, provider)}, nil
+	return &model.CreateResourceProviderPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
 }
 
-func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input UpdateResourceProviderInput) (*UpdateResourceProviderPayload, error) {
+func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input model.UpdateResourceProviderInput) (*model.UpdateResourceProviderPayload, error) {
 	change := placement.ProviderPatch{Provider: input.Provider, Parent: cleared(input.Parent), Resource: cleared(input.Resource)}
 	if name, given := input.NewName.ValueOK(); given {
 		change.NewName = new(valueOf(name)) // a name cannot be cleared: the empty one is refused
@@ -46,130 +56,130 @@ func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input Upd
 	if err != nil {
 		return nil, err
 	}
-	return &UpdateResourceProviderPayload{ResourceProvider: providerIn(world, provider)}, nil
+	return &model.UpdateResourceProviderPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
 }
 
-func (r *mutationResolver) DeleteResourceProvider(ctx context.Context, input DeleteResourceProviderInput) (*DeleteResourceProviderPayload, error) {
+func (r *mutationResolver) DeleteResourceProvider(ctx context.Context, input model.DeleteResourceProviderInput) (*model.DeleteResourceProviderPayload, error) {
 	world, provider, err := r.Store.DeleteResourceProvider(ctx, input.Provider)
 	if err != nil {
 		return nil, err
 	}
-	return &DeleteResourceProviderPayload{ResourceProvider: providerIn(world, provider)}, nil
+	return &model.DeleteResourceProviderPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
 }
 
-func (r *mutationResolver) SetInventories(ctx context.Context, input placement.ProviderInventories) (*SetInventoriesPayload, error) {
+func (r *mutationResolver) SetInventories(ctx context.Context, input placement.ProviderInventories) (*model.SetInventoriesPayload, error) {
 	world, provider, err := r.Store.SetInventories(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &SetInventoriesPayload{ResourceProvider: providerIn(world, provider)}, nil
+	return &model.SetInventoriesPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
 }
 
-func (r *mutationResolver) SetInventory(ctx context.Context, input placement.OneInventory) (*SetInventoryPayload, error) {
+func (r *mutationResolver) SetInventory(ctx context.Context, input placement.OneInventory) (*model.SetInventoryPayload, error) {
 	world, provider, err := r.Store.SetInventory(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &SetInventoryPayload{ResourceProvider: providerIn(world, provider)}, nil
+	return &model.SetInventoryPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
 }
 
-func (r *mutationResolver) DeleteInventory(ctx context.Context, input placement.InventoryClass) (*DeleteInventoryPayload, error) {
+func (r *mutationResolver) DeleteInventory(ctx context.Context, input placement.InventoryClass) (*model.DeleteInventoryPayload, error) {
 	world, provider, err := r.Store.DeleteInventory(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &DeleteInventoryPayload{ResourceProvider: providerIn(world, provider)}, nil
+	return &model.DeleteInventoryPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
 }
 
-func (r *mutationResolver) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*SetProviderTraitsPayload, error) {
+func (r *mutationResolver) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*model.SetProviderTraitsPayload, error) {
 	world, provider, err := r.Store.SetProviderTraits(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &SetProviderTraitsPayload{ResourceProvider: providerIn(world, provider)}, nil
+	return &model.SetProviderTraitsPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
 }
 
-func (r *mutationResolver) SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*SetProviderAggregatesPayload, error) {
+func (r *mutationResolver) SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*model.SetProviderAggregatesPayload, error) {
 	world, provider, err := r.Store.SetProviderAggregates(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &SetProviderAggregatesPayload{ResourceProvider: providerIn(world, provider)}, nil
+	return &model.SetProviderAggregatesPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
 }
 
-func (r *mutationResolver) CreateTrait(ctx context.Context, input CreateTraitInput) (*CreateTraitPayload, error) {
+func (r *mutationResolver) CreateTrait(ctx context.Context, input model.CreateTraitInput) (*model.CreateTraitPayload, error) {
 	trait, err := r.Store.CreateTrait(ctx, input.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &CreateTraitPayload{Trait: trait}, nil
+	return &model.CreateTraitPayload{Trait: trait}, nil
 }
 
-func (r *mutationResolver) DeleteTrait(ctx context.Context, input DeleteTraitInput) (*DeleteTraitPayload, error) {
+func (r *mutationResolver) DeleteTrait(ctx context.Context, input model.DeleteTraitInput) (*model.DeleteTraitPayload, error) {
 	trait, err := r.Store.DeleteTrait(ctx, input.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &DeleteTraitPayload{Trait: trait}, nil
+	return &model.DeleteTraitPayload{Trait: trait}, nil
 }
 
-func (r *mutationResolver) CreateResourceClass(ctx context.Context, input CreateResourceClassInput) (*CreateResourceClassPayload, error) {
+func (r *mutationResolver) CreateResourceClass(ctx context.Context, input model.CreateResourceClassInput) (*model.CreateResourceClassPayload, error) {
 	class, err := r.Store.CreateResourceClass(ctx, input.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &CreateResourceClassPayload{ResourceClass: class}, nil
+	return &model.CreateResourceClassPayload{ResourceClass: class}, nil
 }
 
-func (r *mutationResolver) DeleteResourceClass(ctx context.Context, input DeleteResourceClassInput) (*DeleteResourceClassPayload, error) {
+func (r *mutationResolver) DeleteResourceClass(ctx context.Context, input model.DeleteResourceClassInput) (*model.DeleteResourceClassPayload, error) {
 	class, err := r.Store.DeleteResourceClass(ctx, input.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &DeleteResourceClassPayload{ResourceClass: class}, nil
+	return &model.DeleteResourceClassPayload{ResourceClass: class}, nil
 }
 
-func (r *mutationResolver) SetAllocations(ctx context.Context, input placement.Claim) (*SetAllocationsPayload, error) {
+func (r *mutationResolver) SetAllocations(ctx context.Context, input placement.Claim) (*model.SetAllocationsPayload, error) {
 	consumers, err := r.Store.SetAllocations(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	payload := &SetAllocationsPayload{Consumers: consumersOf(consumers)}
+	payload := &model.SetAllocationsPayload{Consumers: model.ConsumersOf(consumers)}
 	register(ctx, payload.Consumers...)
 	return payload, nil
 }
 
-func (r *mutationResolver) DeleteAllocations(ctx context.Context, input DeleteAllocationsInput) (*DeleteAllocationsPayload, error) {
+func (r *mutationResolver) DeleteAllocations(ctx context.Context, input model.DeleteAllocationsInput) (*model.DeleteAllocationsPayload, error) {
 	consumer, err := r.Store.DeleteAllocations(ctx, input.Consumer)
 	if err != nil {
 		return nil, err
 	}
-	return &DeleteAllocationsPayload{Consumer: &Consumer{consumer}}, nil
+	return &model.DeleteAllocationsPayload{Consumer: &model.Consumer{Consumer: consumer}}, nil
 }
 
-func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape) (*ReshapePayload, error) {
+func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape) (*model.ReshapePayload, error) {
 	world, providers, consumers, err := r.Store.Reshape(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	payload := &ReshapePayload{ResourceProviders: providersIn(world, providers), Consumers: consumersOf(consumers)}
+	payload := &model.ReshapePayload{ResourceProviders: model.ProvidersIn(world, providers), Consumers: model.ConsumersOf(consumers)}
 	register(ctx, payload.ResourceProviders...)
 	register(ctx, payload.Consumers...)
 	return payload, nil
 }
 
-func (r *queryResolver) ResourceProviders(ctx context.Context, filter *placement.ProviderFilter, orderBy *ResourceProviderOrder, first *int, after *string, last *int, before *string) (*ResourceProviderConnection, error) {
-	wanted, order := valueOf(filter), catalog.Order{Field: string(ResourceProviderOrderFieldName)}
+func (r *queryResolver) ResourceProviders(ctx context.Context, filter *placement.ProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error) {
+	wanted, order := valueOf(filter), catalog.Order{Field: string(model.ResourceProviderOrderFieldName)}
 	if orderBy != nil {
 		order = catalog.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 	}
-	return providerConnection(ctx, pageRequest(first, after, last, before),
+	return providerConnection(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page catalog.PageRequest) (store.ProviderPage, error) {
 			return r.Store.ResourceProviders(ctx, wanted, order, page)
 		})
 }
 
-func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string, name *string) (*ResourceProvider, error) {
+func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string, name *string) (*model.ResourceProvider, error) {
 	world, err := r.Store.World(ctx)
 	if err != nil {
 		return nil, err
@@ -181,10 +191,10 @@ func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string, name
 	if uuid != nil {
 		found, _ = world.Provider(*uuid)
 	}
-	return registered(ctx, providerIn(world, found)), nil
+	return registered(ctx, model.ProviderIn(world, found)), nil
 }
 
-func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, first *int, after *string) (*AllocationCandidateConnection, error) {
+func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, first *int, after *string) (*model.AllocationCandidateConnection, error) {
 	world, err := r.Store.World(ctx)
 	if err != nil {
 		return nil, err
@@ -201,96 +211,103 @@ func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*p
 	if err := violated(problems, placement.Validate(world, request)).Err(); err != nil {
 		return nil, err
 	}
-	connection, err := candidatesIn(world, request, position, limit)
+	connection, err := model.CandidatesIn(world, request, position, limit)
 	if err == nil {
-		register(ctx, connection.roots()...)
+		register(ctx, connection.Roots()...)
 	}
 	return connection, err
 }
 
-func (r *queryResolver) Consumer(ctx context.Context, uuid string) (*Consumer, error) {
-	return lookUp(ctx, uuid, func(ctx context.Context, uuid string) (*Consumer, error) {
+func (r *queryResolver) Consumer(ctx context.Context, uuid string) (*model.Consumer, error) {
+	return lookUp(ctx, uuid, func(ctx context.Context, uuid string) (*model.Consumer, error) {
 		consumer, err := r.Store.ConsumerByUUID(ctx, uuid)
-		return &Consumer{consumer}, err
+		return &model.Consumer{Consumer: consumer}, err
 	})
 }
 
-func (r *queryResolver) Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *ConsumerOrder, first *int, after *string, last *int, before *string) (*ConsumerConnection, error) {
-	wanted, order := valueOf(filter), catalog.Order{Field: string(ConsumerOrderFieldCreatedAt)}
+func (r *queryResolver) Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *model.ConsumerOrder, first *int, after *string, last *int, before *string) (*model.ConsumerConnection, error) {
+	wanted, order := valueOf(filter), catalog.Order{Field: string(model.ConsumerOrderFieldCreatedAt)}
 	if orderBy != nil {
 		order = catalog.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 	}
-	connection, err := connect(ctx, pageRequest(first, after, last, before),
-		func(ctx context.Context, request catalog.PageRequest) (catalog.Page[*Consumer], error) {
+	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
+		func(ctx context.Context, request catalog.PageRequest) (catalog.Page[*model.Consumer], error) {
 			page, err := r.Store.Consumers(ctx, wanted, order, request)
-			return catalog.Page[*Consumer]{Items: consumersOf(page.Items), Cursors: page.Cursors, HasMore: page.HasMore}, err
+			return catalog.Page[*model.Consumer]{Items: model.ConsumersOf(page.Items), Cursors: page.Cursors, HasMore: page.HasMore}, err
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountConsumers(ctx, wanted) })
-	return &ConsumerConnection{connection}, err
+	return &model.ConsumerConnection{Connection: connection}, err
 }
 
 func (r *queryResolver) Usages(ctx context.Context, projectID string, userID *string, consumerType *string) ([]*placement.UsageGroup, error) {
 	return r.Store.Usages(ctx, projectID, userID, consumerType)
 }
 
-func (r *queryResolver) Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int, before *string) (*TraitConnection, error) {
+func (r *queryResolver) Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int, before *string) (*model.TraitConnection, error) {
 	wanted := valueOf(filter)
-	connection, err := connect(ctx, pageRequest(first, after, last, before),
+	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, request catalog.PageRequest) (catalog.Page[*placement.Trait], error) {
 			return r.Store.Traits(ctx, wanted, request)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountTraits(ctx, wanted) })
-	return &TraitConnection{connection}, err
+	return &model.TraitConnection{Connection: connection}, err
 }
 
-func (r *queryResolver) ResourceClasses(ctx context.Context, filter *placement.ResourceClassFilter, first *int, after *string, last *int, before *string) (*ResourceClassConnection, error) {
+func (r *queryResolver) ResourceClasses(ctx context.Context, filter *placement.ResourceClassFilter, first *int, after *string, last *int, before *string) (*model.ResourceClassConnection, error) {
 	wanted := valueOf(filter)
-	connection, err := connect(ctx, pageRequest(first, after, last, before),
+	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, request catalog.PageRequest) (catalog.Page[*placement.ResourceClass], error) {
 			return r.Store.ResourceClasses(ctx, wanted, request)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountResourceClasses(ctx, wanted) })
-	return &ResourceClassConnection{connection}, err
+	return &model.ResourceClassConnection{Connection: connection}, err
 }
 
-func (r *resourceResolver) Provider(ctx context.Context, obj *catalog.Resource) (*ResourceProvider, error) {
-	return loadOne(ctx, "provider", obj, resourceID, func(ctx context.Context, ids []int64) (map[int64]*ResourceProvider, error) {
+func (r *resourceResolver) Provider(ctx context.Context, obj *catalog.Resource) (*model.ResourceProvider, error) {
+	return loadOne(ctx, "provider", obj, resourceID, func(ctx context.Context, ids []int64) (map[int64]*model.ResourceProvider, error) {
 		world, providers, err := r.Store.ProvidersOfResources(ctx, ids)
-		found := make(map[int64]*ResourceProvider, len(providers))
+		found := make(map[int64]*model.ResourceProvider, len(providers))
 		for id, provider := range providers {
-			found[id] = providerIn(world, provider)
+			found[id] = model.ProviderIn(world, provider)
 		}
 		return found, err
 	})
 }
 
-func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *ResourceProvider, first *int, after *string, last *int, before *string) (*AllocationConnection, error) {
-	request := pageRequest(first, after, last, before)
+func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.ResourceProvider, first *int, after *string, last *int, before *string) (*model.AllocationConnection, error) {
+	request := model.PageRequest(first, after, last, before)
 	connection, err := connectWithin(ctx, argumentsKey("allocations ", request), obj, providerUUID, request,
-		forTrees(obj.world, func(ctx context.Context, uuids []string) (map[string]catalog.Page[*placement.Allocation], error) {
+		forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]catalog.Page[*placement.Allocation], error) {
 			return r.Store.AllocationsOfProviders(ctx, uuids, request)
 		}),
-		forTrees(obj.world, func(ctx context.Context, uuids []string) (map[string]bool, error) {
+		forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]bool, error) {
 			return r.Store.AllocationsBehind(ctx, uuids, request)
 		}),
-		forTrees(obj.world, r.Store.CountAllocationsOfProviders))
-	return &AllocationConnection{connection}, err
+		forTrees(obj.World, r.Store.CountAllocationsOfProviders))
+	return &model.AllocationConnection{Connection: connection}, err
 }
 
-func (r *resourceProviderResolver) Resource(ctx context.Context, obj *ResourceProvider) (*catalog.Resource, error) {
-	return loadOne(ctx, "resource", obj, providerUUID, forTrees(obj.world, func(ctx context.Context, uuids []string) (map[string]*catalog.Resource, error) {
-		return r.resourcesOf(ctx, obj.world, uuids)
+func (r *resourceProviderResolver) Resource(ctx context.Context, obj *model.ResourceProvider) (*catalog.Resource, error) {
+	return loadOne(ctx, "resource", obj, providerUUID, forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]*catalog.Resource, error) {
+		return r.resourcesOf(ctx, obj.World, uuids)
 	}))
 }
 
-func (r *Resolver) Allocation() AllocationResolver { return &allocationResolver{r} }
+func (r *Resolver) Allocation() generated.AllocationResolver { return &allocationResolver{r} }
 
-func (r *Resolver) Consumer() ConsumerResolver { return &consumerResolver{r} }
+func (r *Resolver) AllocationCandidateConnection() generated.AllocationCandidateConnectionResolver {
+	return &allocationCandidateConnectionResolver{r}
+}
 
-func (r *Resolver) ResourceProvider() ResourceProviderResolver { return &resourceProviderResolver{r} }
+func (r *Resolver) Consumer() generated.ConsumerResolver { return &consumerResolver{r} }
+
+func (r *Resolver) ResourceProvider() generated.ResourceProviderResolver {
+	return &resourceProviderResolver{r}
+}
 
 type (
-	allocationResolver       struct{ *Resolver }
-	consumerResolver         struct{ *Resolver }
-	resourceProviderResolver struct{ *Resolver }
+	allocationResolver                    struct{ *Resolver }
+	allocationCandidateConnectionResolver struct{ *Resolver }
+	consumerResolver                      struct{ *Resolver }
+	resourceProviderResolver              struct{ *Resolver }
 )

@@ -8,49 +8,17 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph/model"
 )
-
-// ResourceConnection is a page of resources.
-type ResourceConnection struct {
-	*Connection[catalog.Resource]
-	facets func(keys []string, first int) ([]*catalog.MetadataFacet, error)
-}
-
-// MetadataFacets are the values of metadata keys on all resources of the list.
-func (c *ResourceConnection) MetadataFacets(_ context.Context, keys []string, first *int) ([]*catalog.MetadataFacet, error) {
-	if first == nil {
-		return c.facets(keys, catalog.DefaultFacetValues)
-	}
-	return c.facets(keys, *first)
-}
-
-// MetadataKeyConnection is a page of metadata keys.
-type MetadataKeyConnection struct {
-	*Connection[catalog.MetadataKey]
-}
-
-// MetadataKeyEdge is a metadata key in a page.
-type MetadataKeyEdge struct{ Edge[catalog.MetadataKey] }
-
-// Edges are the keys with their cursors.
-func (c *MetadataKeyConnection) Edges() []MetadataKeyEdge {
-	return edges[MetadataKeyEdge](c.Connection)
-}
-
-// ResourceEdge is a resource in a page.
-type ResourceEdge struct{ Edge[catalog.Resource] }
-
-// Edges are the resources with their cursors.
-func (c *ResourceConnection) Edges() []ResourceEdge { return edges[ResourceEdge](c.Connection) }
 
 func resourceID(r *catalog.Resource) int64         { return r.ID }
 func resourceTypeID(t *catalog.ResourceType) int64 { return t.ID }
 func capabilityID(c *catalog.Capability) int64     { return c.ID }
 
 // resourceOrder is the order that is asked for, by name when none is.
-func resourceOrder(orderBy *ResourceOrder) catalog.Order {
+func resourceOrder(orderBy *model.ResourceOrder) catalog.Order {
 	if orderBy == nil {
-		return catalog.Order{Field: string(ResourceOrderFieldName)}
+		return catalog.Order{Field: string(model.ResourceOrderFieldName)}
 	}
 	return catalog.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 }
@@ -67,8 +35,8 @@ func argumentsKey[Arguments any](name string, arguments Arguments) string {
 // resourcesWithin is a connection of the resources that hang off a parent.
 func resourcesWithin[Parent any](
 	ctx context.Context, r *Resolver, scope catalog.ResourceScope, parent *Parent, key func(*Parent) int64,
-	filter *catalog.ResourceFilter, orderBy *ResourceOrder, request catalog.PageRequest,
-) (*ResourceConnection, error) {
+	filter *catalog.ResourceFilter, orderBy *model.ResourceOrder, request catalog.PageRequest,
+) (*model.ResourceConnection, error) {
 	wanted, order := valueOf(filter), resourceOrder(orderBy)
 	arguments := struct {
 		Filter catalog.ResourceFilter
@@ -95,7 +63,7 @@ func resourcesWithin[Parent any](
 		name := argumentsKey(argumentsKey(fmt.Sprint(scope, " facets ", first), wanted), names)
 		return loadMany(ctx, name, parent, key, load)
 	}
-	return &ResourceConnection{connection, facets}, nil
+	return &model.ResourceConnection{Connection: connection, Facets: facets}, nil
 }
 
 // changeOf is what an argument says about a field: absent keeps, null clears.

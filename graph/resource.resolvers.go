@@ -9,40 +9,42 @@ import (
 	"context"
 
 	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/graph/generated"
+	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
 func (r *metadataItemResolver) Definitions(ctx context.Context, obj *catalog.MetadataItem) ([]*catalog.PropertyDefinition, error) {
 	return loadMany(ctx, "definitions", obj, func(item *catalog.MetadataItem) int64 { return item.ID }, r.Store.DefinitionsOfItems)
 }
 
-func (r *mutationResolver) CreateResource(ctx context.Context, input catalog.ResourceInput) (*CreateResourcePayload, error) {
+func (r *mutationResolver) CreateResource(ctx context.Context, input catalog.ResourceInput) (*model.CreateResourcePayload, error) {
 	resource, err := r.Store.CreateResource(ctx, input)
 	if err != nil {
 		return nil, err
 	}
 	register(ctx, resource)
-	return &CreateResourcePayload{Resource: resource}, nil
+	return &model.CreateResourcePayload{Resource: resource}, nil
 }
 
-func (r *mutationResolver) SetMetadata(ctx context.Context, input catalog.MetadataChange) (*SetMetadataPayload, error) {
+func (r *mutationResolver) SetMetadata(ctx context.Context, input catalog.MetadataChange) (*model.SetMetadataPayload, error) {
 	resource, _, err := r.Store.ChangeMetadata(ctx, input)
 	if err != nil {
 		return nil, err
 	}
 	register(ctx, resource)
-	return &SetMetadataPayload{Resource: resource}, nil
+	return &model.SetMetadataPayload{Resource: resource}, nil
 }
 
-func (r *mutationResolver) SetMetadataOnResources(ctx context.Context, input catalog.MetadataChanges) (*SetMetadataOnResourcesPayload, error) {
+func (r *mutationResolver) SetMetadataOnResources(ctx context.Context, input catalog.MetadataChanges) (*model.SetMetadataOnResourcesPayload, error) {
 	resources, err := r.Store.ChangeMetadataOfMany(ctx, input.Items)
 	if err != nil {
 		return nil, err
 	}
 	register(ctx, resources...)
-	return &SetMetadataOnResourcesPayload{Resources: resources}, nil
+	return &model.SetMetadataOnResourcesPayload{Resources: resources}, nil
 }
 
-func (r *mutationResolver) ReplaceMetadata(ctx context.Context, input catalog.MetadataChange) (*ReplaceMetadataPayload, error) {
+func (r *mutationResolver) ReplaceMetadata(ctx context.Context, input catalog.MetadataChange) (*model.ReplaceMetadataPayload, error) {
 	input.Mode = catalog.ReplaceMetadata
 	resource, retained, err := r.Store.ChangeMetadata(ctx, input)
 	if err != nil {
@@ -50,20 +52,20 @@ func (r *mutationResolver) ReplaceMetadata(ctx context.Context, input catalog.Me
 	}
 	register(ctx, resource)
 	register(ctx, retained...)
-	return &ReplaceMetadataPayload{Resource: resource, Retained: retained}, nil
+	return &model.ReplaceMetadataPayload{Resource: resource, Retained: retained}, nil
 }
 
-func (r *mutationResolver) DeleteMetadata(ctx context.Context, input catalog.MetadataChange) (*DeleteMetadataPayload, error) {
+func (r *mutationResolver) DeleteMetadata(ctx context.Context, input catalog.MetadataChange) (*model.DeleteMetadataPayload, error) {
 	input.Mode = catalog.DeleteMetadata
 	resource, _, err := r.Store.ChangeMetadata(ctx, input)
 	if err != nil {
 		return nil, err
 	}
 	register(ctx, resource)
-	return &DeleteMetadataPayload{Resource: resource}, nil
+	return &model.DeleteMetadataPayload{Resource: resource}, nil
 }
 
-func (r *mutationResolver) UpdateResource(ctx context.Context, input UpdateResourceInput) (*UpdateResourcePayload, error) {
+func (r *mutationResolver) UpdateResource(ctx context.Context, input model.UpdateResourceInput) (*model.UpdateResourcePayload, error) {
 	resource, err := r.Store.UpdateResource(ctx, catalog.ResourcePatch{
 		UUID: input.UUID, NewName: changeOf(input.NewName), Description: changeOf(input.Description),
 		Visibility: changeOf(input.Visibility), Parent: changeOf(input.Parent), Revision: input.Revision.Value(),
@@ -72,30 +74,30 @@ func (r *mutationResolver) UpdateResource(ctx context.Context, input UpdateResou
 		return nil, err
 	}
 	register(ctx, resource)
-	return &UpdateResourcePayload{Resource: resource}, nil
+	return &model.UpdateResourcePayload{Resource: resource}, nil
 }
 
-func (r *mutationResolver) DeleteResource(ctx context.Context, input DeleteResourceInput) (*DeleteResourcePayload, error) {
+func (r *mutationResolver) DeleteResource(ctx context.Context, input model.DeleteResourceInput) (*model.DeleteResourcePayload, error) {
 	resource, err := r.Store.DeleteResource(ctx, input.UUID, input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}
 	register(ctx, resource)
-	return &DeleteResourcePayload{Resource: resource}, nil
+	return &model.DeleteResourcePayload{Resource: resource}, nil
 }
 
-func (r *mutationResolver) SetResourceTags(ctx context.Context, input SetResourceTagsInput) (*SetResourceTagsPayload, error) {
+func (r *mutationResolver) SetResourceTags(ctx context.Context, input model.SetResourceTagsInput) (*model.SetResourceTagsPayload, error) {
 	resource, err := r.Store.SetResourceTags(ctx, input.Resource, input.Tags, input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}
 	register(ctx, resource)
-	return &SetResourceTagsPayload{Resource: resource}, nil
+	return &model.SetResourceTagsPayload{Resource: resource}, nil
 }
 
-func (r *queryResolver) Resources(ctx context.Context, filter *catalog.ResourceFilter, orderBy *ResourceOrder, first *int, after *string, last *int, before *string) (*ResourceConnection, error) {
+func (r *queryResolver) Resources(ctx context.Context, filter *catalog.ResourceFilter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
 	wanted, order := valueOf(filter), resourceOrder(orderBy)
-	connection, err := connect(ctx, pageRequest(first, after, last, before),
+	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.Resource], error) {
 			return r.Store.Resources(ctx, wanted, order, page)
 		},
@@ -104,22 +106,22 @@ func (r *queryResolver) Resources(ctx context.Context, filter *catalog.ResourceF
 		facets, err := r.Store.MetadataFacets(ctx, catalog.EveryResource, []int64{0}, wanted, keys, first)
 		return facets[0], err
 	}
-	return &ResourceConnection{connection, facets}, err
+	return &model.ResourceConnection{Connection: connection, Facets: facets}, err
 }
 
 func (r *queryResolver) Resource(ctx context.Context, uuid string) (*catalog.Resource, error) {
 	return lookUp(ctx, uuid, r.Store.ResourceByUUID)
 }
 
-func (r *queryResolver) MetadataKeys(ctx context.Context, resourceType *string, search *string, first *int, after *string) (*MetadataKeyConnection, error) {
-	connection, err := connect(ctx, pageRequest(first, after, nil, nil),
+func (r *queryResolver) MetadataKeys(ctx context.Context, resourceType *string, search *string, first *int, after *string) (*model.MetadataKeyConnection, error) {
+	connection, err := connect(ctx, model.PageRequest(first, after, nil, nil),
 		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.MetadataKey], error) {
 			return r.Store.MetadataKeys(ctx, resourceType, valueOf(search), page)
 		},
 		func(ctx context.Context) (int, error) {
 			return r.Store.CountMetadataKeys(ctx, resourceType, valueOf(search))
 		})
-	return &MetadataKeyConnection{connection}, err
+	return &model.MetadataKeyConnection{Connection: connection}, err
 }
 
 func (r *queryResolver) ExplainResources(ctx context.Context, filter catalog.ResourceFilter) (*catalog.ResourceExplanation, error) {
@@ -134,8 +136,8 @@ func (r *resourceResolver) Parent(ctx context.Context, obj *catalog.Resource) (*
 	return loadOne(ctx, "parent", obj, func(r *catalog.Resource) int64 { return r.ParentID }, r.Store.ResourcesByID)
 }
 
-func (r *resourceResolver) Children(ctx context.Context, obj *catalog.Resource, filter *catalog.ResourceFilter, orderBy *ResourceOrder, first *int, after *string, last *int, before *string) (*ResourceConnection, error) {
-	return resourcesWithin(ctx, r.Resolver, catalog.ChildrenOfResource, obj, resourceID, filter, orderBy, pageRequest(first, after, last, before))
+func (r *resourceResolver) Children(ctx context.Context, obj *catalog.Resource, filter *catalog.ResourceFilter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
+	return resourcesWithin(ctx, r.Resolver, catalog.ChildrenOfResource, obj, resourceID, filter, orderBy, model.PageRequest(first, after, last, before))
 }
 
 func (r *resourceResolver) Metadata(ctx context.Context, obj *catalog.Resource, keys []string) ([]*catalog.MetadataItem, error) {
@@ -162,13 +164,13 @@ func (r *resourceResolver) Tags(ctx context.Context, obj *catalog.Resource) ([]s
 	return tags, err
 }
 
-func (r *resourceTypeResolver) Resources(ctx context.Context, obj *catalog.ResourceType, filter *catalog.ResourceFilter, orderBy *ResourceOrder, first *int, after *string, last *int, before *string) (*ResourceConnection, error) {
-	return resourcesWithin(ctx, r.Resolver, catalog.ResourcesOfType, obj, resourceTypeID, filter, orderBy, pageRequest(first, after, last, before))
+func (r *resourceTypeResolver) Resources(ctx context.Context, obj *catalog.ResourceType, filter *catalog.ResourceFilter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
+	return resourcesWithin(ctx, r.Resolver, catalog.ResourcesOfType, obj, resourceTypeID, filter, orderBy, model.PageRequest(first, after, last, before))
 }
 
-func (r *Resolver) MetadataItem() MetadataItemResolver { return &metadataItemResolver{r} }
+func (r *Resolver) MetadataItem() generated.MetadataItemResolver { return &metadataItemResolver{r} }
 
-func (r *Resolver) Resource() ResourceResolver { return &resourceResolver{r} }
+func (r *Resolver) Resource() generated.ResourceResolver { return &resourceResolver{r} }
 
 type (
 	metadataItemResolver struct{ *Resolver }

@@ -12,6 +12,8 @@ import (
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
 // coerceVariables gives the variables of an operation as values of their types,
@@ -186,7 +188,7 @@ func (c *coercion) scalar(field, name string, value any) any {
 			c.refuse(field, "not a number of 64 bits")
 		}
 	default:
-		if problem := scalarProblem(name, value); problem != "" {
+		if problem := model.ScalarProblem(name, value); problem != "" {
 			c.refuse(field, "%s", problem)
 		}
 	}

@@ -1,4 +1,4 @@
-package graph
+package model
 
 import (
 	"encoding/json"
@@ -23,9 +23,9 @@ func refuseValue(message string) error {
 	return err
 }
 
-// scalarProblem is what the package's own scalars have against a value, before
+// ScalarProblem is what the package's own scalars have against a value, before
 // any field runs; nothing against one of another type.
-func scalarProblem(name string, value any) string {
+func ScalarProblem(name string, value any) string {
 	var err error
 	switch name {
 	case "UUID":

@@ -1,6 +1,8 @@
-package graph
+package model
 
-import "github.com/cadastre-dev/cadastre/catalog"
+import (
+	"github.com/cadastre-dev/cadastre/catalog"
+)
 
 // AuditEventConnection is a page of the audit log.
 type AuditEventConnection struct {

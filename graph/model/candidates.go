@@ -1,0 +1,210 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// AllocationCandidateConnection is a page of candidates, all of one world.
+// What costs more than the page is worked out only when it is selected.
+type AllocationCandidateConnection struct {
+	world   *placement.World
+	request *placement.Request
+	after   *placement.Position
+	page    placement.Page
+	count   func() (candidateCount, error)
+}
+
+type candidateCount struct {
+	n     int
+	exact bool
+}
+
+// AllocationCandidateEdge is a candidate in a page.
+type AllocationCandidateEdge struct {
+	Cursor string
+	Node   *AllocationCandidate
+}
+
+// CandidatesIn decides a page of candidates in a world.
+func CandidatesIn(world *placement.World, request *placement.Request, after *placement.Position, first int) (*AllocationCandidateConnection, error) {
+	page, err := placement.Candidates(world, request, after, first)
+	if err != nil {
+		return nil, tooComplex(err)
+	}
+	return &AllocationCandidateConnection{world: world, request: request, after: after, page: page,
+		count: sync.OnceValues(func() (candidateCount, error) {
+			n, exact, err := placement.Count(world, request, placement.MaxCount)
+			return candidateCount{n, exact}, tooComplex(err)
+		}),
+	}, nil
+}
+
+// tooComplex makes a refusal of what placement gave up.
+func tooComplex(err error) error {
+	switch {
+	case errors.Is(err, placement.ErrTooComplex):
+		return catalog.Refuse(catalog.ErrTooComplex, "the request needs too long a search; ask for less at once").Because(err)
+	case errors.Is(err, placement.ErrPositionMismatch):
+		return catalog.Invalid("after", "is a cursor of another request")
+	}
+	return err
+}
+
+// Roots are the roots of the trees that have a part in the page.
+func (c *AllocationCandidateConnection) Roots() []*ResourceProvider {
+	var roots []*ResourceProvider
+	seen := map[string]bool{}
+	add := func(uuid string) {
+		if provider, found := c.world.Provider(uuid); found && !seen[provider.Root] {
+			seen[provider.Root] = true
+			roots = append(roots, ProviderAt(c.world, provider.Root))
+		}
+	}
+	for _, candidate := range c.page.Candidates {
+		for _, allocation := range candidate.Allocations {
+			add(allocation.Provider)
+		}
+		for _, mapping := range candidate.Mappings {
+			for _, uuid := range mapping.Providers {
+				add(uuid)
+			}
+		}
+	}
+	return roots
+}
+
+// Nodes are the candidates of the page.
+func (c *AllocationCandidateConnection) Nodes() []*AllocationCandidate {
+	out := make([]*AllocationCandidate, len(c.page.Candidates))
+	for i := range c.page.Candidates {
+		out[i] = &AllocationCandidate{candidate: &c.page.Candidates[i], world: c.world}
+	}
+	return out
+}
+
+// Edges are the candidates with their cursors.
+func (c *AllocationCandidateConnection) Edges() []*AllocationCandidateEdge {
+	out := make([]*AllocationCandidateEdge, len(c.page.Candidates))
+	for i, node := range c.Nodes() {
+		out[i] = &AllocationCandidateEdge{Cursor: c.page.Positions[i].String(), Node: node}
+	}
+	return out
+}
+
+// PageInfo tells where the page stands in the list.
+func (c *AllocationCandidateConnection) PageInfo() *PageInfo {
+	info := &PageInfo{HasNext: c.page.HasNext}
+	if n := len(c.page.Positions); n > 0 {
+		start, end := c.page.Positions[0].String(), c.page.Positions[n-1].String()
+		info.StartCursor, info.EndCursor = &start, &end
+	}
+	if c.after != nil {
+		info.behind = func(context.Context) (bool, error) {
+			first, err := placement.Candidates(c.world, c.request, nil, 1)
+			behind := len(first.Positions) > 0 && (info.StartCursor == nil || first.Positions[0].String() != *info.StartCursor)
+			return behind, tooComplex(err)
+		}
+	}
+	return info
+}
+
+// TotalCount is how many candidates there are, up to a limit.
+func (c *AllocationCandidateConnection) TotalCount() (int, error) {
+	count, err := c.count()
+	return count.n, err
+}
+
+// TotalCountIsExact tells whether TotalCount did not stop at its limit.
+func (c *AllocationCandidateConnection) TotalCountIsExact() (bool, error) {
+	count, err := c.count()
+	return count.exact, err
+}
+
+// ProviderSummaries are the providers of all trees that have a part in the page.
+func (c *AllocationCandidateConnection) ProviderSummaries() []*ProviderSummary {
+	providers := placement.ProviderSummaries(c.world, c.page.Candidates)
+	out := make([]*ProviderSummary, len(providers))
+	for i, provider := range providers {
+		out[i] = &ProviderSummary{ProviderIn(c.world, provider)}
+	}
+	return out
+}
+
+// Explanation says where the providers went.
+func (c *AllocationCandidateConnection) Explanation() *CandidateExplanation {
+	explanation := placement.Explain(c.world, c.request)
+	out := &CandidateExplanation{Considered: explanation.Considered, Steps: explanation.Steps}
+	for i := range explanation.Nearest {
+		out.Nearest = append(out.Nearest, &NearMiss{NearMiss: &explanation.Nearest[i], world: c.world})
+	}
+	return out
+}
+
+// AllocationCandidate is one way to serve a request.
+type AllocationCandidate struct {
+	candidate *placement.Candidate
+	world     *placement.World
+}
+
+// Allocations are what each provider gives.
+func (c *AllocationCandidate) Allocations() []*CandidateAllocation {
+	out := make([]*CandidateAllocation, len(c.candidate.Allocations))
+	for i, allocation := range c.candidate.Allocations {
+		out[i] = &CandidateAllocation{Provider: ProviderAt(c.world, allocation.Provider), Resources: allocation.Resources}
+	}
+	return out
+}
+
+// Mappings are which providers serve which group.
+func (c *AllocationCandidate) Mappings() []*GroupMapping {
+	out := make([]*GroupMapping, len(c.candidate.Mappings))
+	for i, mapping := range c.candidate.Mappings {
+		out[i] = &GroupMapping{Suffix: mapping.Suffix}
+		for _, uuid := range mapping.Providers {
+			out[i].Providers = append(out[i].Providers, ProviderAt(c.world, uuid))
+		}
+	}
+	return out
+}
+
+// CandidateAllocation is what one provider gives.
+type CandidateAllocation struct {
+	Provider  *ResourceProvider
+	Resources []placement.Amount
+}
+
+// GroupMapping is which providers serve a group.
+type GroupMapping struct {
+	Suffix    string
+	Providers []*ResourceProvider
+}
+
+// ProviderSummary is a provider with what it has.
+type ProviderSummary struct{ Provider *ResourceProvider }
+
+// Inventories are all its inventories.
+func (s *ProviderSummary) Inventories() []placement.Inventory { return s.Provider.Inventories }
+
+// Traits are all its traits.
+func (s *ProviderSummary) Traits() []string { return s.Provider.Traits }
+
+// CandidateExplanation is where the providers went.
+type CandidateExplanation struct {
+	Considered int
+	Steps      []placement.ExplanationStep
+	Nearest    []*NearMiss
+}
+
+// NearMiss is a tree that lacks little.
+type NearMiss struct {
+	*placement.NearMiss
+	world *placement.World
+}
+
+// Provider is the root of the tree.
+func (m *NearMiss) Provider() *ResourceProvider { return ProviderIn(m.world, m.NearMiss.Provider) }

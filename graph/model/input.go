@@ -1,0 +1,56 @@
+package model
+
+import (
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/catalog"
+)
+
+// ChangeOf is what a patch says about a field: nothing where it is absent.
+func ChangeOf[T any](field graphql.Omittable[T]) catalog.Change[T] {
+	return catalog.Change[T]{Set: field.IsSet(), Value: field.Value()}
+}
+
+// Values is the values of a list of pointers, as inputs come in.
+func Values[T any](pointers []*T) []T {
+	if pointers == nil {
+		return nil
+	}
+	values := make([]T, len(pointers))
+	for i, pointer := range pointers {
+		values[i] = *pointer
+	}
+	return values
+}
+
+// Patch is the change that the input describes.
+func (i UpdateNamespaceInput) Patch() catalog.NamespacePatch {
+	return catalog.NamespacePatch{
+		NewName: ChangeOf(i.NewName), DisplayName: ChangeOf(i.DisplayName), Description: ChangeOf(i.Description),
+		Visibility: ChangeOf(i.Visibility), Protected: ChangeOf(i.Protected), Owner: ChangeOf(i.Owner),
+	}
+}
+
+// Change is the change that the input describes.
+func (i UpdatePropertyInput) Change() catalog.PropertyChange {
+	return catalog.PropertyChange{
+		Namespace: i.Namespace, Object: i.Object.Value(), Name: i.Name, NewName: ChangeOf(i.NewName), Revision: i.Revision.Value(),
+		PropertyPatch: catalog.PropertyPatch{
+			Title: ChangeOf(i.Title), Description: ChangeOf(i.Description), Type: ChangeOf(i.Type), ItemType: ChangeOf(i.ItemType),
+			Enum: ChangeOf(i.Enum), ItemEnum: ChangeOf(i.ItemEnum), Default: ChangeOf(i.Default),
+			Minimum: ChangeOf(i.Minimum), Maximum: ChangeOf(i.Maximum), MinLength: ChangeOf(i.MinLength), MaxLength: ChangeOf(i.MaxLength),
+			Pattern: ChangeOf(i.Pattern), MinItems: ChangeOf(i.MinItems), MaxItems: ChangeOf(i.MaxItems),
+			UniqueItems: ChangeOf(i.UniqueItems), AdditionalItems: ChangeOf(i.AdditionalItems), ReadOnly: ChangeOf(i.ReadOnly),
+			Operators: ChangeOf(i.Operators),
+		},
+	}
+}
+
+// Change is the change that the input describes.
+func (i UpdateObjectInput) Change() catalog.ObjectChange {
+	return catalog.ObjectChange{
+		Namespace: i.Namespace, Name: i.Name, NewName: ChangeOf(i.NewName), Description: ChangeOf(i.Description), Required: ChangeOf(i.Required),
+		Properties: catalog.Change[[]catalog.PropertyInput]{Set: i.Properties.IsSet(), Value: Values(i.Properties.Value())},
+		Revision:   i.Revision.Value(),
+	}
+}

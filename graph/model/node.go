@@ -1,0 +1,4 @@
+package model
+
+// Node is anything with a global id.
+type Node interface{ NodeID() string }

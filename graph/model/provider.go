@@ -1,0 +1,79 @@
+package model
+
+import (
+	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// ResourceProvider is a provider as one world has it: what is selected under it
+// comes from that same world.
+type ResourceProvider struct {
+	*placement.Provider
+	World *placement.World
+}
+
+func ProviderIn(world *placement.World, provider *placement.Provider) *ResourceProvider {
+	if provider == nil {
+		return nil
+	}
+	return &ResourceProvider{Provider: provider, World: world}
+}
+
+func ProviderAt(world *placement.World, uuid string) *ResourceProvider {
+	provider, _ := world.Provider(uuid)
+	return ProviderIn(world, provider)
+}
+
+func ProvidersIn(world *placement.World, providers []*placement.Provider) []*ResourceProvider {
+	out := make([]*ResourceProvider, len(providers))
+	for i, provider := range providers {
+		out[i] = ProviderIn(world, provider)
+	}
+	return out
+}
+
+// NodeID is the global id.
+func (p *ResourceProvider) NodeID() string {
+	return catalog.NodeID{Kind: catalog.KindResourceProvider, Key: p.UUID}.String()
+}
+
+// Parent is the provider directly above, nil for a root.
+func (p *ResourceProvider) Parent() *ResourceProvider { return ProviderAt(p.World, p.Provider.Parent) }
+
+// Root is the root of the tree.
+func (p *ResourceProvider) Root() *ResourceProvider {
+	if root := ProviderAt(p.World, p.Provider.Root); root != nil {
+		return root
+	}
+	return p
+}
+
+// Children is a page of the providers directly below, by name.
+func (p *ResourceProvider) Children(first *int, after *string, last *int, before *string) (*ResourceProviderConnection, error) {
+	connection, err := ConnectList("children of a provider", ProvidersIn(p.World, p.World.Children(p.UUID)),
+		PageRequest(first, after, last, before), func(child *ResourceProvider) (name, id string) { return child.Name, child.UUID })
+	return &ResourceProviderConnection{connection}, err
+}
+
+// Inventory is the inventory of a class, nil if there is none.
+func (p *ResourceProvider) Inventory(resourceClass string) *placement.Inventory {
+	for i := range p.Inventories {
+		if p.Inventories[i].ResourceClass == resourceClass {
+			return &p.Inventories[i]
+		}
+	}
+	return nil
+}
+
+// ResourceProviderConnection is a page of providers.
+type ResourceProviderConnection struct {
+	*Connection[ResourceProvider]
+}
+
+// ResourceProviderEdge is a provider in a page.
+type ResourceProviderEdge struct{ Edge[ResourceProvider] }
+
+// Edges are the providers with their cursors.
+func (c *ResourceProviderConnection) Edges() []ResourceProviderEdge {
+	return edges[ResourceProviderEdge](c.Connection)
+}
