@@ -114,18 +114,6 @@ func (r *Resolver) consumers(ctx context.Context, uuids []string) (map[string]*m
 	return found, err
 }
 
-// values are what pointers point to.
-func values[T any](pointers []*T) []T {
-	if pointers == nil {
-		return nil
-	}
-	out := make([]T, len(pointers))
-	for i, pointer := range pointers {
-		out[i] = *pointer
-	}
-	return out
-}
-
 // registered registers a row that was looked up, and gives it.
 func registered[Row any](ctx context.Context, row *Row) *Row {
 	if row != nil {

@@ -201,10 +201,10 @@ func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*p
 	}
 	request := &placement.Request{
 		Unsuffixed: placement.Group{
-			Resources: values(resources), RequiredAll: requiredAll, RequiredAny: requiredAny, RequiredAnySets: values(requiredAnySets),
-			Forbidden: forbidden, MemberOf: values(memberOf), InTree: valueOf(inTree),
+			Resources: model.Values(resources), RequiredAll: requiredAll, RequiredAny: requiredAny, RequiredAnySets: model.Values(requiredAnySets),
+			Forbidden: forbidden, MemberOf: model.Values(memberOf), InTree: valueOf(inTree),
 		},
-		Groups: values(groups), Policy: groupPolicy, SameSubtree: values(sameSubtree),
+		Groups: model.Values(groups), Policy: groupPolicy, SameSubtree: model.Values(sameSubtree),
 		RootRequired: rootRequired, RootForbidden: rootForbidden,
 	}
 	position, limit, problems := candidateCursor(first, after)

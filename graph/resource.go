@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/model"
 )
@@ -64,10 +62,4 @@ func resourcesWithin[Parent any](
 		return loadMany(ctx, name, parent, key, load)
 	}
 	return &model.ResourceConnection{Connection: connection, Facets: facets}, nil
-}
-
-// changeOf is what an argument says about a field: absent keeps, null clears.
-func changeOf[T any](argument graphql.Omittable[T]) catalog.Change[T] {
-	value, set := argument.ValueOK()
-	return catalog.Change[T]{Set: set, Value: value}
 }

@@ -67,8 +67,8 @@ func (r *mutationResolver) DeleteMetadata(ctx context.Context, input catalog.Met
 
 func (r *mutationResolver) UpdateResource(ctx context.Context, input model.UpdateResourceInput) (*model.UpdateResourcePayload, error) {
 	resource, err := r.Store.UpdateResource(ctx, catalog.ResourcePatch{
-		UUID: input.UUID, NewName: changeOf(input.NewName), Description: changeOf(input.Description),
-		Visibility: changeOf(input.Visibility), Parent: changeOf(input.Parent), Revision: input.Revision.Value(),
+		UUID: input.UUID, NewName: model.ChangeOf(input.NewName), Description: model.ChangeOf(input.Description),
+		Visibility: model.ChangeOf(input.Visibility), Parent: model.ChangeOf(input.Parent), Revision: input.Revision.Value(),
 	})
 	if err != nil {
 		return nil, err
