@@ -1,0 +1,28 @@
+package patience_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/patience"
+)
+
+func TestOfMultiplies(t *testing.T) {
+	for factor, want := range map[string]time.Duration{"": 2 * time.Second, "1": 2 * time.Second, "2.5": 5 * time.Second, "0.5": time.Second} {
+		t.Setenv("CADASTRE_TEST_PATIENCE", factor)
+		if got := patience.Of(t, 2*time.Second); got != want {
+			t.Errorf("with the factor %q: got %v, want %v", factor, got, want)
+		}
+	}
+}
+
+func TestUntilReportsWhetherItWasDone(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	if !patience.Until(t, time.Minute, func() bool { calls++; return calls == 3 }) || calls != 3 {
+		t.Errorf("not done after %d calls", calls)
+	}
+	if patience.Until(t, time.Millisecond, func() bool { return false }) {
+		t.Error("done, though it never was")
+	}
+}
