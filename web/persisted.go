@@ -8,26 +8,18 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// manifestTime is how long a manifest is used before its file is looked at again.
-const manifestTime = 10 * time.Second
+// manifestInterval is how long a manifest is used before its file is looked at
+// again.
+const manifestInterval = 10 * time.Second
 
 // TrustedDocuments are the documents of a manifest, by their SHA-256.
 type TrustedDocuments struct {
-	path    string
-	current atomic.Pointer[manifest]
-	looked  atomic.Int64 // unix nanoseconds
-}
-
-// manifest is what a manifest file held at one time. It does not change.
-type manifest struct {
-	byHash  map[string]string
-	changed time.Time
+	byHash *watchedFile[map[string]string]
 }
 
 // ReadTrustedDocuments reads a manifest of documents: JSON, either an object from
@@ -37,35 +29,18 @@ type manifest struct {
 // error. The file is read anew when it changes; a broken one is reported in the
 // log and the former content stays.
 func ReadTrustedDocuments(path string) (*TrustedDocuments, error) {
-	t := &TrustedDocuments{path: path}
-	t.looked.Store(time.Now().UnixNano())
-	if err := t.load(); err != nil {
+	byHash, err := watchFile(path, manifestInterval, readManifest)
+	if err != nil {
+		return nil, fmt.Errorf("read the trusted documents: %w", err)
+	}
+	return &TrustedDocuments{byHash}, nil
+}
+
+func readManifest(path string) (map[string]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
 		return nil, err
 	}
-	return t, nil
-}
-
-func (t *TrustedDocuments) load() error {
-	info, err := os.Stat(t.path)
-	if err != nil {
-		return fmt.Errorf("read the trusted documents: %w", err)
-	}
-	if current := t.current.Load(); current != nil && current.changed.Equal(info.ModTime()) {
-		return nil
-	}
-	text, err := os.ReadFile(t.path)
-	if err != nil {
-		return fmt.Errorf("read the trusted documents: %w", err)
-	}
-	byHash, err := readManifest(text)
-	if err != nil {
-		return fmt.Errorf("trusted documents %s: %w", t.path, err)
-	}
-	t.current.Store(&manifest{byHash: byHash, changed: info.ModTime()})
-	return nil
-}
-
-func readManifest(text []byte) (map[string]string, error) {
 	var apollo struct {
 		Format     string `json:"format"`
 		Operations []struct {
@@ -103,14 +78,8 @@ func (t *TrustedDocuments) get(hash string, log *slog.Logger) (string, bool) {
 	if t == nil {
 		return "", false
 	}
-	now, looked := time.Now().UnixNano(), t.looked.Load()
-	if now-looked > int64(manifestTime) && t.looked.CompareAndSwap(looked, now) {
-		if err := t.load(); err != nil {
-			log.Error("the trusted documents could not be read again; the former ones stay", "error", err)
-		}
-	}
-	document, there := t.current.Load().byHash[hash]
-	return document, there
+	document, ok := t.byHash.content(log)[hash]
+	return document, ok
 }
 
 func hashOf(document string) string {

@@ -59,11 +59,13 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 		ErrorLog:          slog.NewLogLogger(options.Log.Handler(), slog.LevelDebug),
 	}
 	if options.CertFile != "" || options.KeyFile != "" {
-		pair := &keyPair{certFile: options.CertFile, keyFile: options.KeyFile, log: options.Log}
-		if _, err := pair.certificate(nil); err != nil {
-			return errors.Join(err, listener.Close())
+		certificate, err := watchCertificate(options.CertFile, options.KeyFile)
+		if err != nil {
+			return errors.Join(fmt.Errorf("read the certificate: %w", err), listener.Close())
 		}
-		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: pair.certificate}
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return certificate.content(options.Log), nil
+		}}
 	}
 	served := make(chan error, 1)
 	go func() {
