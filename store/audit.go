@@ -186,7 +186,7 @@ func (s *Store) AuditEvents(ctx context.Context, filter catalog.AuditFilter, req
 	if err != nil {
 		return catalog.Page[*catalog.AuditEvent]{}, fmt.Errorf("list audit events: %w", err)
 	}
-	return page(paging, rows, auditNoun, func(row *ent.AuditEvent) (any, int64) { return row.CreatedAt, row.ID }), nil
+	return newPage(paging, rows, auditNoun, func(row *ent.AuditEvent) (any, int64) { return row.CreatedAt, row.ID }), nil
 }
 
 // CountAuditEvents is how many events AuditEvents goes through in all.

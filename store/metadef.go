@@ -31,7 +31,7 @@ func (s *Store) Namespaces(ctx context.Context, filter catalog.NamespaceFilter, 
 	if err != nil {
 		return catalog.Page[*catalog.Namespace]{}, fmt.Errorf("list namespaces: %w", err)
 	}
-	return page(paging, rows, namespaceNoun, namespacePlace(order)), nil
+	return newPage(paging, rows, namespaceNoun, namespacePlace(order)), nil
 }
 
 // namespacePlace is where a namespace stands under an order.

@@ -32,7 +32,7 @@ func (s *Store) Tags(ctx context.Context, search string, request catalog.PageReq
 	if err != nil {
 		return catalog.Page[*catalog.Tag]{}, fmt.Errorf("list tags: %w", err)
 	}
-	return page(paging, rows, tagNoun, func(row *ent.Tag) (any, int64) { return row.NameKey, row.ID }), nil
+	return newPage(paging, rows, tagNoun, func(row *ent.Tag) (any, int64) { return row.NameKey, row.ID }), nil
 }
 
 // CountTags is how many tags Tags goes through in all.

@@ -131,9 +131,9 @@ func (p paging) compare(s *entsql.Selector, operator string, at catalog.Position
 	})
 }
 
-// page makes a page of the rows found: cut to its size, in the list's order,
+// newPage makes a newPage of the rows found: cut to its size, in the list's order,
 // each with its cursor.
-func page[Row, Noun any](p paging, rows []Row, noun func(Row) Noun, place func(Row) (key any, id int64)) catalog.Page[Noun] {
+func newPage[Row, Noun any](p paging, rows []Row, noun func(Row) Noun, place func(Row) (key any, id int64)) catalog.Page[Noun] {
 	out := catalog.Page[Noun]{HasMore: len(rows) >= p.limit()}
 	if out.HasMore {
 		rows = rows[:p.request.Limit()]

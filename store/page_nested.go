@@ -118,7 +118,7 @@ func pagesOf[Row, Noun any](p paging, keys []int64, rows []Row, partition func(R
 	}
 	pages := make(map[int64]catalog.Page[Noun], len(keys))
 	for _, key := range keys {
-		pages[key] = page(p, parts[key], noun, place)
+		pages[key] = newPage(p, parts[key], noun, place)
 	}
 	return pages
 }

@@ -43,7 +43,7 @@ func (s *Store) Consumers(ctx context.Context, filter placement.ConsumerFilter, 
 	if err != nil {
 		return none, fmt.Errorf("list consumers: %w", err)
 	}
-	return page(paging, rows, consumerNoun, func(row *ent.Consumer) (any, int64) { return row.CreatedAt, row.ID }), nil
+	return newPage(paging, rows, consumerNoun, func(row *ent.Consumer) (any, int64) { return row.CreatedAt, row.ID }), nil
 }
 
 // CountConsumers is how many consumers Consumers goes through in all.
@@ -98,7 +98,7 @@ func (s *Store) Traits(ctx context.Context, filter placement.TraitFilter, reques
 	if err != nil {
 		return none, fmt.Errorf("list traits: %w", err)
 	}
-	return page(paging, rows, func(row *ent.Trait) *placement.Trait {
+	return newPage(paging, rows, func(row *ent.Trait) *placement.Trait {
 		return &placement.Trait{Name: row.Name, Custom: !row.Standard}
 	}, func(row *ent.Trait) (any, int64) { return row.Name, row.ID }), nil
 }
@@ -155,7 +155,7 @@ func (s *Store) ResourceClasses(ctx context.Context, filter placement.ResourceCl
 	if err != nil {
 		return none, fmt.Errorf("list resource classes: %w", err)
 	}
-	return page(paging, rows, func(row *ent.ResourceClass) *placement.ResourceClass {
+	return newPage(paging, rows, func(row *ent.ResourceClass) *placement.ResourceClass {
 		return &placement.ResourceClass{Name: row.Name, Custom: !row.Standard}
 	}, func(row *ent.ResourceClass) (any, int64) { return row.Name, row.ID }), nil
 }

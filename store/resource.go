@@ -34,7 +34,7 @@ func (s *Store) Resources(ctx context.Context, filter catalog.ResourceFilter, or
 	if err != nil {
 		return none, fmt.Errorf("list resources: %w", err)
 	}
-	return page(paging, rows, resourceNoun, resourcePlace(order)), nil
+	return newPage(paging, rows, resourceNoun, resourcePlace(order)), nil
 }
 
 // CountResources is how many resources Resources goes through in all.

@@ -26,7 +26,7 @@ func (s *Store) ResourceTypes(ctx context.Context, filter catalog.ResourceTypeFi
 	if err != nil {
 		return catalog.Page[*catalog.ResourceType]{}, fmt.Errorf("list resource types: %w", err)
 	}
-	return page(paging, rows, resourceTypeNoun, func(row *ent.ResourceType) (any, int64) {
+	return newPage(paging, rows, resourceTypeNoun, func(row *ent.ResourceType) (any, int64) {
 		return keyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
 	}), nil
 }

@@ -107,7 +107,7 @@ func (s *Store) NamespacesOfTypes(ctx context.Context, types []int64, order cata
 	}
 	pages := make(map[int64]catalog.Page[*catalog.Namespace], len(types))
 	for _, of := range types {
-		pages[of] = page(paging, parts[of], namespaceNoun, namespacePlace(order))
+		pages[of] = newPage(paging, parts[of], namespaceNoun, namespacePlace(order))
 	}
 	return pages, nil
 }
