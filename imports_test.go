@@ -15,27 +15,35 @@ const module = "github.com/cadastre-dev/cadastre"
 // rooms is the drawing of ARCHITECTURE.md: each room and the rooms that it may
 // import. "" is the program itself, server.go.
 var rooms = map[string][]string{
-	"":                {"auth", "catalog", "cli", "demo", "graph", "schema", "store", "web"},
-	"auth":            {"catalog"},
+	"":                {"access", "auth", "cli", "demo", "graph", "internal/patience", "problem", "resource", "schema", "store", "web"},
+	"access":          {"problem"},
+	"audit":           {"access", "page", "problem", "text"},
+	"auth":            {"access", "problem", "text"},
 	"bench":           {"client", "placement", "store"},
-	"catalog":         {},
-	"cli":             {"catalog", "client", "defaults"},
+	"cli":             {"client", "defaults", "metadef"},
 	"client":          {},
 	"defaults":        {},
-	"demo":            {"catalog", "defaults", "placement", "store"},
+	"demo":            {"access", "defaults", "metadef", "placement", "resource", "store"},
 	"ent":             {},
-	"graph":           {"catalog", "graph/generated", "graph/model", "placement", "store"},
-	"graph/generated": {"catalog", "graph/model", "placement"},
-	"graph/model":     {"catalog", "placement"},
+	"graph":           {"access", "audit", "graph/generated", "graph/model", "metadef", "page", "placement", "problem", "resource", "store", "text"},
+	"graph/generated": {"access", "audit", "graph/model", "metadef", "page", "placement", "resource", "text"},
+	"graph/model":     {"access", "audit", "metadef", "page", "placement", "problem", "resource", "text"},
+	"metadef":         {"access", "page", "problem", "text"},
+	"page":            {"problem"},
 	"placement":       {},
+	"problem":         {},
+	"resource":        {"access", "metadef", "page", "problem", "text"},
 	"schema":          {},
-	"store":           {"catalog", "defaults", "ent", "placement"},
+	"store":           {"access", "audit", "defaults", "ent", "metadef", "page", "placement", "problem", "resource", "text"},
 	"store/storetest": {"store"},
-	"web":             {"auth", "catalog", "graph", "schema"},
+	"text":            {"problem"},
+	"web":             {"access", "auth", "graph", "problem", "schema"},
+
+	"internal/patience": {},
 }
 
 // onlyStandardLibrary are the rooms that import nothing else from outside.
-var onlyStandardLibrary = []string{"catalog", "placement", "schema", "defaults"}
+var onlyStandardLibrary = []string{"access", "audit", "defaults", "metadef", "page", "placement", "problem", "resource", "schema", "text"}
 
 type listed struct {
 	ImportPath string

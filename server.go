@@ -19,11 +19,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/auth"
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/schema"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/web"
@@ -94,13 +95,13 @@ func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
 	settings := store.Options{
 		URL: options.Database, Log: log, RequestID: graph.RequestID,
 		AuditRetention:              options.AuditRetention,
-		CapabilityDiscovery:         catalog.CapabilityDiscovery(options.CapabilityDiscovery),
-		CapabilityDefaultVisibility: catalog.Visibility(strings.ToUpper(options.CapabilityDefaultVisibility)),
-		CapabilityRegistration:      catalog.CapabilityRegistration(options.CapabilityRegistration),
+		CapabilityDiscovery:         resource.CapabilityDiscovery(options.CapabilityDiscovery),
+		CapabilityDefaultVisibility: access.Visibility(strings.ToUpper(options.CapabilityDefaultVisibility)),
+		CapabilityRegistration:      resource.CapabilityRegistration(options.CapabilityRegistration),
 		ProtectedMetadataKeys:       options.ProtectedMetadataKeys,
-		ResourceLimits: &catalog.ResourceLimits{
+		ResourceLimits: &resource.Limits{
 			MetadataItems: options.MaxMetadataItems,
-			Writes:        catalog.WriteRate{PerMinute: options.WriteRate, Burst: options.WriteBurst},
+			Writes:        resource.WriteRate{PerMinute: options.WriteRate, Burst: options.WriteBurst},
 		},
 		Definitions: store.DefinitionOptions{
 			OwnerWrites: options.NamespaceOwnerWrites, NamespacesPerProject: options.NamespacesPerProject,
@@ -108,7 +109,7 @@ func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
 		},
 	}
 	if options.Demo {
-		settings.CapabilityDiscovery = catalog.DiscoveryEveryone
+		settings.CapabilityDiscovery = resource.DiscoveryEveryone
 	}
 	return settings
 }
@@ -208,7 +209,7 @@ func webOptions(options cli.ServeOptions, listener net.Listener) (web.Options, e
 }
 
 // authenticate gives the viewer behind the headers of a request.
-type authenticate func(ctx context.Context, header http.Header) (catalog.Viewer, error)
+type authenticate func(ctx context.Context, header http.Header) (access.Viewer, error)
 
 // authentication knows the tokens of the file, in a demo those of the demo, and
 // those of the identity services that are named, and puts every viewer under the
@@ -221,14 +222,14 @@ func authentication(options cli.ServeOptions) (authenticate, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("nobody could use this server: name a file of tokens with --tokens, an issuer with --oidc-issuer or an identity service with --keystone-url, or try a demo cloud with --demo")
 	}
-	var policy *catalog.Policy
+	var policy *access.Policy
 	if options.Policy != "" {
 		if policy, err = auth.ReadPolicy(options.Policy); err != nil {
 			return nil, err
 		}
 	}
 	authenticator := auth.New(sources...)
-	return func(ctx context.Context, header http.Header) (catalog.Viewer, error) {
+	return func(ctx context.Context, header http.Header) (access.Viewer, error) {
 		viewer, err := authenticator.Authenticate(ctx, header)
 		return viewer.Under(policy), err
 	}, nil

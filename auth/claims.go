@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // knownRoles gives the roles of a viewer out of the names that an identity
@@ -28,7 +30,7 @@ func knownRoles(names []string, mapping map[string]string) []string {
 
 func isRole(name string) bool {
 	switch name {
-	case catalog.RoleAdmin, catalog.RoleMember, catalog.RoleReader, catalog.RoleService:
+	case access.RoleAdmin, access.RoleMember, access.RoleReader, access.RoleService:
 		return true
 	}
 	return false
@@ -37,8 +39,8 @@ func isRole(name string) bool {
 // checkID tells why a text is no id of a user or a project: what is written for
 // them is kept in a database, which takes no other.
 func checkID(id string) error {
-	var problems catalog.Problems
-	catalog.CheckText(&problems, "id", id, 0, 255)
+	var problems problem.Problems
+	text.Check(&problems, "id", id, 0, 255)
 	if len(problems) > 0 {
 		return errors.New(problems[0].Message)
 	}
@@ -47,13 +49,13 @@ func checkID(id string) error {
 
 // viewerOf makes a viewer, who needs an id, and a project unless the roles are
 // those of the whole cloud.
-func viewerOf(user, project string, roles []string) (catalog.Viewer, error) {
-	viewer := catalog.Viewer{UserID: user, ProjectID: project, Roles: roles}
+func viewerOf(user, project string, roles []string) (access.Viewer, error) {
+	viewer := access.Viewer{UserID: user, ProjectID: project, Roles: roles}
 	if err := errors.Join(checkID(user), checkID(project)); err != nil {
-		return catalog.Viewer{}, errUnknown().Because(err)
+		return access.Viewer{}, errUnknown().Because(err)
 	}
 	if user == "" || project == "" && !viewer.IsAdmin() && !viewer.IsService() {
-		return catalog.Viewer{}, errUnknown()
+		return access.Viewer{}, errUnknown()
 	}
 	return viewer, nil
 }

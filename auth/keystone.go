@@ -17,7 +17,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	"golang.org/x/sync/singleflight"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 )
 
 // How long what the identity service said is believed.
@@ -68,7 +68,7 @@ type keystone struct {
 
 // belief is what the identity service said of a token.
 type belief struct {
-	viewer catalog.Viewer
+	viewer access.Viewer
 	err    error
 	until  time.Time
 }
@@ -109,7 +109,7 @@ func Keystone(options KeystoneOptions) (Source, error) {
 	return k.authenticate, nil
 }
 
-func (k *keystone) authenticate(ctx context.Context, token string) (catalog.Viewer, error) {
+func (k *keystone) authenticate(ctx context.Context, token string) (access.Viewer, error) {
 	hash := sha256.Sum256([]byte(token))
 	if known, there := k.recall(hash); there {
 		return known.viewer, known.err
@@ -125,7 +125,7 @@ func (k *keystone) authenticate(ctx context.Context, token string) (catalog.View
 		said := result.Val.(belief)
 		return said.viewer, said.err
 	case <-ctx.Done():
-		return catalog.Viewer{}, unavailable(ctx.Err())
+		return access.Viewer{}, unavailable(ctx.Err())
 	}
 }
 

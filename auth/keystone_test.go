@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/auth"
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // identity speaks as the identity service of OpenStack does about tokens.
@@ -146,7 +146,7 @@ func TestKeystoneTellsWhoATokenBelongsTo(t *testing.T) {
 	} {
 		viewer, err := source(context.Background(), token)
 		if want == "" {
-			if err == nil || errors.Is(err, catalog.ErrUnavailable) && !strings.Contains(token, "\n") {
+			if err == nil || errors.Is(err, problem.ErrUnavailable) && !strings.Contains(token, "\n") {
 				t.Errorf("%q: %v, %v", token, viewer, err)
 			}
 			continue
@@ -177,18 +177,18 @@ func TestKeystoneIsBelievedForAMinuteAndNeverPastTheEnd(t *testing.T) {
 	is(long, nil, 1, "first")
 	k.set(func() { k.lifetime = 20 * time.Second })
 	is(short, nil, 1, "a short one")
-	is(gone, catalog.ErrUnauthenticated, 1, "an unknown one")
-	is(gone, catalog.ErrUnauthenticated, 1, "an unknown one again")
+	is(gone, problem.ErrUnauthenticated, 1, "an unknown one")
+	is(gone, problem.ErrUnauthenticated, 1, "an unknown one again")
 	k.clock.turn(6 * time.Second)
-	is(gone, catalog.ErrUnauthenticated, 2, "an unknown one after five seconds")
+	is(gone, problem.ErrUnauthenticated, 2, "an unknown one after five seconds")
 	k.clock.turn(15 * time.Second)
 	k.set(func() { k.lifetime = -time.Second })
-	is(short, catalog.ErrUnauthenticated, 2, "a short one after its end")
+	is(short, problem.ErrUnauthenticated, 2, "a short one after its end")
 	is(long, nil, 1, "a long one after twenty seconds")
 	k.set(func() { k.lifetime, k.holds[long] = time.Hour, true })
 	is(long, nil, 1, "one that was revoked just now")
 	k.clock.turn(40 * time.Second)
-	is(long, catalog.ErrUnauthenticated, 2, "one that was revoked")
+	is(long, problem.ErrUnauthenticated, 2, "one that was revoked")
 }
 
 func TestKeystoneDownIsNotEveryoneIn(t *testing.T) {
@@ -202,14 +202,14 @@ func TestKeystoneDownIsNotEveryoneIn(t *testing.T) {
 		}
 	}
 	k.set(func() { k.down = true })
-	is("ada/demo/member", catalog.ErrUnavailable, "down from the start")
+	is("ada/demo/member", problem.ErrUnavailable, "down from the start")
 	k.set(func() { k.down = false })
-	is("bob/demo/member", catalog.ErrUnavailable, "directly after")
+	is("bob/demo/member", problem.ErrUnavailable, "directly after")
 	k.clock.turn(5 * time.Second)
 	is("ada/demo/member", nil, "five seconds after")
 	k.set(func() { k.down = true })
 	is("ada/demo/member", nil, "one that is believed, while it is down")
-	is("cyd/demo/member", catalog.ErrUnavailable, "a new one, while it is down")
+	is("cyd/demo/member", problem.ErrUnavailable, "a new one, while it is down")
 	k.set(func() { k.down = false })
 	k.clock.turn(time.Minute)
 	is("cyd/demo/member", nil, "a new one, later")

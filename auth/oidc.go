@@ -15,7 +15,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // OIDCOptions say whose JSON Web Tokens are taken and what their claims mean.
@@ -106,24 +107,24 @@ func OIDC(options OIDCOptions) (Source, error) {
 	return i.authenticate, nil
 }
 
-func (i *issuer) authenticate(ctx context.Context, token string) (catalog.Viewer, error) {
+func (i *issuer) authenticate(ctx context.Context, token string) (access.Viewer, error) {
 	if !i.issued(token) {
-		return catalog.Viewer{}, errUnknown()
+		return access.Viewer{}, errUnknown()
 	}
 	verifier, err := i.discovered(ctx)
 	if err != nil {
-		return catalog.Viewer{}, unavailable(err)
+		return access.Viewer{}, unavailable(err)
 	}
 	if _, err := i.keys.current(ctx, false); err != nil {
-		return catalog.Viewer{}, unavailable(err)
+		return access.Viewer{}, unavailable(err)
 	}
 	verified, err := verifier.Verify(ctx, token)
 	if err != nil {
-		return catalog.Viewer{}, errUnknown().Because(err)
+		return access.Viewer{}, errUnknown().Because(err)
 	}
 	var claims map[string]any
 	if err := verified.Claims(&claims); err != nil {
-		return catalog.Viewer{}, errUnknown().Because(err)
+		return access.Viewer{}, errUnknown().Because(err)
 	}
 	user, _ := claimAt(claims, i.options.UserClaim).(string)
 	project, _ := claimAt(claims, i.options.ProjectClaim).(string)
@@ -181,5 +182,5 @@ func (i *issuer) discovered(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 }
 
 func unavailable(cause error) error {
-	return catalog.Refuse(catalog.ErrUnavailable, "the token cannot be checked at the moment").Because(cause)
+	return problem.Refuse(problem.ErrUnavailable, "the token cannot be checked at the moment").Because(cause)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/cadastre-dev/cadastre/auth"
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // signer is an OpenID Connect issuer on loopback with keys of its own.
@@ -176,7 +176,7 @@ func TestOIDCTakesTokensOfItsIssuerOnly(t *testing.T) {
 				t.Fatalf("got %v, %v", viewer, err)
 			}
 			if err != nil {
-				if !errors.Is(err, catalog.ErrUnauthenticated) {
+				if !errors.Is(err, problem.ErrUnauthenticated) {
 					t.Errorf("%v is not ErrUnauthenticated", err)
 				}
 				return
@@ -209,18 +209,18 @@ func TestOIDCFollowsTheKeysOfItsIssuer(t *testing.T) {
 	}
 	s.down = true
 	one, two := s.keys["one"], newKey(t)
-	is(catalog.ErrUnavailable, signed("one", one), "before the issuer answers")
+	is(problem.ErrUnavailable, signed("one", one), "before the issuer answers")
 	s.down = false
-	is(catalog.ErrUnavailable, signed("one", one), "directly after")
+	is(problem.ErrUnavailable, signed("one", one), "directly after")
 	clock.turn(10 * time.Second)
 	is(nil, signed("one", one), "ten seconds after")
-	is(catalog.ErrUnauthenticated, signed("two", two), "a key that is not there yet")
+	is(problem.ErrUnauthenticated, signed("two", two), "a key that is not there yet")
 	s.mu.Lock()
 	s.keys["two"] = two
 	fetches := s.fetches
 	s.mu.Unlock()
 	for range 50 {
-		is(catalog.ErrUnauthenticated, signed("three", two), "keys that are invented")
+		is(problem.ErrUnauthenticated, signed("three", two), "keys that are invented")
 	}
 	if s.fetches != fetches {
 		t.Errorf("%d fetches for invented keys", s.fetches-fetches)
@@ -232,14 +232,14 @@ func TestOIDCFollowsTheKeysOfItsIssuer(t *testing.T) {
 	s.mu.Unlock()
 	is(nil, signed("one", one), "a key that was taken back just now")
 	clock.turn(11 * time.Minute)
-	is(catalog.ErrUnauthenticated, signed("one", one), "a key that was taken back")
+	is(problem.ErrUnauthenticated, signed("one", one), "a key that was taken back")
 	s.mu.Lock()
 	s.down = true
 	s.mu.Unlock()
 	clock.turn(30 * time.Minute)
 	is(nil, signed("two", two), "while the issuer is down")
 	clock.turn(time.Hour)
-	is(catalog.ErrUnavailable, signed("two", two), "while it is down for long")
+	is(problem.ErrUnavailable, signed("two", two), "while it is down for long")
 }
 
 func TestOIDCRefusesSettingsThatCannotBeMeant(t *testing.T) {

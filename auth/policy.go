@@ -9,13 +9,13 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 )
 
 // ReadPolicy reads an operator's policy: a YAML file with one key, `rules`, that
 // maps rules or fields of Query and Mutation to lists of roles. Its errors name
 // the file and every entry that is unknown.
-func ReadPolicy(path string) (*catalog.Policy, error) {
+func ReadPolicy(path string) (*access.Policy, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the policy: %w", err)
@@ -27,7 +27,7 @@ func ReadPolicy(path string) (*catalog.Policy, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read the policy %s: %w", path, err)
 	}
-	policy, err := catalog.NewPolicy(file.Rules)
+	policy, err := access.NewPolicy(file.Rules)
 	if err != nil {
 		return nil, fmt.Errorf("the policy %s: %w", path, err)
 	}

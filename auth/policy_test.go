@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/auth"
-	"github.com/cadastre-dev/cadastre/catalog"
 )
 
 func TestReadPolicy(t *testing.T) {
@@ -36,8 +36,8 @@ func TestReadPolicy(t *testing.T) {
 				}
 				return
 			}
-			member := catalog.Viewer{Roles: []string{catalog.RoleMember}}.Under(policy)
-			if got, want := member.May(catalog.RulePlacementWrite), name == "override"; got != want {
+			member := access.Viewer{Roles: []string{access.RoleMember}}.Under(policy)
+			if got, want := member.May(access.RulePlacementWrite), name == "override"; got != want {
 				t.Errorf("a member may write placement: %v, want %v", got, want)
 			}
 		})

@@ -13,18 +13,18 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 )
 
 // Token is a static token and whom it belongs to.
 type Token struct {
 	// SHA256 is the hash of the token; the token itself is not kept.
 	SHA256 [sha256.Size]byte
-	Viewer catalog.Viewer
+	Viewer access.Viewer
 }
 
 // NewToken makes a token from its text.
-func NewToken(text string, viewer catalog.Viewer) Token {
+func NewToken(text string, viewer access.Viewer) Token {
 	return Token{SHA256: sha256.Sum256([]byte(text)), Viewer: viewer}
 }
 
@@ -32,7 +32,7 @@ func NewToken(text string, viewer catalog.Viewer) Token {
 // time, and all of them every time, so that timing tells nothing.
 func Tokens(tokens []Token) Source {
 	tokens = slices.Clone(tokens)
-	return func(_ context.Context, text string) (catalog.Viewer, error) {
+	return func(_ context.Context, text string) (access.Viewer, error) {
 		given := sha256.Sum256([]byte(text))
 		found := -1
 		for i := range tokens {
@@ -41,7 +41,7 @@ func Tokens(tokens []Token) Source {
 			}
 		}
 		if found < 0 {
-			return catalog.Viewer{}, errUnknown()
+			return access.Viewer{}, errUnknown()
 		}
 		return tokens[found].Viewer, nil
 	}
@@ -132,11 +132,11 @@ func (e tokenEntry) read() (token Token, field string, err error) {
 		return token, "project", err
 	}
 	for i, role := range e.Roles {
-		if !slices.Contains([]string{catalog.RoleAdmin, catalog.RoleMember, catalog.RoleReader, catalog.RoleService}, role) {
+		if !slices.Contains([]string{access.RoleAdmin, access.RoleMember, access.RoleReader, access.RoleService}, role) {
 			return token, fmt.Sprintf("roles[%d]", i), fmt.Errorf("%q is none of admin, member, reader, service", role)
 		}
 	}
-	token = NewToken(e.Token, catalog.Viewer{UserID: e.User, ProjectID: e.Project, Roles: e.Roles})
+	token = NewToken(e.Token, access.Viewer{UserID: e.User, ProjectID: e.Project, Roles: e.Roles})
 	if e.TokenSHA256 != "" {
 		hash, err := hex.DecodeString(e.TokenSHA256)
 		if err != nil || len(hash) != sha256.Size {

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/auth"
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 func TestReadTokensNamesFileEntryAndField(t *testing.T) {
@@ -62,7 +63,7 @@ tokens:
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := auth.NewToken("second", catalog.Viewer{UserID: "sue", ProjectID: "demo", Roles: []string{"reader"}})
+	second := auth.NewToken("second", access.Viewer{UserID: "sue", ProjectID: "demo", Roles: []string{"reader"}})
 	authenticator := auth.New(auth.Tokens(tokens), auth.Tokens([]auth.Token{second}))
 	for name, test := range map[string]struct {
 		header http.Header
@@ -90,7 +91,7 @@ tokens:
 			if viewer.UserID != test.user || (err == nil) != (test.user != "") {
 				t.Errorf("got %v, %v, want %q", viewer, err, test.user)
 			}
-			if err != nil && !errors.Is(err, catalog.ErrUnauthenticated) {
+			if err != nil && !errors.Is(err, problem.ErrUnauthenticated) {
 				t.Errorf("%v is not ErrUnauthenticated", err)
 			}
 		})
@@ -99,17 +100,17 @@ tokens:
 
 func TestAuthenticateIsUnavailableOnlyWhenNoOtherSourceKnows(t *testing.T) {
 	t.Parallel()
-	down := func(context.Context, string) (catalog.Viewer, error) {
-		return catalog.Viewer{}, errors.New("connection refused")
+	down := func(context.Context, string) (access.Viewer, error) {
+		return access.Viewer{}, errors.New("connection refused")
 	}
-	known := auth.Tokens([]auth.Token{auth.NewToken("known", catalog.Viewer{UserID: "kim"})})
+	known := auth.Tokens([]auth.Token{auth.NewToken("known", access.Viewer{UserID: "kim"})})
 	authenticator := auth.New(down, known)
 	viewer, err := authenticator.Authenticate(context.Background(), http.Header{"X-Auth-Token": {"known"}})
 	if err != nil || viewer.UserID != "kim" {
 		t.Errorf("got %v, %v", viewer, err)
 	}
 	_, err = authenticator.Authenticate(context.Background(), http.Header{"X-Auth-Token": {"other"}})
-	if !errors.Is(err, catalog.ErrUnavailable) {
+	if !errors.Is(err, problem.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/metadef"
 )
 
 type metadefsCommand struct {
@@ -17,7 +17,7 @@ type metadefsCommand struct {
 type metadefsSchemaCommand struct{}
 
 func (metadefsSchemaCommand) Run(run *session) error {
-	_, err := io.WriteString(run.stdout, catalog.DocumentSchema())
+	_, err := io.WriteString(run.stdout, metadef.DocumentSchema())
 	return err
 }
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/metadef"
 )
 
 type exportCommand struct {
@@ -51,7 +51,7 @@ func (c *exportCommand) Run(run *session) error {
 			return c.explained(err)
 		}
 		for _, text := range answer.ExportNamespaces {
-			document, _, _ := catalog.ParseDocument(text)
+			document, _, _ := metadef.ParseDocument(text)
 			if document == nil || files[document.Name] == "" {
 				return errors.New("the server answered with a namespace that was not asked for")
 			}

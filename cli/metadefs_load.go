@@ -13,9 +13,9 @@ import (
 
 	"github.com/Khan/genqlient/graphql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/defaults"
+	"github.com/cadastre-dev/cadastre/metadef"
 )
 
 type loadCommand struct {
@@ -55,7 +55,7 @@ func (c *loadCommand) Run(run *session) error {
 			l.fail(file, file.err.Error())
 			return true
 		}
-		document, _, problems := catalog.ParseDocument(file.text)
+		document, _, problems := metadef.ParseDocument(file.text)
 		if len(problems) > 0 { // for the server to tell
 			return false
 		}
@@ -109,7 +109,7 @@ func (c *loadCommand) files() ([]definitionFile, error) {
 }
 
 func namespaceIn(text string) string {
-	document, _, problems := catalog.ParseDocument(text)
+	document, _, problems := metadef.ParseDocument(text)
 	if len(problems) > 0 {
 		return "a built-in definition"
 	}
@@ -189,7 +189,7 @@ func (l *load) send(files []definitionFile) error {
 		Mode: client.ImportMode(strings.ToUpper(strings.ReplaceAll(l.command.Mode, "-", "_"))), DryRun: l.command.DryRun, IncludeProtected: l.command.IncludeProtected,
 	}
 	if l.command.Builtin {
-		origin := catalog.OwnOrigin
+		origin := metadef.OwnOrigin
 		input.Origin = &origin
 	}
 	for _, file := range files {

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/metadef"
 )
 
 // Validate refuses numbers and times that a flag does not say it takes: a server
@@ -17,8 +17,8 @@ func (o ServeOptions) Validate() error {
 		value, least, most int64
 	}{
 		{"namespaces-per-project", int64(o.NamespacesPerProject), 1, 0},
-		{"properties-per-namespace", int64(o.PropertiesPerNamespace), 1, catalog.MaxDefinitions},
-		{"definition-bytes", int64(o.DefinitionBytes), 1, catalog.MaxDefinition},
+		{"properties-per-namespace", int64(o.PropertiesPerNamespace), 1, metadef.MaxDefinitions},
+		{"definition-bytes", int64(o.DefinitionBytes), 1, metadef.MaxDefinition},
 		{"max-metadata-items", int64(o.MaxMetadataItems), 0, 0},
 		{"write-rate", int64(o.WriteRate), 0, 0},
 		{"write-burst", int64(o.WriteBurst), 1, 0},

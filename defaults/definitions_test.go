@@ -5,15 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/defaults"
+	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-func documents(t *testing.T) []*catalog.Document {
+func documents(t *testing.T) []*metadef.Document {
 	t.Helper()
-	var all []*catalog.Document
+	var all []*metadef.Document
 	for _, text := range defaults.Definitions() {
-		document, warnings, problems := catalog.ParseDocument(text)
+		document, warnings, problems := metadef.ParseDocument(text)
 		if len(warnings) > 0 || len(problems) > 0 {
 			t.Fatalf("a definition file has warnings %v and problems %v\n%.200s", warnings, problems, text)
 		}
@@ -23,7 +24,7 @@ func documents(t *testing.T) []*catalog.Document {
 }
 
 // properties are all of a document, those of its objects included.
-func properties(d *catalog.Document) []catalog.DocumentProperty {
+func properties(d *metadef.Document) []metadef.DocumentProperty {
 	all := slices.Clone(d.Properties)
 	for _, object := range d.Objects {
 		all = append(all, object.Properties...)
@@ -50,7 +51,7 @@ func TestDefinitionsAreValidWithoutAWarning(t *testing.T) {
 		if d.DisplayName == nil || d.Description == nil || d.Owner != nil {
 			t.Errorf("%s: want a display name, a description and no owner", d.Name)
 		}
-		if d.Visibility == nil || *d.Visibility != catalog.Public || d.Protected == nil || !*d.Protected {
+		if d.Visibility == nil || *d.Visibility != access.Public || d.Protected == nil || !*d.Protected {
 			t.Errorf("%s is not public or not protected", d.Name)
 		}
 		if len(d.Associations) == 0 {
@@ -117,7 +118,7 @@ func TestDefinitionsShowEveryFeature(t *testing.T) {
 	}
 	want := []string{"pattern", "operators", "readonly", "required", "target", "parent of a tag",
 		"enum of STRING", "enum of INTEGER", "enum of NUMBER", "enum of ARRAY"}
-	for _, kind := range []catalog.PropertyType{catalog.String, catalog.Integer, catalog.Number, catalog.Boolean, catalog.Array} {
+	for _, kind := range []metadef.PropertyType{metadef.String, metadef.Integer, metadef.Number, metadef.Boolean, metadef.Array} {
 		want = append(want, "type "+string(kind), "default of "+string(kind))
 	}
 	for _, resourceType := range defaults.ResourceTypes() {

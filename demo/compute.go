@@ -3,7 +3,7 @@ package demo
 import (
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 )
@@ -40,7 +40,7 @@ func (b *builder) addImages() {
 	} {
 		r := store.ResourceRecord{Type: typeImage, Name: image.name, Description: image.description, ProjectID: image.project, Tags: image.tags, Metadata: metadata(image.metadata...)}
 		if image.project == "" {
-			r.ProjectID, r.Visibility = projectDemo, catalog.Public
+			r.ProjectID, r.Visibility = projectDemo, access.Public
 		}
 		b.add(r)
 	}
@@ -79,7 +79,7 @@ func (b *builder) addFlavors() {
 		r := store.ResourceRecord{Type: typeFlavor, Name: flavor.name, ProjectID: flavor.projectID, Metadata: metadata(flavor.metadata...),
 			Description: fmt.Sprintf("%d processors, %d MiB of memory and a disk of %d GiB.", flavor.vcpus, flavor.memoryMB, flavor.disk)}
 		if flavor.projectID == "" {
-			r.ProjectID, r.Visibility = projectDemo, catalog.Public
+			r.ProjectID, r.Visibility = projectDemo, access.Public
 		}
 		b.add(r)
 	}

@@ -3,7 +3,7 @@ package demo
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/store"
 )
@@ -13,5 +13,5 @@ import (
 func Fill(ctx context.Context, s *store.Store) error {
 	world := Build()
 	world.Definitions = defaults.Definitions()
-	return s.FillEmpty(catalog.WithViewer(ctx, Viewers()[AdminToken]), world)
+	return s.FillEmpty(access.WithViewer(ctx, Viewers()[AdminToken]), world)
 }

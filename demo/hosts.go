@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -35,7 +37,7 @@ type batch struct {
 	ports      []port
 
 	projectID  string
-	visibility catalog.Visibility
+	visibility access.Visibility
 	tag        string
 }
 
@@ -86,29 +88,29 @@ func batches() []batch {
 		{rack: "fra1-r01", count: 6, bought: "2022-11", processor: icelake, memoryMB: 262144, localGB: 447, ssd: true,
 			numaNodes: 2, overcommit: 16, shared: true,
 			ports:     []port{{device: "br-public", network: "public", gigabits: 10, hosts: []int{0, 1, 2}}},
-			projectID: projectDemo, visibility: catalog.Public, tag: "General Purpose"},
+			projectID: projectDemo, visibility: access.Public, tag: "General Purpose"},
 		{rack: "fra1-r02", count: 6, bought: "2023-06", processor: milan, memoryMB: 524288, localGB: 894, ssd: true,
 			numaNodes: 2, overcommit: 4, shared: true,
 			ports:     []port{{device: "ens1f0", network: "public", gigabits: 25, virtualFunctions: 8}},
-			projectID: projectDemo, visibility: catalog.Public, tag: "General Purpose"},
+			projectID: projectDemo, visibility: access.Public, tag: "General Purpose"},
 		{rack: "fra1-r03", count: 2, bought: "2024-02", processor: sapphire, memoryMB: 1048576, localGB: 7152, ssd: true, gpus: []string{"NVIDIA A2", "NVIDIA A2"},
 			numaNodes: 2, pinned: 24, overcommit: 4,
-			projectID: projectDemo, visibility: catalog.Public, tag: "Accelerated"},
+			projectID: projectDemo, visibility: access.Public, tag: "Accelerated"},
 		{rack: "fra1-r03", count: 2, bought: "2024-09", processor: sapphire, memoryMB: 1048576, localGB: 7152, ssd: true, gpus: []string{"NVIDIA A100"},
 			numaNodes: 2, pinned: 24, overcommit: 4,
-			projectID: projectResearch, visibility: catalog.Private, tag: "Accelerated"},
+			projectID: projectResearch, visibility: access.Private, tag: "Accelerated"},
 		{rack: "fra1-r03", count: 2, bought: "2024-02", processor: sapphire, memoryMB: 524288, localGB: 3576, ssd: true,
 			numaNodes: 2, pinned: 32, overcommit: 4,
-			projectID: projectDemo, visibility: catalog.Public, tag: "General Purpose"},
+			projectID: projectDemo, visibility: access.Public, tag: "General Purpose"},
 		{rack: "fra1-r04", count: 4, bought: "2025-03", processor: genoa, memoryMB: 393216, localGB: 21456,
 			numaNodes: 2, overcommit: 4,
 			ports: []port{
 				{device: "ens1f0", network: "public", gigabits: 25, virtualFunctions: 8, hosts: []int{0, 1, 2}},
 				{device: "ens1f1", network: "storage", gigabits: 25, virtualFunctions: 8, hosts: []int{0, 1, 3}}},
-			projectID: projectDemo, visibility: catalog.Public, tag: "Storage Dense"},
+			projectID: projectDemo, visibility: access.Public, tag: "Storage Dense"},
 		{rack: "fra1-r04", count: 2, bought: "2024-05", processor: altra, memoryMB: 262144, localGB: 1788, ssd: true,
 			overcommit: 4,
-			projectID:  projectDemo, visibility: catalog.Public, tag: "Edge Site"},
+			projectID:  projectDemo, visibility: access.Public, tag: "Edge Site"},
 	}
 }
 
@@ -142,10 +144,10 @@ func (b *builder) addHosts() {
 	register(typeRack, true, "lock_code")
 
 	for i, rack := range racks() {
-		b.add(store.ResourceRecord{Type: typeRack, Name: rack, ProjectID: projectDemo, Visibility: catalog.Public,
+		b.add(store.ResourceRecord{Type: typeRack, Name: rack, ProjectID: projectDemo, Visibility: access.Public,
 			Description: fmt.Sprintf("Rack %d of the hall in Frankfurt.", i+1),
 			Metadata:    metadata("team=data-centre", "cooling_zone="+[]string{"north", "south"}[i%2], "!last_inspection=2025-09-1"+strconv.Itoa(i)),
-			Capabilities: []catalog.KeyValue{
+			Capabilities: []metadef.KeyValue{
 				{Key: "units", Value: "42"}, {Key: "power_kw", Value: []string{"12", "12", "24", "9"}[i]},
 				{Key: "lock_code", Value: fmt.Sprintf("R%d-%04d", i+1, 2741*(i+1)%10000)}}})
 	}
@@ -158,7 +160,7 @@ func (b *builder) addHosts() {
 	}
 }
 
-func (h host) metadata() []catalog.MetadataItem {
+func (h host) metadata() []resource.MetadataItem {
 	items := []string{"rack=" + h.rack, fmt.Sprintf("rack_unit=%d", 2*((h.number-1)%6)+4), "lifecycle=production", "firmware_baseline=2025.06", "!registered_by=discovery"}
 	switch h.name {
 	case "compute-05":
@@ -187,7 +189,7 @@ func (h host) tags() []string {
 
 func (h host) threads() int { return h.processor.sockets * h.processor.cores * h.processor.threads }
 
-func (h host) capabilities() []catalog.KeyValue {
+func (h host) capabilities() []metadef.KeyValue {
 	features, err := json.Marshal(strings.Fields(h.processor.features))
 	if err != nil {
 		panic("demo: a list of strings is always JSON: " + err.Error())
@@ -196,7 +198,7 @@ func (h host) capabilities() []catalog.KeyValue {
 	if h.rack == "fra1-r01" {
 		version = "7002009"
 	}
-	list := []catalog.KeyValue{
+	list := []metadef.KeyValue{
 		{Key: "vcpus", Value: strconv.Itoa(h.threads())},
 		{Key: "memory_mb", Value: strconv.Itoa(h.memoryMB)},
 		{Key: "local_gb", Value: strconv.Itoa(h.localGB)},
@@ -218,7 +220,7 @@ func (h host) capabilities() []catalog.KeyValue {
 		{Key: "purchase_batch", Value: h.bought + "/" + h.processor.model},
 	}
 	if len(h.gpus) > 0 {
-		list = append(list, catalog.KeyValue{Key: "gpu", Value: h.gpus[0]}, catalog.KeyValue{Key: "gpu_count", Value: strconv.Itoa(len(h.gpus))})
+		list = append(list, metadef.KeyValue{Key: "gpu", Value: h.gpus[0]}, metadef.KeyValue{Key: "gpu_count", Value: strconv.Itoa(len(h.gpus))})
 	}
 	return list
 }
@@ -232,7 +234,7 @@ const (
 
 func (b *builder) addAggregates() {
 	aggregate := func(name, description string, items ...string) {
-		b.add(store.ResourceRecord{Type: typeAggregate, Name: name, Description: description, ProjectID: projectDemo, Visibility: catalog.Public,
+		b.add(store.ResourceRecord{Type: typeAggregate, Name: name, Description: description, ProjectID: projectDemo, Visibility: access.Public,
 			Metadata: metadata(append(items, "team=compute")...)})
 	}
 	for _, rack := range racks() {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -28,9 +28,9 @@ func (b *builder) addShareNetworks() {
 		{projectResearch, "research.example.org", "kerberos"},
 		{projectWebShop, "shop.example.org", "active_directory"},
 	} {
-		visibility := catalog.Private
+		visibility := access.Private
 		if network.project == projectDemo {
-			visibility = catalog.Public
+			visibility = access.Public
 		}
 		name := network.project + "-files"
 		parent := b.add(store.ResourceRecord{Type: typeShareNetwork, Name: name, ProjectID: network.project, Visibility: visibility,
@@ -56,7 +56,7 @@ func (b *builder) addShareNetworks() {
 // share is a share with what hangs off it.
 type share struct {
 	project, name, group string
-	visibility           catalog.Visibility
+	visibility           access.Visibility
 	protocol             string
 	description          string
 	tags                 []string
@@ -69,7 +69,7 @@ type share struct {
 func shares() []share {
 	return []share{
 		{project: projectDemo, name: "home", group: "office", protocol: "NFS", description: "Home directories of everybody in the demo project.",
-			visibility: catalog.Public, tags: []string{"Home Directories", "Daily Backup"},
+			visibility: access.Public, tags: []string{"Home Directories", "Daily Backup"},
 			metadata:  []string{"share_purpose=home", "share_performance_tier=gold", "protection:schedule=daily", "protection:keep_days=30", "cost_center=DE-4100"},
 			snapshots: []string{"2025-10-01", "2025-10-02", "2025-10-03"}, clients: []string{"10.40.0.0/24", "10.40.1.0/24"}, replicas: []string{"fra2"}},
 		{project: projectDemo, name: "teams", group: "office", protocol: "CIFS", description: "One folder for each team, also mounted from Windows.",
@@ -77,7 +77,7 @@ func shares() []share {
 			metadata:  []string{"share_purpose=project", "share_clients=<or> linux <or> windows", "share_case_sensitive=false", "cost_center=DE-4100", "environment=production"},
 			snapshots: []string{"2025-10-02"}, clients: []string{"team-leads", "all-staff"}},
 		{project: projectDemo, name: "scratch", protocol: "NFS", description: "Space for things that may be lost at any time.",
-			visibility: catalog.Public, tags: []string{"Scratch Space"},
+			visibility: access.Public, tags: []string{"Scratch Space"},
 			metadata: []string{"share_purpose=scratch", "share_performance_tier=bronze", "protection:level=none", "needed_until=2026-03-31"},
 			clients:  []string{"10.40.0.0/16"}},
 		{project: projectDemo, name: "ci-cache", protocol: "NFS", description: "Cache that the build machines share.",
@@ -95,7 +95,7 @@ func shares() []share {
 			metadata: []string{"share_purpose=archive", "share_performance_tier=bronze", "protection:schedule=monthly", "protection:keep_days=3650", "!__managed_at=2024-11-05T08:00:00Z"},
 			clients:  []string{"10.41.0.0/24"}, replicas: []string{"muc1"}},
 		{project: projectResearch, name: "notebooks", protocol: "NFS", description: "Notebooks and small data of the analysis platform.",
-			visibility: catalog.Public,
+			visibility: access.Public,
 			metadata:   []string{"share_purpose=application", "share_mount_options=hard,noatime,nfsvers=4.2", "team=analysis", "service_hours=office"},
 			snapshots:  []string{"2025-10-03"}, clients: []string{"10.41.1.0/24"}},
 		{project: projectWebShop, name: "product-images", group: "shop-front", protocol: "NFS", description: "Pictures of everything that is for sale.",

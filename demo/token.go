@@ -1,6 +1,6 @@
 package demo
 
-import "github.com/cadastre-dev/cadastre/catalog"
+import "github.com/cadastre-dev/cadastre/access"
 
 // The tokens of a demo, known to everyone.
 const (
@@ -11,10 +11,10 @@ const (
 
 // Viewers are whom the tokens stand for: an administrator, and a member and a
 // reader of the project demo.
-func Viewers() map[string]catalog.Viewer {
-	return map[string]catalog.Viewer{
-		AdminToken:  {UserID: "demo-admin", ProjectID: "demo", Roles: []string{catalog.RoleAdmin, catalog.RoleMember, catalog.RoleReader}},
-		MemberToken: {UserID: "demo-member", ProjectID: "demo", Roles: []string{catalog.RoleMember, catalog.RoleReader}},
-		ReaderToken: {UserID: "demo-reader", ProjectID: "demo", Roles: []string{catalog.RoleReader}},
+func Viewers() map[string]access.Viewer {
+	return map[string]access.Viewer{
+		AdminToken:  {UserID: "demo-admin", ProjectID: "demo", Roles: []string{access.RoleAdmin, access.RoleMember, access.RoleReader}},
+		MemberToken: {UserID: "demo-member", ProjectID: "demo", Roles: []string{access.RoleMember, access.RoleReader}},
+		ReaderToken: {UserID: "demo-reader", ProjectID: "demo", Roles: []string{access.RoleReader}},
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -47,7 +48,7 @@ type builder struct {
 func (b *builder) add(r store.ResourceRecord) string {
 	r.UUID = uuidOf(r.Type, r.Name)
 	if r.Visibility == "" {
-		r.Visibility = catalog.Private
+		r.Visibility = access.Private
 	}
 	b.world.Resources = append(b.world.Resources, r)
 	return r.UUID
@@ -78,12 +79,12 @@ func uuidOf(kind, name string) string {
 }
 
 // metadata reads items written as "key=value"; a leading "!" marks one that only admins and services change.
-func metadata(items ...string) []catalog.MetadataItem {
-	list := make([]catalog.MetadataItem, len(items))
+func metadata(items ...string) []resource.MetadataItem {
+	list := make([]resource.MetadataItem, len(items))
 	for i, item := range items {
 		text, serviceOwned := strings.CutPrefix(item, "!")
 		key, value, _ := strings.Cut(text, "=")
-		list[i] = catalog.MetadataItem{Key: key, Value: value, UserModifiable: !serviceOwned}
+		list[i] = resource.MetadataItem{Key: key, Value: value, UserModifiable: !serviceOwned}
 	}
 	return list
 }

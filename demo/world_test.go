@@ -1,15 +1,19 @@
 package demo
 
 import (
-	"github.com/cadastre-dev/cadastre/store"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 func TestBuildIsDeterministic(t *testing.T) {
@@ -64,7 +68,7 @@ func TestResourcesCoverTheCloud(t *testing.T) {
 	t.Parallel()
 	world := Build()
 	types, projects := map[string]int{}, map[string]int{}
-	visibilities := map[catalog.Visibility]int{}
+	visibilities := map[access.Visibility]int{}
 	for _, r := range world.Resources {
 		types[r.Type]++
 		projects[r.ProjectID]++
@@ -82,7 +86,7 @@ func TestResourcesCoverTheCloud(t *testing.T) {
 	if len(projects) != 3 || projects[projectDemo] == 0 || projects[projectResearch] == 0 || projects[projectWebShop] == 0 {
 		t.Errorf("resources of each project: %v", projects)
 	}
-	if visibilities[catalog.Public] == 0 || visibilities[catalog.Private] == 0 || len(visibilities) != 2 {
+	if visibilities[access.Public] == 0 || visibilities[access.Private] == 0 || len(visibilities) != 2 {
 		t.Errorf("resources of each visibility: %v", visibilities)
 	}
 }
@@ -122,13 +126,13 @@ func TestResourcesKeepTheLimits(t *testing.T) {
 	t.Parallel()
 	serviceOwned := 0
 	for _, r := range Build().Resources {
-		var problems catalog.Problems
-		catalog.CheckText(&problems, "name", r.Name, 1, catalog.MaxResourceName)
-		catalog.CheckText(&problems, "description", r.Description, 1, catalog.MaxResourceDescription)
+		var problems problem.Problems
+		text.Check(&problems, "name", r.Name, 1, resource.MaxResourceName)
+		text.Check(&problems, "description", r.Description, 1, resource.MaxResourceDescription)
 		keys := map[string]bool{}
 		for _, item := range r.Metadata {
-			catalog.CheckText(&problems, "key", item.Key, 1, catalog.MaxMetadataKey)
-			catalog.CheckText(&problems, item.Key, item.Value, 1, catalog.MaxMetadataValue)
+			text.Check(&problems, "key", item.Key, 1, metadef.MaxMetadataKey)
+			text.Check(&problems, item.Key, item.Value, 1, metadef.MaxMetadataValue)
 			if keys[item.Key] {
 				problems.Add(item.Key, "appears twice")
 			}
@@ -142,11 +146,11 @@ func TestResourcesKeepTheLimits(t *testing.T) {
 		}
 		tags := map[string]bool{}
 		for _, tag := range r.Tags {
-			catalog.CheckName(&problems, "tags", tag)
-			if tags[catalog.Fold(tag)] {
+			text.CheckName(&problems, "tags", tag)
+			if tags[text.Fold(tag)] {
 				problems.Add("tags", "repeat %s", tag)
 			}
-			tags[catalog.Fold(tag)] = true
+			tags[text.Fold(tag)] = true
 		}
 		if err := problems.Err(); err != nil {
 			t.Errorf("%s %s: %v", r.Type, r.Name, err)
@@ -184,8 +188,8 @@ func TestCapabilitiesAreRegisteredAndSomePrivate(t *testing.T) {
 				t.Errorf("%s: capability %s is unregistered or repeated", r.Name, capability.Key)
 			}
 			seen[capability.Key] = true
-			var problems catalog.Problems
-			catalog.CheckText(&problems, capability.Key, capability.Value, 1, catalog.MaxCapabilityValue)
+			var problems problem.Problems
+			text.Check(&problems, capability.Key, capability.Value, 1, resource.MaxCapabilityValue)
 			if err := problems.Err(); err != nil {
 				t.Errorf("%s: %v", r.Name, err)
 			}

@@ -8,14 +8,15 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/audit"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/page"
 )
 
-func (r *queryResolver) AuditEvents(ctx context.Context, filter *catalog.AuditFilter, first *int, after *string, last *int, before *string) (*model.AuditEventConnection, error) {
+func (r *queryResolver) AuditEvents(ctx context.Context, filter *audit.Filter, first *int, after *string, last *int, before *string) (*model.AuditEventConnection, error) {
 	wanted := valueOf(filter)
 	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
-		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.AuditEvent], error) {
+		func(ctx context.Context, page page.Request) (page.Page[*audit.Event], error) {
 			return r.Store.AuditEvents(ctx, wanted, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountAuditEvents(ctx, wanted) })

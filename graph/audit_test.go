@@ -13,7 +13,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -123,7 +123,7 @@ func TestEveryMutationIsAudited(t *testing.T) {
 		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
 		id := ""
 		ask := func(viewer, query string) string {
-			ctx := catalog.WithViewer(context.Background(), viewers[viewer])
+			ctx := access.WithViewer(context.Background(), viewers[viewer])
 			return answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: strings.ReplaceAll(query, "$id", id)}))
 		}
 		ask("admin", `mutation { createTrait(input: {name: "CUSTOM_U"}) { __typename } }`)
@@ -225,7 +225,7 @@ func TestAMutationOfNothingIsAudited(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		executor := graph.NewExecutor(&graph.Resolver{Store: storetest.Open(t, url)}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
 		ask := func(viewer, query string) string {
-			ctx := catalog.WithViewer(context.Background(), viewers[viewer])
+			ctx := access.WithViewer(context.Background(), viewers[viewer])
 			return answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query}))
 		}
 		known := len(events(t, ask))

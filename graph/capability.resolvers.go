@@ -9,31 +9,32 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
-func (r *capabilityResolver) ResourceType(ctx context.Context, obj *catalog.Capability) (*catalog.ResourceType, error) {
-	return loadOne(ctx, "resourceType", obj, func(c *catalog.Capability) int64 { return c.ResourceTypeID }, r.Store.ResourceTypesByID)
+func (r *capabilityResolver) ResourceType(ctx context.Context, obj *resource.Capability) (*metadef.ResourceType, error) {
+	return loadOne(ctx, "resourceType", obj, func(c *resource.Capability) int64 { return c.ResourceTypeID }, r.Store.ResourceTypesByID)
 }
 
-func (r *capabilityResolver) Values(ctx context.Context, obj *catalog.Capability, first *int, startsWith *string) ([]*catalog.CapabilityValue, error) {
-	most, prefix := catalog.DefaultCapabilityValues, valueOf(startsWith)
+func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, first *int, startsWith *string) ([]*resource.CapabilityValue, error) {
+	most, prefix := resource.DefaultCapabilityValues, valueOf(startsWith)
 	if first != nil {
 		most = *first
 	}
 	return loadMany(ctx, argumentsKey(fmt.Sprint("values ", most), prefix), obj, capabilityID,
-		func(ctx context.Context, capabilities []int64) (map[int64][]*catalog.CapabilityValue, error) {
+		func(ctx context.Context, capabilities []int64) (map[int64][]*resource.CapabilityValue, error) {
 			return r.Store.CapabilityValues(ctx, capabilities, most, prefix)
 		})
 }
 
-func (r *capabilityResolver) ValueCount(ctx context.Context, obj *catalog.Capability) (int, error) {
+func (r *capabilityResolver) ValueCount(ctx context.Context, obj *resource.Capability) (int, error) {
 	return load(ctx, "valueCount", obj, capabilityID, r.Store.CountCapabilityValues, registerNothing[int])
 }
 
-func (r *mutationResolver) SetCapabilities(ctx context.Context, input catalog.CapabilitiesChange) (*model.SetCapabilitiesPayload, error) {
+func (r *mutationResolver) SetCapabilities(ctx context.Context, input resource.CapabilitiesChange) (*model.SetCapabilitiesPayload, error) {
 	resource, err := r.Store.SetCapabilities(ctx, input.Resource, input.Capabilities, input.Revision)
 	if err != nil {
 		return nil, err
@@ -78,28 +79,28 @@ func (r *mutationResolver) DeleteCapability(ctx context.Context, input model.Del
 	return &model.DeleteCapabilityPayload{Capability: capability}, nil
 }
 
-func (r *resourceResolver) Capabilities(ctx context.Context, obj *catalog.Resource, includePrivate *bool) ([]*catalog.ResourceCapability, error) {
+func (r *resourceResolver) Capabilities(ctx context.Context, obj *resource.Resource, includePrivate *bool) ([]*resource.ResourceCapability, error) {
 	private := valueOf(includePrivate)
 	return loadMany(ctx, argumentsKey("capabilities", private), obj, resourceID,
-		func(ctx context.Context, resources []int64) (map[int64][]*catalog.ResourceCapability, error) {
+		func(ctx context.Context, resources []int64) (map[int64][]*resource.ResourceCapability, error) {
 			return r.Store.CapabilitiesOf(ctx, resources, private)
 		})
 }
 
-func (r *resourceTypeResolver) Capabilities(ctx context.Context, obj *catalog.ResourceType, includePrivate *bool) ([]*catalog.Capability, error) {
+func (r *resourceTypeResolver) Capabilities(ctx context.Context, obj *metadef.ResourceType, includePrivate *bool) ([]*resource.Capability, error) {
 	private := valueOf(includePrivate)
 	return loadMany(ctx, argumentsKey("capabilities", private), obj, resourceTypeID,
-		func(ctx context.Context, types []int64) (map[int64][]*catalog.Capability, error) {
+		func(ctx context.Context, types []int64) (map[int64][]*resource.Capability, error) {
 			return r.Store.Capabilities(ctx, types, private)
 		})
 }
 
-func (r *resourceTypeResolver) Capability(ctx context.Context, obj *catalog.ResourceType, name string) (*catalog.Capability, error) {
+func (r *resourceTypeResolver) Capability(ctx context.Context, obj *metadef.ResourceType, name string) (*resource.Capability, error) {
 	answer, err := load(ctx, argumentsKey("capability", name), obj, resourceTypeID,
-		func(ctx context.Context, types []int64) (map[int64]catalog.CapabilityAnswer, error) {
+		func(ctx context.Context, types []int64) (map[int64]resource.CapabilityAnswer, error) {
 			return r.Store.CapabilitiesNamed(ctx, types, name)
 		},
-		func(answers map[int64]catalog.CapabilityAnswer) {
+		func(answers map[int64]resource.CapabilityAnswer) {
 			for _, answer := range answers {
 				if answer.Capability != nil {
 					register(ctx, answer.Capability)

@@ -11,8 +11,10 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -23,7 +25,7 @@ import (
 func TestPrivateValuesGiveNothingAway(t *testing.T) {
 	t.Parallel()
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
-		for _, discovery := range []catalog.CapabilityDiscovery{catalog.DiscoveryEveryone, catalog.DiscoveryAdmin} {
+		for _, discovery := range []resource.CapabilityDiscovery{resource.DiscoveryEveryone, resource.DiscoveryAdmin} {
 			t.Run(engine+" "+string(discovery), func(t *testing.T) {
 				t.Parallel()
 				one, other := privateWorld(t, url(t), discovery, "1"), privateWorld(t, url(t), discovery, "20")
@@ -49,7 +51,7 @@ func TestPrivateValuesGiveNothingAway(t *testing.T) {
 
 func answer(t *testing.T, executor *graph.Executor, viewer, query string) string {
 	t.Helper()
-	ctx := catalog.WithViewer(t.Context(), viewers[viewer])
+	ctx := access.WithViewer(t.Context(), viewers[viewer])
 	text, err := json.Marshal(executor.Execute(ctx, &graphql.RawParams{Query: query}))
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +61,7 @@ func answer(t *testing.T, executor *graph.Executor, viewer, query string) string
 
 // privateWorld is hosts with a public capability and private ones, whose values
 // hang on the seed.
-func privateWorld(t *testing.T, url string, discovery catalog.CapabilityDiscovery, seed string) *graph.Executor {
+func privateWorld(t *testing.T, url string, discovery resource.CapabilityDiscovery, seed string) *graph.Executor {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{
 		URL: url, CapabilityDiscovery: discovery, Log: slog.New(slog.DiscardHandler),
@@ -69,19 +71,19 @@ func privateWorld(t *testing.T, url string, discovery catalog.CapabilityDiscover
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	admin := catalog.WithViewer(t.Context(), viewers["admin"])
+	admin := access.WithViewer(t.Context(), viewers["admin"])
 	for i := range 8 {
 		project := []string{"demo", "elsewhere"}[i%2]
-		input := catalog.ResourceInput{
+		input := resource.Input{
 			Type: "physical:host", Name: fmt.Sprint("host-", i), ProjectID: &project, UUID: new(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)),
-			Metadata: []catalog.KeyValue{{Key: "rack", Value: fmt.Sprint("r", i%3)}},
-			Capabilities: []catalog.KeyValue{
+			Metadata: []metadef.KeyValue{{Key: "rack", Value: fmt.Sprint("r", i%3)}},
+			Capabilities: []metadef.KeyValue{
 				{Key: "arch", Value: []string{"x86_64", "aarch64"}[i%2]}, {Key: "count", Value: strconv.Itoa(i * 5)},
 				{Key: "serial", Value: seed}, {Key: "codes", Value: `["` + seed + `", "a"]`},
 			},
 		}
 		if i%4 == 0 {
-			input.Visibility = new(catalog.Public)
+			input.Visibility = new(access.Public)
 		}
 		if i%3 == 0 { // some have it in one world only
 			input.Capabilities[2].Value = "same"
@@ -122,7 +124,7 @@ func privateQuestion(random *rand.Rand) string {
 		fmt.Sprintf(`{ explainResources(filter: { %s }) { considered clauses { clause passing remaining ignored notNumbers } } }`, filter),
 		fmt.Sprintf(`{ resourceType(name: "physical:host") { capabilities(includePrivate: %s) { id name private valueCount values(startsWith: "%s") { value resourceCount } } resources(filter: { %s }) { totalCount nodes { name } } } }`, pick("true", "false"), pick("", "1", "2", "a"), filter),
 		fmt.Sprintf(`{ resourceType(name: "physical:host") { capability(name: "%s") { private valueCount values(first: %d) { value resourceCount } } } }`, name(), random.IntN(3)),
-		fmt.Sprintf(`{ node(id: "%s") { id ... on Capability { name values { value } } } }`, (&catalog.Capability{ID: int64(1 + random.IntN(4))}).NodeID()),
+		fmt.Sprintf(`{ node(id: "%s") { id ... on Capability { name values { value } } } }`, (&resource.Capability{ID: int64(1 + random.IntN(4))}).NodeID()),
 		fmt.Sprintf(`{ resource(uuid: "00000000-0000-4000-8000-%012d") { capabilities(includePrivate: true) { name value } metadata { key value } } }`, random.IntN(8)),
 	)
 }

@@ -8,14 +8,16 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error) {
-	if _, ok := catalog.ParseNodeID(id); !ok {
-		return nil, catalog.Invalid("id", "is not an id")
+	if _, ok := page.ParseNodeID(id); !ok {
+		return nil, problem.Invalid("id", "is not an id")
 	}
 	nodes, err := r.nodesOf(ctx, []string{id})
 	if err != nil {
@@ -28,8 +30,8 @@ func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]model.Node, 
 	return r.nodesOf(ctx, ids)
 }
 
-func (r *queryResolver) Viewer(ctx context.Context) (*catalog.Viewer, error) {
-	viewer := catalog.ViewerFrom(ctx)
+func (r *queryResolver) Viewer(ctx context.Context) (*access.Viewer, error) {
+	viewer := access.ViewerFrom(ctx)
 	return &viewer, nil
 }
 

@@ -3,15 +3,15 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/page"
 )
 
 // connect makes a connection of one page, and registers its rows. List fetches a page of the same list
 // under the same order, count counts the list.
 func connect[Row any](
-	ctx context.Context, request catalog.PageRequest,
-	list func(context.Context, catalog.PageRequest) (catalog.Page[*Row], error),
+	ctx context.Context, request page.Request,
+	list func(context.Context, page.Request) (page.Page[*Row], error),
 	count func(context.Context) (int, error),
 ) (*model.Connection[Row], error) {
 	page, err := list(ctx, request)

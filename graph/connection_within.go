@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/page"
 )
 
 // connectWithin makes a connection that hangs off a parent. Its page, its count
@@ -13,12 +13,12 @@ import (
 // once, by their keys. Name tells loads of one kind of parent apart, arguments
 // included.
 func connectWithin[Parent, Row any, K cmp.Ordered](
-	ctx context.Context, name string, parent *Parent, key func(*Parent) K, request catalog.PageRequest,
-	list func(context.Context, []K) (map[K]catalog.Page[*Row], error),
+	ctx context.Context, name string, parent *Parent, key func(*Parent) K, request page.Request,
+	list func(context.Context, []K) (map[K]page.Page[*Row], error),
 	behind func(context.Context, []K) (map[K]bool, error),
 	count func(context.Context, []K) (map[K]int, error),
 ) (*model.Connection[Row], error) {
-	page, err := load(ctx, name, parent, key, list, func(pages map[K]catalog.Page[*Row]) {
+	page, err := load(ctx, name, parent, key, list, func(pages map[K]page.Page[*Row]) {
 		for _, page := range pages {
 			register(ctx, page.Items...)
 		}

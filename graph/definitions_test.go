@@ -9,8 +9,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"golang.org/x/tools/txtar"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -31,7 +32,7 @@ func TestDialogOfTheRealFilesTakesTheSameStatements(t *testing.T) {
 	if !filepath.IsAbs(folder) { // relative to the repository, not to the package
 		folder = filepath.Join("..", folder)
 	}
-	request := catalog.ImportRequest{Mode: catalog.Skip}
+	request := metadef.ImportRequest{Mode: metadef.Skip}
 	names, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no definition files in %s: %v", folder, err)
@@ -54,11 +55,11 @@ func TestDialogOfTheRealFilesTakesTheSameStatements(t *testing.T) {
 		}
 	}
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		ctx := catalog.WithViewer(t.Context(), viewers["admin"])
+		ctx := access.WithViewer(t.Context(), viewers["admin"])
 		if _, err := s.ImportNamespaces(ctx, request); err != nil {
 			t.Fatal(err)
 		}
-		ctx, statements := store.CountStatements(catalog.WithViewer(t.Context(), viewers["member"]))
+		ctx, statements := store.CountStatements(access.WithViewer(t.Context(), viewers["member"]))
 		response := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler)).Execute(ctx, &graphql.RawParams{Query: query})
 		if len(response.Errors) > 0 || len(response.Data) < 50_000 {
 			t.Errorf("%d bytes of data, errors %v", len(response.Data), response.Errors)

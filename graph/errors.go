@@ -14,7 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // Code is what `extensions.code` says of an error; the set is closed.
@@ -49,20 +49,20 @@ var codes = []struct {
 	kind error
 	code Code
 }{
-	{catalog.ErrInvalidInput, CodeBadUserInput},
-	{catalog.ErrUnauthenticated, CodeUnauthenticated},
-	{catalog.ErrForbidden, CodeForbidden},
-	{catalog.ErrNotFound, CodeNotFound},
-	{catalog.ErrAlreadyExists, CodeAlreadyExists},
-	{catalog.ErrConcurrentUpdate, CodeConcurrentUpdate},
-	{catalog.ErrInUse, CodeInUse},
-	{catalog.ErrProtected, CodeProtected},
-	{catalog.ErrCapacityExceeded, CodeCapacityExceeded},
-	{catalog.ErrQuotaExceeded, CodeQuotaExceeded},
-	{catalog.ErrRateLimited, CodeRateLimited},
-	{catalog.ErrTooComplex, CodeQueryTooComplex},
-	{catalog.ErrTimeout, CodeTimeout},
-	{catalog.ErrUnavailable, CodeUnavailable},
+	{problem.ErrInvalidInput, CodeBadUserInput},
+	{problem.ErrUnauthenticated, CodeUnauthenticated},
+	{problem.ErrForbidden, CodeForbidden},
+	{problem.ErrNotFound, CodeNotFound},
+	{problem.ErrAlreadyExists, CodeAlreadyExists},
+	{problem.ErrConcurrentUpdate, CodeConcurrentUpdate},
+	{problem.ErrInUse, CodeInUse},
+	{problem.ErrProtected, CodeProtected},
+	{problem.ErrCapacityExceeded, CodeCapacityExceeded},
+	{problem.ErrQuotaExceeded, CodeQuotaExceeded},
+	{problem.ErrRateLimited, CodeRateLimited},
+	{problem.ErrTooComplex, CodeQueryTooComplex},
+	{problem.ErrTimeout, CodeTimeout},
+	{problem.ErrUnavailable, CodeUnavailable},
 }
 
 // maxErrors bounds the errors of one answer, and maxWords the bytes of a message
@@ -140,14 +140,14 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 	shown := func(code Code, message, field string) *gqlerror.Error {
 		return &gqlerror.Error{Message: message, Path: err.Path, Locations: err.Locations, Extensions: extensions(ctx, code, field)}
 	}
-	if invalid := new(catalog.InvalidInput); errors.As(err, &invalid) {
+	if invalid := new(problem.InvalidInput); errors.As(err, &invalid) {
 		var out gqlerror.List
 		for _, problem := range invalid.Problems {
 			out = append(out, shown(CodeBadUserInput, problem.Field+": "+problem.Message, problem.Field))
 		}
 		return out
 	}
-	if refusal := new(catalog.Refusal); errors.As(err, &refusal) {
+	if refusal := new(problem.Refusal); errors.As(err, &refusal) {
 		problem := shown(codeOf(refusal), refusal.Message, refusal.Field)
 		if refusal.RetryAfter > 0 {
 			problem.Extensions["retryAfter"] = int(math.Ceil(refusal.RetryAfter.Seconds()))

@@ -16,7 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 )
 
@@ -144,11 +144,11 @@ func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
 	if field.Object != "Query" && field.Object != "Mutation" || strings.HasPrefix(field.Field.Name, "__") {
 		return next(ctx)
 	}
-	viewer, err := catalog.ViewerFrom(ctx).Asking(field.Field.Name)
+	viewer, err := access.ViewerFrom(ctx).Asking(field.Field.Name)
 	if err != nil {
 		return nil, err
 	}
-	return next(catalog.WithViewer(ctx, viewer))
+	return next(access.WithViewer(ctx, viewer))
 }
 
 // aroundRootField gives each field of a mutation its own loaders.

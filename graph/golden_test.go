@@ -18,8 +18,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"golang.org/x/tools/txtar"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -83,7 +84,7 @@ func openFor(t *testing.T, url string, archive *txtar.Archive) *store.Store {
 	options := store.Options{URL: url, Log: slog.New(slog.DiscardHandler)}
 	for line := range strings.Lines(string(archive.Comment)) {
 		if value, ok := strings.CutPrefix(line, "discovery: "); ok {
-			options.CapabilityDiscovery = catalog.CapabilityDiscovery(strings.TrimSpace(value))
+			options.CapabilityDiscovery = resource.CapabilityDiscovery(strings.TrimSpace(value))
 		}
 	}
 	s, err := store.Open(t.Context(), options)
@@ -138,7 +139,7 @@ func run(t *testing.T, executor *graph.Executor, text string, saved map[string]s
 			t.Fatalf("variables %s: %v", variables, err)
 		}
 	}
-	ctx := catalog.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers[viewer])
+	ctx := access.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers[viewer])
 	ctx, statements := store.CountStatements(ctx)
 	response := executor.Execute(ctx, params)
 	var out bytes.Buffer
@@ -154,12 +155,12 @@ func run(t *testing.T, executor *graph.Executor, text string, saved map[string]s
 	return hidden(pretty.String(), saved), statements()
 }
 
-var viewers = map[string]catalog.Viewer{
-	"admin":   {UserID: "ada", ProjectID: "operations", Roles: []string{catalog.RoleAdmin}},
-	"service": {UserID: "agent", ProjectID: "services", Roles: []string{catalog.RoleService}},
-	"member":  {UserID: "mel", ProjectID: "demo", Roles: []string{catalog.RoleMember, catalog.RoleReader}},
-	"reader":  {UserID: "rae", ProjectID: "demo", Roles: []string{catalog.RoleReader}},
-	"foreign": {UserID: "fay", ProjectID: "elsewhere", Roles: []string{catalog.RoleMember, catalog.RoleReader}},
+var viewers = map[string]access.Viewer{
+	"admin":   {UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}},
+	"service": {UserID: "agent", ProjectID: "services", Roles: []string{access.RoleService}},
+	"member":  {UserID: "mel", ProjectID: "demo", Roles: []string{access.RoleMember, access.RoleReader}},
+	"reader":  {UserID: "rae", ProjectID: "demo", Roles: []string{access.RoleReader}},
+	"foreign": {UserID: "fay", ProjectID: "elsewhere", Roles: []string{access.RoleMember, access.RoleReader}},
 	"nobody":  {},
 }
 

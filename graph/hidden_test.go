@@ -8,8 +8,9 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -58,7 +59,7 @@ func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 		s := openWalked(t, url)
 		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))
 		ask := func(viewer, query string) (string, int) {
-			ctx, statements := store.CountStatements(catalog.WithViewer(t.Context(), viewers[viewer]))
+			ctx, statements := store.CountStatements(access.WithViewer(t.Context(), viewers[viewer]))
 			return answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query})), statements()
 		}
 		same := func(query, hidden, missing string) {
@@ -72,7 +73,7 @@ func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 		for _, path := range hiddenPaths {
 			same(path.query, path.hidden, path.missing)
 		}
-		kinds := map[catalog.Kind]int{}
+		kinds := map[page.Kind]int{}
 		everything, _ := ask("admin", `{ resources { nodes { id metadata { id } } } resourceTypes { nodes { id capabilities(includePrivate: true) { id } } }
 			namespaces { nodes { id properties { id } seen: properties(resourceType: "physical:host") { id } objects { id properties { id } } tags { id } resourceTypeAssociations { id } } } }`)
 		for _, found := range idInAnswer.FindAllStringSubmatch(everything, -1) {
@@ -80,7 +81,7 @@ func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 			if answer, _ := ask("member", fmt.Sprintf(`{ node(id: %q) { id } }`, id)); !strings.Contains(answer, `"node":null`) {
 				continue
 			}
-			node, ok := catalog.ParseNodeID(id)
+			node, ok := page.ParseNodeID(id)
 			if !ok {
 				t.Fatalf("%s is no id", id)
 			}
@@ -89,7 +90,7 @@ func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 			kinds[node.Kind]++
 			same(`{ node(id: "$") { id __typename } }`, id, missing.String())
 			same(`{ nodes(ids: ["$"]) { id __typename } }`, id, missing.String())
-			if node.Kind == catalog.KindResourceTypeAssociation {
+			if node.Kind == page.KindResourceTypeAssociation {
 				same(`mutation { disassociateResourceType(input: {id: "$"}) { namespace { id } } }`, id, missing.String())
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // literalPrefix begins the names of the variables that stand for literals; no
@@ -55,8 +55,8 @@ func checkLiterals(document *ast.QueryDocument) gqlerror.List {
 func literalsOf(document *ast.QueryDocument) map[string]any {
 	literals := map[string]any{}
 	walkValues(document, func(value *ast.Value) bool {
-		if text, ok := strings.CutPrefix(value.Raw, literalPrefix); ok && value.Kind == ast.Variable {
-			literals[value.Raw] = catalog.JSON(text)
+		if input, ok := strings.CutPrefix(value.Raw, literalPrefix); ok && value.Kind == ast.Variable {
+			literals[value.Raw] = text.JSON(input)
 		}
 		return true
 	})
@@ -144,9 +144,9 @@ func jsonText(value *ast.Value) (string, bool) {
 	return "", false
 }
 
-func quoted(text string) string {
-	var value catalog.JSON
-	if err := value.UnmarshalGQL(text); err != nil {
+func quoted(input string) string {
+	var value text.JSON
+	if err := value.UnmarshalGQL(input); err != nil {
 		panic(err) // texts always have JSON
 	}
 	return string(value)

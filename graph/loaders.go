@@ -10,7 +10,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // loaders batches the reads of one operation without a clock. Whoever fetches
@@ -129,7 +129,7 @@ func loadOne[Parent, Child any, K cmp.Ordered](
 		}
 	})
 	if field := graphql.GetFieldContext(ctx).Field; err == nil && child == nil && field.Definition.Type.NonNull {
-		return nil, catalog.Refuse(catalog.ErrNotFound, "the %s was deleted meanwhile", field.Name)
+		return nil, problem.Refuse(problem.ErrNotFound, "the %s was deleted meanwhile", field.Name)
 	}
 	return child, err
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -21,12 +23,12 @@ func TestWhatIsDeletedMeanwhileIsNotFound(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		resolver := &graph.Resolver{Store: storetest.Open(t, url)}
 		definition := graph.NewExecutor(resolver, slog.Default()).Schema().Types["Capability"].Fields.ForName("resourceType")
-		ctx := graph.WithLoaders(catalog.WithViewer(t.Context(), viewers["admin"]))
+		ctx := graph.WithLoaders(access.WithViewer(t.Context(), viewers["admin"]))
 		ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
 			Field: graphql.CollectedField{Field: &ast.Field{Name: "resourceType", Alias: "resourceType", Definition: definition}},
 		})
-		_, err := resolver.Capability().ResourceType(ctx, &catalog.Capability{ResourceTypeID: 4711})
-		if !errors.Is(err, catalog.ErrNotFound) {
+		_, err := resolver.Capability().ResourceType(ctx, &resource.Capability{ResourceTypeID: 4711})
+		if !errors.Is(err, problem.ErrNotFound) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -39,7 +41,7 @@ func TestADeletedResourceIsAnsweredWhole(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		executor := graph.NewExecutor(&graph.Resolver{Store: storetest.Open(t, url)}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
 		schema := executor.Schema()
-		ctx := catalog.WithViewer(t.Context(), viewers["admin"])
+		ctx := access.WithViewer(t.Context(), viewers["admin"])
 		for _, query := range []string{
 			`mutation { createResource(input: {type: "physical:host", name: "h", uuid: "` + noUUID + `", metadata: [{key: "k", value: "v"}]}) { __typename } }`,
 			`mutation { deleteResource(input: {uuid: "` + noUUID + `"}) { resource { ` + selection(t, schema, schema.Types["Resource"], 2) + ` } } }`,

@@ -15,7 +15,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -126,7 +126,7 @@ func TestWritersThatMeetAreDoneOrRefused(t *testing.T) {
 						// All clients do the same few things for a while, neighbors in the list.
 						query = "mutation { " + os.Expand(meetings[(int(round/30)*6+chance.IntN(12))%len(meetings)], func(name string) string { return oneOf(chance, name) }) + " }"
 					}
-					ctx := catalog.WithViewer(context.Background(), viewers[[]string{"admin", "admin", "member"}[chance.IntN(3)]])
+					ctx := access.WithViewer(context.Background(), viewers[[]string{"admin", "admin", "member"}[chance.IntN(3)]])
 					response := executors[chance.IntN(servers)].Execute(ctx, &graphql.RawParams{Query: query})
 					for _, err := range response.Errors {
 						switch code := err.Extensions["code"]; code {
@@ -161,7 +161,7 @@ func TestWritersThatMeetAreDoneOrRefused(t *testing.T) {
 // "!" where the allocations in the database sum up to anything else.
 func usesToldBy(t *testing.T, executor *graph.Executor) string {
 	t.Helper()
-	ctx := catalog.WithViewer(context.Background(), viewers["admin"])
+	ctx := access.WithViewer(context.Background(), viewers["admin"])
 	response := executor.Execute(ctx, &graphql.RawParams{Query: `{ resourceProviders { nodes { uuid generation root { uuid } inventories { resourceClass used } allocations(first: 1000) { nodes { resourceClass used } } } } }`})
 	if len(response.Errors) > 0 {
 		t.Fatal(response.Errors)

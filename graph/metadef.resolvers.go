@@ -8,68 +8,70 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
-func (r *appliedNamespaceResolver) Objects(ctx context.Context, obj *catalog.AppliedNamespace) ([]*catalog.ObjectDefinition, error) {
-	objects := make([]*catalog.ObjectDefinition, len(obj.Objects))
+func (r *appliedNamespaceResolver) Objects(ctx context.Context, obj *metadef.AppliedNamespace) ([]*metadef.ObjectDefinition, error) {
+	objects := make([]*metadef.ObjectDefinition, len(obj.Objects))
 	for i, object := range obj.Objects {
 		objects[i] = object.ObjectDefinition
 	}
 	return objects, nil
 }
 
-func (r *namespaceResolver) Properties(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string) ([]*catalog.PropertyDefinition, error) {
+func (r *namespaceResolver) Properties(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.PropertyDefinition, error) {
 	properties, err := loadMany(ctx, propertiesLoad, obj, namespaceID, r.Store.PropertiesOf)
 	if err != nil || resourceType == nil {
 		return properties, err
 	}
 	associations, err := loadMany(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
-	choice := catalog.AssociationChoice{ResourceType: *resourceType, Target: target, Prefix: prefix}
-	return catalog.PropertiesThrough(choice.Of(associations), properties), err
+	choice := metadef.AssociationChoice{ResourceType: *resourceType, Target: target, Prefix: prefix}
+	return metadef.PropertiesThrough(choice.Of(associations), properties), err
 }
 
-func (r *namespaceResolver) Property(ctx context.Context, obj *catalog.Namespace, name string, resourceType *string) (*catalog.PropertyDefinition, error) {
+func (r *namespaceResolver) Property(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.PropertyDefinition, error) {
 	properties, err := r.Properties(ctx, obj, resourceType, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	return named(properties, name, func(p *catalog.PropertyDefinition) string { return p.Name }), nil
+	return named(properties, name, func(p *metadef.PropertyDefinition) string { return p.Name }), nil
 }
 
-func (r *namespaceResolver) Objects(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string) ([]*catalog.ObjectDefinition, error) {
+func (r *namespaceResolver) Objects(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.ObjectDefinition, error) {
 	objects, err := loadMany(ctx, "objects", obj, namespaceID, r.Store.ObjectsOf)
 	if err != nil || resourceType == nil {
 		return objects, err
 	}
 	associations, err := loadMany(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
-	choice := catalog.AssociationChoice{ResourceType: *resourceType, Target: target, Prefix: prefix}
-	return catalog.ObjectsThrough(choice.Of(associations), objects), err
+	choice := metadef.AssociationChoice{ResourceType: *resourceType, Target: target, Prefix: prefix}
+	return metadef.ObjectsThrough(choice.Of(associations), objects), err
 }
 
-func (r *namespaceResolver) Object(ctx context.Context, obj *catalog.Namespace, name string, resourceType *string) (*catalog.ObjectDefinition, error) {
+func (r *namespaceResolver) Object(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.ObjectDefinition, error) {
 	objects, err := r.Objects(ctx, obj, resourceType, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	return named(objects, name, func(o *catalog.ObjectDefinition) string { return o.Name }), nil
+	return named(objects, name, func(o *metadef.ObjectDefinition) string { return o.Name }), nil
 }
 
-func (r *namespaceResolver) Tags(ctx context.Context, obj *catalog.Namespace) ([]*catalog.Tag, error) {
+func (r *namespaceResolver) Tags(ctx context.Context, obj *metadef.Namespace) ([]*metadef.Tag, error) {
 	return loadMany(ctx, "tags", obj, namespaceID, r.Store.TagsOf)
 }
 
-func (r *namespaceResolver) Tag(ctx context.Context, obj *catalog.Namespace, name string) (*catalog.Tag, error) {
+func (r *namespaceResolver) Tag(ctx context.Context, obj *metadef.Namespace, name string) (*metadef.Tag, error) {
 	tags, err := r.Tags(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
-	return named(tags, catalog.Fold(name), func(t *catalog.Tag) string { return catalog.Fold(t.Name) }), nil
+	return named(tags, text.Fold(name), func(t *metadef.Tag) string { return text.Fold(t.Name) }), nil
 }
 
-func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.PropertyDefinitionConnection, error) {
+func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.PropertyDefinitionConnection, error) {
 	properties, err := r.Properties(ctx, obj, resourceType, target, prefix)
 	if err != nil {
 		return nil, err
@@ -78,7 +80,7 @@ func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *catalog
 	return &model.PropertyDefinitionConnection{Connection: connection}, err
 }
 
-func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.ObjectDefinitionConnection, error) {
+func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.ObjectDefinitionConnection, error) {
 	objects, err := r.Objects(ctx, obj, resourceType, target, prefix)
 	if err != nil {
 		return nil, err
@@ -87,7 +89,7 @@ func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *catalog.N
 	return &model.ObjectDefinitionConnection{Connection: connection}, err
 }
 
-func (r *namespaceResolver) TagConnection(ctx context.Context, obj *catalog.Namespace, first *int, after *string, last *int, before *string) (*model.TagConnection, error) {
+func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Namespace, first *int, after *string, last *int, before *string) (*model.TagConnection, error) {
 	tags, err := r.Tags(ctx, obj)
 	if err != nil {
 		return nil, err
@@ -96,88 +98,88 @@ func (r *namespaceResolver) TagConnection(ctx context.Context, obj *catalog.Name
 	return &model.TagConnection{Connection: connection}, err
 }
 
-func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *catalog.Namespace) ([]*catalog.ResourceTypeAssociation, error) {
+func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace) ([]*metadef.ResourceTypeAssociation, error) {
 	return loadMany(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
 }
 
-func (r *namespaceResolver) Members(ctx context.Context, obj *catalog.Namespace) ([]*catalog.NamespaceMember, error) {
+func (r *namespaceResolver) Members(ctx context.Context, obj *metadef.Namespace) ([]*metadef.NamespaceMember, error) {
 	return loadMany(ctx, "members", obj, namespaceID, r.Store.MembersOf)
 }
 
-func (r *namespaceResolver) ViewerCanUpdate(ctx context.Context, obj *catalog.Namespace) (bool, error) {
+func (r *namespaceResolver) ViewerCanUpdate(ctx context.Context, obj *metadef.Namespace) (bool, error) {
 	members, err := r.Members(ctx, obj)
 	return r.Store.Standing(ctx, obj, members).MayDefine(), err
 }
 
-func (r *namespaceResolver) ViewerCanDelete(ctx context.Context, obj *catalog.Namespace) (bool, error) {
+func (r *namespaceResolver) ViewerCanDelete(ctx context.Context, obj *metadef.Namespace) (bool, error) {
 	members, err := r.Members(ctx, obj)
 	return r.Store.Standing(ctx, obj, members).MayManage() && !obj.Protected, err
 }
 
-func (r *objectDefinitionResolver) Properties(ctx context.Context, obj *catalog.ObjectDefinition) ([]*catalog.PropertyDefinition, error) {
+func (r *objectDefinitionResolver) Properties(ctx context.Context, obj *metadef.ObjectDefinition) ([]*metadef.PropertyDefinition, error) {
 	properties, err := loadMany(ctx, propertiesLoad, obj, objectID, r.Store.PropertiesOfObjects)
-	return catalog.PropertiesOfObject(obj, properties), err
+	return metadef.PropertiesOfObject(obj, properties), err
 }
 
-func (r *objectDefinitionResolver) Namespace(ctx context.Context, obj *catalog.ObjectDefinition) (*catalog.Namespace, error) {
-	return loadOne(ctx, "namespace", obj, func(o *catalog.ObjectDefinition) int64 { return o.NamespaceID }, r.Store.NamespacesByID)
+func (r *objectDefinitionResolver) Namespace(ctx context.Context, obj *metadef.ObjectDefinition) (*metadef.Namespace, error) {
+	return loadOne(ctx, "namespace", obj, func(o *metadef.ObjectDefinition) int64 { return o.NamespaceID }, r.Store.NamespacesByID)
 }
 
-func (r *propertyDefinitionResolver) Namespace(ctx context.Context, obj *catalog.PropertyDefinition) (*catalog.Namespace, error) {
-	return loadOne(ctx, "namespace", obj, func(p *catalog.PropertyDefinition) int64 { return p.NamespaceID }, r.Store.NamespacesByID)
+func (r *propertyDefinitionResolver) Namespace(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.Namespace, error) {
+	return loadOne(ctx, "namespace", obj, func(p *metadef.PropertyDefinition) int64 { return p.NamespaceID }, r.Store.NamespacesByID)
 }
 
-func (r *propertyDefinitionResolver) Object(ctx context.Context, obj *catalog.PropertyDefinition) (*catalog.ObjectDefinition, error) {
-	return loadOne(ctx, "object", obj, func(p *catalog.PropertyDefinition) int64 { return p.ObjectID }, r.Store.ObjectsByID)
+func (r *propertyDefinitionResolver) Object(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.ObjectDefinition, error) {
+	return loadOne(ctx, "object", obj, func(p *metadef.PropertyDefinition) int64 { return p.ObjectID }, r.Store.ObjectsByID)
 }
 
-func (r *queryResolver) Namespaces(ctx context.Context, filter *catalog.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {
+func (r *queryResolver) Namespaces(ctx context.Context, filter *metadef.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {
 	wanted, order := valueOf(filter), namespaceOrder(orderBy)
 	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
-		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.Namespace], error) {
+		func(ctx context.Context, page page.Request) (page.Page[*metadef.Namespace], error) {
 			return r.Store.Namespaces(ctx, wanted, order, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountNamespaces(ctx, wanted) })
 	return &model.NamespaceConnection{Connection: connection}, err
 }
 
-func (r *queryResolver) Namespace(ctx context.Context, name string) (*catalog.Namespace, error) {
+func (r *queryResolver) Namespace(ctx context.Context, name string) (*metadef.Namespace, error) {
 	return lookUp(ctx, name, r.Store.NamespaceNamed)
 }
 
-func (r *queryResolver) ResourceTypes(ctx context.Context, filter *catalog.ResourceTypeFilter, orderBy *model.ResourceTypeOrder, first *int, after *string, last *int, before *string) (*model.ResourceTypeConnection, error) {
-	wanted, order := valueOf(filter), catalog.Order{Field: string(model.ResourceTypeOrderFieldName)}
+func (r *queryResolver) ResourceTypes(ctx context.Context, filter *metadef.ResourceTypeFilter, orderBy *model.ResourceTypeOrder, first *int, after *string, last *int, before *string) (*model.ResourceTypeConnection, error) {
+	wanted, order := valueOf(filter), page.Order{Field: string(model.ResourceTypeOrderFieldName)}
 	if orderBy != nil {
-		order = catalog.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
+		order = page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 	}
 	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
-		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.ResourceType], error) {
+		func(ctx context.Context, page page.Request) (page.Page[*metadef.ResourceType], error) {
 			return r.Store.ResourceTypes(ctx, wanted, order, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountResourceTypes(ctx, wanted) })
 	return &model.ResourceTypeConnection{Connection: connection}, err
 }
 
-func (r *queryResolver) ResourceType(ctx context.Context, name string) (*catalog.ResourceType, error) {
+func (r *queryResolver) ResourceType(ctx context.Context, name string) (*metadef.ResourceType, error) {
 	return lookUp(ctx, name, r.Store.ResourceTypeNamed)
 }
 
 func (r *queryResolver) Tags(ctx context.Context, search *string, first *int, after *string, last *int, before *string) (*model.TagConnection, error) {
 	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
-		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.Tag], error) {
+		func(ctx context.Context, page page.Request) (page.Page[*metadef.Tag], error) {
 			return r.Store.Tags(ctx, valueOf(search), page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountTags(ctx, valueOf(search)) })
 	return &model.TagConnection{Connection: connection}, err
 }
 
-func (r *queryResolver) Definitions(ctx context.Context, resourceType string, target *string, search *string) ([]*catalog.AppliedNamespace, error) {
+func (r *queryResolver) Definitions(ctx context.Context, resourceType string, target *string, search *string) ([]*metadef.AppliedNamespace, error) {
 	applied, err := r.Store.Definitions(ctx, resourceType, target, valueOf(search))
 	registerApplied(ctx, applied)
 	return applied, err
 }
 
-func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType string, target *string, values []*catalog.KeyValue) (*catalog.MetadataReport, error) {
+func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType string, target *string, values []*metadef.KeyValue) (*metadef.MetadataReport, error) {
 	report, err := r.Store.ValidateMetadata(ctx, resourceType, target, model.Values(values))
 	if err != nil {
 		return nil, err
@@ -192,11 +194,11 @@ func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string, re
 	return r.Store.ExportNamespaces(ctx, names, resourceTypes)
 }
 
-func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *catalog.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {
+func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {
 	order := namespaceOrder(orderBy)
 	request := model.PageRequest(first, after, last, before)
 	connection, err := connectWithin(ctx, argumentsKey("namespaces", []any{order, request}), obj, resourceTypeID, request,
-		func(ctx context.Context, types []int64) (map[int64]catalog.Page[*catalog.Namespace], error) {
+		func(ctx context.Context, types []int64) (map[int64]page.Page[*metadef.Namespace], error) {
 			return r.Store.NamespacesOfTypes(ctx, types, order, request)
 		},
 		func(ctx context.Context, types []int64) (map[int64]bool, error) {
@@ -206,10 +208,10 @@ func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *catalog.Reso
 	return &model.NamespaceConnection{Connection: connection}, err
 }
 
-func (r *resourceTypeResolver) Associations(ctx context.Context, obj *catalog.ResourceType, first *int, after *string, last *int, before *string) (*model.ResourceTypeAssociationConnection, error) {
+func (r *resourceTypeResolver) Associations(ctx context.Context, obj *metadef.ResourceType, first *int, after *string, last *int, before *string) (*model.ResourceTypeAssociationConnection, error) {
 	request := model.PageRequest(first, after, last, before)
 	connection, err := connectWithin(ctx, argumentsKey("associations", request), obj, resourceTypeID, request,
-		func(ctx context.Context, types []int64) (map[int64]catalog.Page[*catalog.ResourceTypeAssociation], error) {
+		func(ctx context.Context, types []int64) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
 			return r.Store.AssociationsOfTypes(ctx, types, request)
 		},
 		func(ctx context.Context, types []int64) (map[int64]bool, error) {
@@ -219,32 +221,32 @@ func (r *resourceTypeResolver) Associations(ctx context.Context, obj *catalog.Re
 	return &model.ResourceTypeAssociationConnection{Connection: connection}, err
 }
 
-func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context, obj *catalog.ResourceTypeAssociation) (*catalog.ResourceType, error) {
-	return loadOne(ctx, "resourceType", obj, func(a *catalog.ResourceTypeAssociation) int64 { return a.ResourceTypeID }, r.Store.ResourceTypesByID)
+func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.ResourceType, error) {
+	return loadOne(ctx, "resourceType", obj, func(a *metadef.ResourceTypeAssociation) int64 { return a.ResourceTypeID }, r.Store.ResourceTypesByID)
 }
 
-func (r *resourceTypeAssociationResolver) Namespace(ctx context.Context, obj *catalog.ResourceTypeAssociation) (*catalog.Namespace, error) {
-	return loadOne(ctx, "namespace", obj, func(a *catalog.ResourceTypeAssociation) int64 { return a.NamespaceID }, r.Store.NamespacesByID)
+func (r *resourceTypeAssociationResolver) Namespace(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.Namespace, error) {
+	return loadOne(ctx, "namespace", obj, func(a *metadef.ResourceTypeAssociation) int64 { return a.NamespaceID }, r.Store.NamespacesByID)
 }
 
-func (r *tagResolver) Parent(ctx context.Context, obj *catalog.Tag) (*catalog.Tag, error) {
-	return loadOne(ctx, "parent", obj, func(t *catalog.Tag) int64 { return t.ParentID }, r.Store.TagsByID)
+func (r *tagResolver) Parent(ctx context.Context, obj *metadef.Tag) (*metadef.Tag, error) {
+	return loadOne(ctx, "parent", obj, func(t *metadef.Tag) int64 { return t.ParentID }, r.Store.TagsByID)
 }
 
-func (r *tagResolver) Children(ctx context.Context, obj *catalog.Tag) ([]*catalog.Tag, error) {
+func (r *tagResolver) Children(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error) {
 	return loadMany(ctx, "children", obj, tagID, r.Store.TagsBelow)
 }
 
-func (r *tagResolver) Descendants(ctx context.Context, obj *catalog.Tag) ([]*catalog.Tag, error) {
-	tags, err := loadMany(ctx, "tags", obj, func(t *catalog.Tag) int64 { return t.NamespaceID }, r.Store.TagsOf)
-	return catalog.DescendantsOf(obj, tags), err
+func (r *tagResolver) Descendants(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error) {
+	tags, err := loadMany(ctx, "tags", obj, func(t *metadef.Tag) int64 { return t.NamespaceID }, r.Store.TagsOf)
+	return metadef.DescendantsOf(obj, tags), err
 }
 
-func (r *tagResolver) Namespace(ctx context.Context, obj *catalog.Tag) (*catalog.Namespace, error) {
-	return loadOne(ctx, "namespace", obj, func(t *catalog.Tag) int64 { return t.NamespaceID }, r.Store.NamespacesByID)
+func (r *tagResolver) Namespace(ctx context.Context, obj *metadef.Tag) (*metadef.Namespace, error) {
+	return loadOne(ctx, "namespace", obj, func(t *metadef.Tag) int64 { return t.NamespaceID }, r.Store.NamespacesByID)
 }
 
-func (r *tagResolver) ResourceCount(ctx context.Context, obj *catalog.Tag) (int, error) {
+func (r *tagResolver) ResourceCount(ctx context.Context, obj *metadef.Tag) (int, error) {
 	return load(ctx, "resourceCount", obj, tagID, r.Store.CountTagged, registerNothing[int])
 }
 

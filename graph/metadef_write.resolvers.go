@@ -8,11 +8,11 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-func (r *mutationResolver) CreateNamespace(ctx context.Context, input catalog.NamespaceInput) (*model.CreateNamespacePayload, error) {
+func (r *mutationResolver) CreateNamespace(ctx context.Context, input metadef.NamespaceInput) (*model.CreateNamespacePayload, error) {
 	namespace, err := r.Store.CreateNamespace(ctx, input)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (r *mutationResolver) DeleteNamespaceContents(ctx context.Context, input mo
 	return &model.DeleteNamespaceContentsPayload{Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) CreateProperty(ctx context.Context, input catalog.NewProperty) (*model.CreatePropertyPayload, error) {
+func (r *mutationResolver) CreateProperty(ctx context.Context, input metadef.NewProperty) (*model.CreatePropertyPayload, error) {
 	property, namespace, err := r.Store.CreateProperty(ctx, input)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (r *mutationResolver) DeleteProperty(ctx context.Context, input model.Delet
 	return &model.DeletePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) CreateObject(ctx context.Context, input catalog.NewObject) (*model.CreateObjectPayload, error) {
+func (r *mutationResolver) CreateObject(ctx context.Context, input metadef.NewObject) (*model.CreateObjectPayload, error) {
 	object, namespace, err := r.Store.CreateObject(ctx, input)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (r *mutationResolver) DeleteObject(ctx context.Context, input model.DeleteO
 }
 
 func (r *mutationResolver) SetTags(ctx context.Context, input model.SetTagsInput) (*model.SetTagsPayload, error) {
-	namespace, err := r.Store.SetTags(ctx, catalog.TagsChange{
+	namespace, err := r.Store.SetTags(ctx, metadef.TagsChange{
 		Namespace: input.Namespace, Tags: model.Values(input.Tags), Append: input.Mode == model.SetTagsModeAppend, Revision: input.Revision.Value(),
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *mutationResolver) SetTags(ctx context.Context, input model.SetTagsInput
 }
 
 func (r *mutationResolver) UpdateTag(ctx context.Context, input model.UpdateTagInput) (*model.UpdateTagPayload, error) {
-	tag, namespace, err := r.Store.UpdateTag(ctx, catalog.TagChange{
+	tag, namespace, err := r.Store.UpdateTag(ctx, metadef.TagChange{
 		Namespace: input.Namespace, Name: input.Name, NewName: model.ChangeOf(input.NewName), Parent: model.ChangeOf(input.Parent), Revision: input.Revision.Value(),
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *mutationResolver) CreateResourceType(ctx context.Context, input model.C
 }
 
 func (r *mutationResolver) UpdateResourceType(ctx context.Context, input model.UpdateResourceTypeInput) (*model.UpdateResourceTypePayload, error) {
-	resourceType, err := r.Store.UpdateResourceType(ctx, catalog.ResourceTypeChange{
+	resourceType, err := r.Store.UpdateResourceType(ctx, metadef.ResourceTypeChange{
 		Name: input.Name, NewName: model.ChangeOf(input.NewName), Strict: model.ChangeOf(input.Strict), Protected: model.ChangeOf(input.Protected),
 	})
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *mutationResolver) DeleteResourceType(ctx context.Context, input model.D
 	return &model.DeleteResourceTypePayload{ResourceType: resourceType}, nil
 }
 
-func (r *mutationResolver) AssociateResourceType(ctx context.Context, input catalog.NewAssociation) (*model.AssociateResourceTypePayload, error) {
+func (r *mutationResolver) AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (*model.AssociateResourceTypePayload, error) {
 	association, namespace, err := r.Store.AssociateResourceType(ctx, input)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, in
 	if err != nil {
 		return nil, err
 	}
-	association, namespace, err := r.Store.UpdateAssociation(ctx, catalog.AssociationChange{
+	association, namespace, err := r.Store.UpdateAssociation(ctx, metadef.AssociationChange{
 		ID: row, Prefix: model.ChangeOf(input.NewPrefix), PropertiesTarget: model.ChangeOf(input.NewPropertiesTarget), Revision: input.Revision.Value(),
 	})
 	if err != nil {
@@ -197,7 +197,7 @@ func (r *mutationResolver) UnshareNamespace(ctx context.Context, input model.Uns
 	return &model.UnshareNamespacePayload{NamespaceMember: member, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) ImportNamespaces(ctx context.Context, input catalog.ImportRequest) (*model.ImportNamespacesPayload, error) {
+func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.ImportRequest) (*model.ImportNamespacesPayload, error) {
 	reports, err := r.Store.ImportNamespaces(ctx, input)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (r *mutationResolver) ImportNamespaces(ctx context.Context, input catalog.I
 	return &model.ImportNamespacesPayload{Reports: reports}, nil
 }
 
-func (r *mutationResolver) UnloadNamespaces(ctx context.Context, input catalog.UnloadRequest) (*model.UnloadNamespacesPayload, error) {
+func (r *mutationResolver) UnloadNamespaces(ctx context.Context, input metadef.UnloadRequest) (*model.UnloadNamespacesPayload, error) {
 	reports, err := r.Store.UnloadNamespaces(ctx, input)
 	if err != nil {
 		return nil, err

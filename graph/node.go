@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // maxNodes is how many nodes one field looks up.
@@ -18,7 +20,7 @@ const maxNodes = 100
 // the two cannot be told apart.
 func lookUp[K, T any](ctx context.Context, key K, find func(context.Context, K) (*T, error)) (*T, error) {
 	found, err := find(ctx, key)
-	if errors.Is(err, catalog.ErrNotFound) {
+	if errors.Is(err, problem.ErrNotFound) {
 		return nil, nil
 	}
 	if err == nil {
@@ -45,20 +47,20 @@ func valueOf[T any](pointer *T) T {
 
 // finders find the nodes of each kind, by their keys; what is not there or not
 // visible is left out.
-func (r *Resolver) finders() map[catalog.Kind]func(context.Context, []string) (map[string]model.Node, error) {
-	return map[catalog.Kind]func(context.Context, []string) (map[string]model.Node, error){
-		catalog.KindAuditEvent:              byRow(r.Store.AuditEventsByID),
-		catalog.KindNamespace:               byRow(r.Store.NamespacesByID),
-		catalog.KindPropertyDefinition:      byRow(r.Store.PropertiesByID),
-		catalog.KindObjectDefinition:        byRow(r.Store.ObjectsByID),
-		catalog.KindTag:                     byRow(r.Store.TagsByID),
-		catalog.KindResourceType:            byRow(r.Store.ResourceTypesByID),
-		catalog.KindResourceTypeAssociation: byRow(r.Store.AssociationsByID),
-		catalog.KindResourceProvider:        byKey(r.providers),
-		catalog.KindConsumer:                byKey(r.consumers),
-		catalog.KindResource:                byRow(r.Store.ResourcesByID),
-		catalog.KindMetadataItem:            byRow(r.Store.MetadataByID),
-		catalog.KindCapability:              byRow(r.Store.CapabilitiesByID),
+func (r *Resolver) finders() map[page.Kind]func(context.Context, []string) (map[string]model.Node, error) {
+	return map[page.Kind]func(context.Context, []string) (map[string]model.Node, error){
+		page.KindAuditEvent:              byRow(r.Store.AuditEventsByID),
+		page.KindNamespace:               byRow(r.Store.NamespacesByID),
+		page.KindPropertyDefinition:      byRow(r.Store.PropertiesByID),
+		page.KindObjectDefinition:        byRow(r.Store.ObjectsByID),
+		page.KindTag:                     byRow(r.Store.TagsByID),
+		page.KindResourceType:            byRow(r.Store.ResourceTypesByID),
+		page.KindResourceTypeAssociation: byRow(r.Store.AssociationsByID),
+		page.KindResourceProvider:        byKey(r.providers),
+		page.KindConsumer:                byKey(r.consumers),
+		page.KindResource:                byRow(r.Store.ResourcesByID),
+		page.KindMetadataItem:            byRow(r.Store.MetadataByID),
+		page.KindCapability:              byRow(r.Store.CapabilitiesByID),
 	}
 }
 
@@ -70,7 +72,7 @@ func byRow[T any, P interface {
 	return func(ctx context.Context, keys []string) (map[string]model.Node, error) {
 		rows := make([]int64, len(keys))
 		for i, key := range keys {
-			rows[i] = catalog.NodeID{Key: key}.Row()
+			rows[i] = page.NodeID{Key: key}.Row()
 		}
 		found, err := find(ctx, rows)
 		nodes := make(map[string]model.Node, len(found))
@@ -90,7 +92,7 @@ func byKey[T any, P interface {
 }](find func(context.Context, []string) (map[string]*T, error)) func(context.Context, []string) (map[string]model.Node, error) {
 	return func(ctx context.Context, keys []string) (map[string]model.Node, error) {
 		found, err := find(ctx, keys)
-		if errors.Is(err, catalog.ErrForbidden) {
+		if errors.Is(err, problem.ErrForbidden) {
 			return nil, nil
 		}
 		nodes := make(map[string]model.Node, len(found))
@@ -105,26 +107,26 @@ func byKey[T any, P interface {
 // nodesOf looks nodes up, in the order of the ids, with one read for each kind.
 func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]model.Node, error) {
 	if len(ids) > maxNodes {
-		return nil, catalog.Invalid("ids", "must have at most %d ids, has %d", maxNodes, len(ids))
+		return nil, problem.Invalid("ids", "must have at most %d ids, has %d", maxNodes, len(ids))
 	}
-	var problems catalog.Problems
-	wanted := make([]catalog.NodeID, len(ids))
-	keys := map[catalog.Kind][]string{}
+	var problems problem.Problems
+	wanted := make([]page.NodeID, len(ids))
+	keys := map[page.Kind][]string{}
 	for i, id := range ids {
-		node, ok := catalog.ParseNodeID(id)
+		node, ok := page.ParseNodeID(id)
 		if !ok {
 			problems.Add(fmt.Sprintf("ids[%d]", i), "is not an id")
 		}
 		wanted[i] = node
 		keys[node.Kind] = append(keys[node.Kind], node.Key)
 		if node.Association != 0 {
-			keys[catalog.KindResourceTypeAssociation] = append(keys[catalog.KindResourceTypeAssociation], rowKey(node.Association))
+			keys[page.KindResourceTypeAssociation] = append(keys[page.KindResourceTypeAssociation], rowKey(node.Association))
 		}
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	found := map[catalog.Kind]map[string]model.Node{}
+	found := map[page.Kind]map[string]model.Node{}
 	for kind, find := range r.finders() {
 		if len(keys[kind]) == 0 {
 			continue
@@ -137,29 +139,29 @@ func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]model.Node, err
 	}
 	nodes := make([]model.Node, len(ids))
 	for i, id := range wanted {
-		nodes[i] = seenThrough(found[id.Kind][id.Key], found[catalog.KindResourceTypeAssociation][rowKey(id.Association)], id)
+		nodes[i] = seenThrough(found[id.Kind][id.Key], found[page.KindResourceTypeAssociation][rowKey(id.Association)], id)
 	}
 	return nodes, nil
 }
 
 // seenThrough gives a definition as its id says: by itself, or through the
 // association, which must be one of its namespace.
-func seenThrough(node, association model.Node, id catalog.NodeID) model.Node {
+func seenThrough(node, association model.Node, id page.NodeID) model.Node {
 	if id.Association == 0 {
 		return node
 	}
-	through, ok := association.(*catalog.ResourceTypeAssociation)
+	through, ok := association.(*metadef.ResourceTypeAssociation)
 	if !ok {
 		return nil
 	}
 	switch definition := node.(type) {
-	case *catalog.PropertyDefinition:
+	case *metadef.PropertyDefinition:
 		if definition.NamespaceID == through.NamespaceID {
-			return catalog.PropertiesThrough([]*catalog.ResourceTypeAssociation{through}, []*catalog.PropertyDefinition{definition})[0]
+			return metadef.PropertiesThrough([]*metadef.ResourceTypeAssociation{through}, []*metadef.PropertyDefinition{definition})[0]
 		}
-	case *catalog.ObjectDefinition:
+	case *metadef.ObjectDefinition:
 		if definition.NamespaceID == through.NamespaceID {
-			return catalog.ObjectsThrough([]*catalog.ResourceTypeAssociation{through}, []*catalog.ObjectDefinition{definition})[0]
+			return metadef.ObjectsThrough([]*metadef.ResourceTypeAssociation{through}, []*metadef.ObjectDefinition{definition})[0]
 		}
 	}
 	return nil
@@ -170,11 +172,11 @@ func rowKey(row int64) string { return strconv.FormatInt(row, 10) }
 // associationRow is the row of an association by its id; 0, which there is none
 // of, for the id of another thing.
 func associationRow(id string) (int64, error) {
-	node, ok := catalog.ParseNodeID(id)
+	node, ok := page.ParseNodeID(id)
 	if !ok {
-		return 0, catalog.Invalid("input.id", "is not an id")
+		return 0, problem.Invalid("input.id", "is not an id")
 	}
-	if node.Kind != catalog.KindResourceTypeAssociation || node.Association != 0 {
+	if node.Kind != page.KindResourceTypeAssociation || node.Association != 0 {
 		return 0, nil
 	}
 	return node.Row(), nil

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
@@ -14,8 +14,8 @@ func TestEveryFieldHasAPermission(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
 	for _, field := range append(schema.Query.Fields, schema.Mutation.Fields...) {
-		if _, known := catalog.PermissionOf(field.Name); !known && !strings.HasPrefix(field.Name, "__") {
-			t.Errorf("%s has no permission: add a row to catalog/policy.go", field.Name)
+		if _, known := access.PermissionOf(field.Name); !known && !strings.HasPrefix(field.Name, "__") {
+			t.Errorf("%s has no permission: add a row to access/policy.go", field.Name)
 		}
 	}
 }

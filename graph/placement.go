@@ -6,9 +6,11 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -45,7 +47,7 @@ func treesOf(world *placement.World, uuids []string) []string {
 
 // resourcesOf finds the resources that providers are linked to, by the uuids of
 // the providers.
-func (r *Resolver) resourcesOf(ctx context.Context, world *placement.World, providers []string) (map[string]*catalog.Resource, error) {
+func (r *Resolver) resourcesOf(ctx context.Context, world *placement.World, providers []string) (map[string]*resource.Resource, error) {
 	linked := map[string]string{}
 	var uuids []string
 	for _, uuid := range providers {
@@ -57,7 +59,7 @@ func (r *Resolver) resourcesOf(ctx context.Context, world *placement.World, prov
 		return nil, nil
 	}
 	resources, err := r.Store.ResourcesByUUID(ctx, uuids)
-	found := map[string]*catalog.Resource{}
+	found := map[string]*resource.Resource{}
 	for uuid, resource := range linked {
 		if resources[resource] != nil {
 			found[uuid] = resources[resource]
@@ -67,9 +69,9 @@ func (r *Resolver) resourcesOf(ctx context.Context, world *placement.World, prov
 }
 
 // candidateCursor reads the cursor of a page of candidates, and its size.
-func candidateCursor(first *int, after *string) (*placement.Position, int, catalog.Problems) {
-	var problems catalog.Problems
-	request := catalog.PageRequest{First: first}
+func candidateCursor(first *int, after *string) (*placement.Position, int, problem.Problems) {
+	var problems problem.Problems
+	request := page.Request{First: first}
 	request.Check(&problems)
 	if after == nil {
 		return nil, request.Limit(), problems
@@ -82,7 +84,7 @@ func candidateCursor(first *int, after *string) (*placement.Position, int, catal
 }
 
 // violated adds violations of placement's rules to the problems of an input.
-func violated(problems catalog.Problems, violations []placement.Problem) catalog.Problems {
+func violated(problems problem.Problems, violations []placement.Problem) problem.Problems {
 	for _, violation := range violations {
 		problems.Add(violation.Path, "%s", violation.Message)
 	}
@@ -134,14 +136,14 @@ func cleared(given graphql.Omittable[*string]) *string {
 
 // providerConnection is a connection of providers. All of it is in memory.
 func providerConnection(
-	ctx context.Context, request catalog.PageRequest,
-	list func(context.Context, catalog.PageRequest) (store.ProviderPage, error),
+	ctx context.Context, request page.Request,
+	list func(context.Context, page.Request) (store.ProviderPage, error),
 ) (*model.ResourceProviderConnection, error) {
 	total := 0
-	connection, err := connect(ctx, request, func(ctx context.Context, request catalog.PageRequest) (catalog.Page[*model.ResourceProvider], error) {
-		page, err := list(ctx, request)
-		total = page.Total
-		return catalog.Page[*model.ResourceProvider]{Items: model.ProvidersIn(page.World, page.Items), Cursors: page.Cursors, HasMore: page.HasMore}, err
+	connection, err := connect(ctx, request, func(ctx context.Context, request page.Request) (page.Page[*model.ResourceProvider], error) {
+		current, err := list(ctx, request)
+		total = current.Total
+		return page.Page[*model.ResourceProvider]{Items: model.ProvidersIn(current.World, current.Items), Cursors: current.Cursors, HasMore: current.HasMore}, err
 	}, func(context.Context) (int, error) { return total, nil })
 	return &model.ResourceProviderConnection{Connection: connection}, err
 }

@@ -8,10 +8,12 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -169,12 +171,12 @@ func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape)
 }
 
 func (r *queryResolver) ResourceProviders(ctx context.Context, filter *placement.ProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error) {
-	wanted, order := valueOf(filter), catalog.Order{Field: string(model.ResourceProviderOrderFieldName)}
+	wanted, order := valueOf(filter), page.Order{Field: string(model.ResourceProviderOrderFieldName)}
 	if orderBy != nil {
-		order = catalog.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
+		order = page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 	}
 	return providerConnection(ctx, model.PageRequest(first, after, last, before),
-		func(ctx context.Context, page catalog.PageRequest) (store.ProviderPage, error) {
+		func(ctx context.Context, page page.Request) (store.ProviderPage, error) {
 			return r.Store.ResourceProviders(ctx, wanted, order, page)
 		})
 }
@@ -185,7 +187,7 @@ func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string, name
 		return nil, err
 	}
 	if (uuid == nil) == (name == nil) {
-		return nil, catalog.Invalid("uuid", "exactly one of uuid and name must be given")
+		return nil, problem.Invalid("uuid", "exactly one of uuid and name must be given")
 	}
 	found, _ := world.ProviderNamed(valueOf(name))
 	if uuid != nil {
@@ -226,14 +228,14 @@ func (r *queryResolver) Consumer(ctx context.Context, uuid string) (*model.Consu
 }
 
 func (r *queryResolver) Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *model.ConsumerOrder, first *int, after *string, last *int, before *string) (*model.ConsumerConnection, error) {
-	wanted, order := valueOf(filter), catalog.Order{Field: string(model.ConsumerOrderFieldCreatedAt)}
+	wanted, order := valueOf(filter), page.Order{Field: string(model.ConsumerOrderFieldCreatedAt)}
 	if orderBy != nil {
-		order = catalog.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
+		order = page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 	}
 	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
-		func(ctx context.Context, request catalog.PageRequest) (catalog.Page[*model.Consumer], error) {
-			page, err := r.Store.Consumers(ctx, wanted, order, request)
-			return catalog.Page[*model.Consumer]{Items: model.ConsumersOf(page.Items), Cursors: page.Cursors, HasMore: page.HasMore}, err
+		func(ctx context.Context, request page.Request) (page.Page[*model.Consumer], error) {
+			current, err := r.Store.Consumers(ctx, wanted, order, request)
+			return page.Page[*model.Consumer]{Items: model.ConsumersOf(current.Items), Cursors: current.Cursors, HasMore: current.HasMore}, err
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountConsumers(ctx, wanted) })
 	return &model.ConsumerConnection{Connection: connection}, err
@@ -246,7 +248,7 @@ func (r *queryResolver) Usages(ctx context.Context, projectID string, userID *st
 func (r *queryResolver) Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int, before *string) (*model.TraitConnection, error) {
 	wanted := valueOf(filter)
 	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
-		func(ctx context.Context, request catalog.PageRequest) (catalog.Page[*placement.Trait], error) {
+		func(ctx context.Context, request page.Request) (page.Page[*placement.Trait], error) {
 			return r.Store.Traits(ctx, wanted, request)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountTraits(ctx, wanted) })
@@ -256,14 +258,14 @@ func (r *queryResolver) Traits(ctx context.Context, filter *placement.TraitFilte
 func (r *queryResolver) ResourceClasses(ctx context.Context, filter *placement.ResourceClassFilter, first *int, after *string, last *int, before *string) (*model.ResourceClassConnection, error) {
 	wanted := valueOf(filter)
 	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
-		func(ctx context.Context, request catalog.PageRequest) (catalog.Page[*placement.ResourceClass], error) {
+		func(ctx context.Context, request page.Request) (page.Page[*placement.ResourceClass], error) {
 			return r.Store.ResourceClasses(ctx, wanted, request)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountResourceClasses(ctx, wanted) })
 	return &model.ResourceClassConnection{Connection: connection}, err
 }
 
-func (r *resourceResolver) Provider(ctx context.Context, obj *catalog.Resource) (*model.ResourceProvider, error) {
+func (r *resourceResolver) Provider(ctx context.Context, obj *resource.Resource) (*model.ResourceProvider, error) {
 	return loadOne(ctx, "provider", obj, resourceID, func(ctx context.Context, ids []int64) (map[int64]*model.ResourceProvider, error) {
 		world, providers, err := r.Store.ProvidersOfResources(ctx, ids)
 		found := make(map[int64]*model.ResourceProvider, len(providers))
@@ -277,7 +279,7 @@ func (r *resourceResolver) Provider(ctx context.Context, obj *catalog.Resource) 
 func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.ResourceProvider, first *int, after *string, last *int, before *string) (*model.AllocationConnection, error) {
 	request := model.PageRequest(first, after, last, before)
 	connection, err := connectWithin(ctx, argumentsKey("allocations ", request), obj, providerUUID, request,
-		forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]catalog.Page[*placement.Allocation], error) {
+		forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]page.Page[*placement.Allocation], error) {
 			return r.Store.AllocationsOfProviders(ctx, uuids, request)
 		}),
 		forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]bool, error) {
@@ -287,8 +289,8 @@ func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.R
 	return &model.AllocationConnection{Connection: connection}, err
 }
 
-func (r *resourceProviderResolver) Resource(ctx context.Context, obj *model.ResourceProvider) (*catalog.Resource, error) {
-	return loadOne(ctx, "resource", obj, providerUUID, forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]*catalog.Resource, error) {
+func (r *resourceProviderResolver) Resource(ctx context.Context, obj *model.ResourceProvider) (*resource.Resource, error) {
+	return loadOne(ctx, "resource", obj, providerUUID, forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]*resource.Resource, error) {
 		return r.resourcesOf(ctx, obj.World, uuids)
 	}))
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -265,7 +265,7 @@ func (a asker) ask(query string, variables map[string]any) *graphql.Response {
 			variables[name] = json.Number(fmt.Sprint(n)) // as it comes over HTTP
 		}
 	}
-	ctx := catalog.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers["admin"])
+	ctx := access.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers["admin"])
 	return a.executor.Execute(ctx, &graphql.RawParams{Query: query, Variables: variables})
 }
 

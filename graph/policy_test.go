@@ -8,8 +8,9 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -24,14 +25,14 @@ func TestEveryFieldCanBeGivenToOthers(t *testing.T) {
 			if strings.HasPrefix(field.Name, "__") {
 				continue
 			}
-			policy, err := catalog.NewPolicy(map[string][]string{field.Name: {catalog.RoleService}})
+			policy, err := access.NewPolicy(map[string][]string{field.Name: {access.RoleService}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			permission, _ := catalog.PermissionOf(field.Name)
+			permission, _ := access.PermissionOf(field.Name)
 			for name, may := range map[string]bool{"admin": false, "service": true} {
 				viewer := viewers[name].Under(policy)
-				ctx := catalog.WithViewer(t.Context(), viewer)
+				ctx := access.WithViewer(t.Context(), viewer)
 				answer := answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: sample(schema, field)}))
 				if forbidden := strings.Contains(answer, `"FORBIDDEN"`); !permission.AfterVisibility && forbidden == may {
 					t.Errorf("%s as %s: %s", field.Name, name, answer)
@@ -61,13 +62,13 @@ func TestOverridesHoldForRows(t *testing.T) {
 			{"audit.read", `{ auditEvents(filter: {key: "Open"}) { nodes { key } } }`, "Open"},
 			{"placement.write", `mutation { createTrait(input: {name: "CUSTOM_READER"}) { trait { name } } }`, "CUSTOM_READER"},
 		} {
-			ask := func(viewer catalog.Viewer) string {
-				return answerText(t, executor.Execute(catalog.WithViewer(t.Context(), viewer), &graphql.RawParams{Query: of.query}))
+			ask := func(viewer access.Viewer) string {
+				return answerText(t, executor.Execute(access.WithViewer(t.Context(), viewer), &graphql.RawParams{Query: of.query}))
 			}
 			if answer := ask(viewers["reader"]); !strings.Contains(answer, `"FORBIDDEN"`) {
 				t.Errorf("%s without a policy: %s", of.rule, answer)
 			}
-			policy, err := catalog.NewPolicy(map[string][]string{of.rule: {catalog.RoleReader}})
+			policy, err := access.NewPolicy(map[string][]string{of.rule: {access.RoleReader}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,25 +79,25 @@ func TestOverridesHoldForRows(t *testing.T) {
 				t.Errorf("%s taken from administrators: %s", of.rule, answer)
 			}
 		}
-		closed, err := catalog.NewPolicy(map[string][]string{"definitions.read": {catalog.RoleAdmin}})
+		closed, err := access.NewPolicy(map[string][]string{"definitions.read": {access.RoleAdmin}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		nested := `{ resource(uuid: "` + publicHost + `") { name type { namespaces { totalCount nodes { name } } } metadata { definitions { name } } } }`
 		for viewer, count := range map[string]string{"reader": `"totalCount":0,"nodes":[]`, "admin": `"totalCount":2`} {
-			answer := answerText(t, executor.Execute(catalog.WithViewer(t.Context(), viewers[viewer].Under(closed)), &graphql.RawParams{Query: nested}))
+			answer := answerText(t, executor.Execute(access.WithViewer(t.Context(), viewers[viewer].Under(closed)), &graphql.RawParams{Query: nested}))
 			if !strings.Contains(answer, count) || !strings.Contains(answer, `"name":"host"`) {
 				t.Errorf("definitions below a resource as %s, closed to all but administrators: %s", viewer, answer)
 			}
 		}
-		closed, err = catalog.NewPolicy(map[string][]string{"placement.read": {catalog.RoleAdmin}})
+		closed, err = access.NewPolicy(map[string][]string{"placement.read": {access.RoleAdmin}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		nested = `{ resource(uuid: "` + publicHost + `") { name provider { name } } node(id: "` +
-			catalog.NodeID{Kind: catalog.KindResourceProvider, Key: provider}.String() + `") { id ... on ResourceProvider { name } } }`
+			page.NodeID{Kind: page.KindResourceProvider, Key: provider}.String() + `") { id ... on ResourceProvider { name } } }`
 		for viewer, seen := range map[string]bool{"reader": false, "admin": true} {
-			answer := answerText(t, executor.Execute(catalog.WithViewer(t.Context(), viewers[viewer].Under(closed)), &graphql.RawParams{Query: nested}))
+			answer := answerText(t, executor.Execute(access.WithViewer(t.Context(), viewers[viewer].Under(closed)), &graphql.RawParams{Query: nested}))
 			if strings.Contains(answer, `"name":"root"`) != seen || !strings.Contains(answer, `"name":"host"`) {
 				t.Errorf("a provider below a resource as %s, closed to all but administrators: %s", viewer, answer)
 			}
@@ -107,15 +108,15 @@ func TestOverridesHoldForRows(t *testing.T) {
 			code  string
 		}{
 			{nil, "FORBIDDEN"},
-			{map[string][]string{"resources.writeAny": {catalog.RoleMember}}, ""},
-			{map[string][]string{"resources.writeAny": {catalog.RoleMember}, "setMetadata": {catalog.RoleAdmin}}, "FORBIDDEN"},
-			{map[string][]string{"setMetadata": {catalog.RoleMember}}, "FORBIDDEN"},
+			{map[string][]string{"resources.writeAny": {access.RoleMember}}, ""},
+			{map[string][]string{"resources.writeAny": {access.RoleMember}, "setMetadata": {access.RoleAdmin}}, "FORBIDDEN"},
+			{map[string][]string{"setMetadata": {access.RoleMember}}, "FORBIDDEN"},
 		} {
-			policy, err := catalog.NewPolicy(of.rules)
+			policy, err := access.NewPolicy(of.rules)
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer := answerText(t, executor.Execute(catalog.WithViewer(t.Context(), viewers["member"].Under(policy)), &graphql.RawParams{Query: write}))
+			answer := answerText(t, executor.Execute(access.WithViewer(t.Context(), viewers["member"].Under(policy)), &graphql.RawParams{Query: write}))
 			if of.code == "" && !strings.Contains(answer, "4711") || !strings.Contains(answer, of.code) {
 				t.Errorf("another project's resource under %v: %s", of.rules, answer)
 			}

@@ -5,20 +5,22 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
-func resourceID(r *catalog.Resource) int64         { return r.ID }
-func resourceTypeID(t *catalog.ResourceType) int64 { return t.ID }
-func capabilityID(c *catalog.Capability) int64     { return c.ID }
+func resourceID(r *resource.Resource) int64        { return r.ID }
+func resourceTypeID(t *metadef.ResourceType) int64 { return t.ID }
+func capabilityID(c *resource.Capability) int64    { return c.ID }
 
 // resourceOrder is the order that is asked for, by name when none is.
-func resourceOrder(orderBy *model.ResourceOrder) catalog.Order {
+func resourceOrder(orderBy *model.ResourceOrder) page.Order {
 	if orderBy == nil {
-		return catalog.Order{Field: string(model.ResourceOrderFieldName)}
+		return page.Order{Field: string(model.ResourceOrderFieldName)}
 	}
-	return catalog.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
+	return page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 }
 
 // argumentsKey tells loads apart that differ in their arguments.
@@ -32,17 +34,17 @@ func argumentsKey[Arguments any](name string, arguments Arguments) string {
 
 // resourcesWithin is a connection of the resources that hang off a parent.
 func resourcesWithin[Parent any](
-	ctx context.Context, r *Resolver, scope catalog.ResourceScope, parent *Parent, key func(*Parent) int64,
-	filter *catalog.ResourceFilter, orderBy *model.ResourceOrder, request catalog.PageRequest,
+	ctx context.Context, r *Resolver, scope resource.Scope, parent *Parent, key func(*Parent) int64,
+	filter *resource.Filter, orderBy *model.ResourceOrder, request page.Request,
 ) (*model.ResourceConnection, error) {
 	wanted, order := valueOf(filter), resourceOrder(orderBy)
 	arguments := struct {
-		Filter catalog.ResourceFilter
-		Order  catalog.Order
-		Page   catalog.PageRequest
+		Filter resource.Filter
+		Order  page.Order
+		Page   page.Request
 	}{wanted, order, request}
 	connection, err := connectWithin(ctx, argumentsKey(string(scope), arguments), parent, key, request,
-		func(ctx context.Context, keys []int64) (map[int64]catalog.Page[*catalog.Resource], error) {
+		func(ctx context.Context, keys []int64) (map[int64]page.Page[*resource.Resource], error) {
 			return r.Store.ResourcesWithin(ctx, scope, keys, wanted, order, request)
 		},
 		func(ctx context.Context, keys []int64) (map[int64]bool, error) {
@@ -54,8 +56,8 @@ func resourcesWithin[Parent any](
 	if err != nil {
 		return nil, err
 	}
-	facets := func(names []string, first int) ([]*catalog.MetadataFacet, error) {
-		load := func(ctx context.Context, keys []int64) (map[int64][]*catalog.MetadataFacet, error) {
+	facets := func(names []string, first int) ([]*resource.MetadataFacet, error) {
+		load := func(ctx context.Context, keys []int64) (map[int64][]*resource.MetadataFacet, error) {
 			return r.Store.MetadataFacets(ctx, scope, keys, wanted, names, first)
 		}
 		name := argumentsKey(argumentsKey(fmt.Sprint(scope, " facets ", first), wanted), names)

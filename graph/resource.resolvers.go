@@ -8,16 +8,18 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
-func (r *metadataItemResolver) Definitions(ctx context.Context, obj *catalog.MetadataItem) ([]*catalog.PropertyDefinition, error) {
-	return loadMany(ctx, "definitions", obj, func(item *catalog.MetadataItem) int64 { return item.ID }, r.Store.DefinitionsOfItems)
+func (r *metadataItemResolver) Definitions(ctx context.Context, obj *resource.MetadataItem) ([]*metadef.PropertyDefinition, error) {
+	return loadMany(ctx, "definitions", obj, func(item *resource.MetadataItem) int64 { return item.ID }, r.Store.DefinitionsOfItems)
 }
 
-func (r *mutationResolver) CreateResource(ctx context.Context, input catalog.ResourceInput) (*model.CreateResourcePayload, error) {
+func (r *mutationResolver) CreateResource(ctx context.Context, input resource.Input) (*model.CreateResourcePayload, error) {
 	resource, err := r.Store.CreateResource(ctx, input)
 	if err != nil {
 		return nil, err
@@ -26,7 +28,7 @@ func (r *mutationResolver) CreateResource(ctx context.Context, input catalog.Res
 	return &model.CreateResourcePayload{Resource: resource}, nil
 }
 
-func (r *mutationResolver) SetMetadata(ctx context.Context, input catalog.MetadataChange) (*model.SetMetadataPayload, error) {
+func (r *mutationResolver) SetMetadata(ctx context.Context, input resource.MetadataChange) (*model.SetMetadataPayload, error) {
 	resource, _, err := r.Store.ChangeMetadata(ctx, input)
 	if err != nil {
 		return nil, err
@@ -35,7 +37,7 @@ func (r *mutationResolver) SetMetadata(ctx context.Context, input catalog.Metada
 	return &model.SetMetadataPayload{Resource: resource}, nil
 }
 
-func (r *mutationResolver) SetMetadataOnResources(ctx context.Context, input catalog.MetadataChanges) (*model.SetMetadataOnResourcesPayload, error) {
+func (r *mutationResolver) SetMetadataOnResources(ctx context.Context, input resource.MetadataChanges) (*model.SetMetadataOnResourcesPayload, error) {
 	resources, err := r.Store.ChangeMetadataOfMany(ctx, input.Items)
 	if err != nil {
 		return nil, err
@@ -44,8 +46,8 @@ func (r *mutationResolver) SetMetadataOnResources(ctx context.Context, input cat
 	return &model.SetMetadataOnResourcesPayload{Resources: resources}, nil
 }
 
-func (r *mutationResolver) ReplaceMetadata(ctx context.Context, input catalog.MetadataChange) (*model.ReplaceMetadataPayload, error) {
-	input.Mode = catalog.ReplaceMetadata
+func (r *mutationResolver) ReplaceMetadata(ctx context.Context, input resource.MetadataChange) (*model.ReplaceMetadataPayload, error) {
+	input.Mode = resource.ReplaceMetadata
 	resource, retained, err := r.Store.ChangeMetadata(ctx, input)
 	if err != nil {
 		return nil, err
@@ -55,8 +57,8 @@ func (r *mutationResolver) ReplaceMetadata(ctx context.Context, input catalog.Me
 	return &model.ReplaceMetadataPayload{Resource: resource, Retained: retained}, nil
 }
 
-func (r *mutationResolver) DeleteMetadata(ctx context.Context, input catalog.MetadataChange) (*model.DeleteMetadataPayload, error) {
-	input.Mode = catalog.DeleteMetadata
+func (r *mutationResolver) DeleteMetadata(ctx context.Context, input resource.MetadataChange) (*model.DeleteMetadataPayload, error) {
+	input.Mode = resource.DeleteMetadata
 	resource, _, err := r.Store.ChangeMetadata(ctx, input)
 	if err != nil {
 		return nil, err
@@ -66,7 +68,7 @@ func (r *mutationResolver) DeleteMetadata(ctx context.Context, input catalog.Met
 }
 
 func (r *mutationResolver) UpdateResource(ctx context.Context, input model.UpdateResourceInput) (*model.UpdateResourcePayload, error) {
-	resource, err := r.Store.UpdateResource(ctx, catalog.ResourcePatch{
+	resource, err := r.Store.UpdateResource(ctx, resource.Patch{
 		UUID: input.UUID, NewName: model.ChangeOf(input.NewName), Description: model.ChangeOf(input.Description),
 		Visibility: model.ChangeOf(input.Visibility), Parent: model.ChangeOf(input.Parent), Revision: input.Revision.Value(),
 	})
@@ -95,27 +97,27 @@ func (r *mutationResolver) SetResourceTags(ctx context.Context, input model.SetR
 	return &model.SetResourceTagsPayload{Resource: resource}, nil
 }
 
-func (r *queryResolver) Resources(ctx context.Context, filter *catalog.ResourceFilter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
+func (r *queryResolver) Resources(ctx context.Context, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
 	wanted, order := valueOf(filter), resourceOrder(orderBy)
 	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
-		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.Resource], error) {
+		func(ctx context.Context, page page.Request) (page.Page[*resource.Resource], error) {
 			return r.Store.Resources(ctx, wanted, order, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountResources(ctx, wanted) })
-	facets := func(keys []string, first int) ([]*catalog.MetadataFacet, error) {
-		facets, err := r.Store.MetadataFacets(ctx, catalog.EveryResource, []int64{0}, wanted, keys, first)
+	facets := func(keys []string, first int) ([]*resource.MetadataFacet, error) {
+		facets, err := r.Store.MetadataFacets(ctx, resource.EveryResource, []int64{0}, wanted, keys, first)
 		return facets[0], err
 	}
 	return &model.ResourceConnection{Connection: connection, Facets: facets}, err
 }
 
-func (r *queryResolver) Resource(ctx context.Context, uuid string) (*catalog.Resource, error) {
+func (r *queryResolver) Resource(ctx context.Context, uuid string) (*resource.Resource, error) {
 	return lookUp(ctx, uuid, r.Store.ResourceByUUID)
 }
 
 func (r *queryResolver) MetadataKeys(ctx context.Context, resourceType *string, search *string, first *int, after *string) (*model.MetadataKeyConnection, error) {
 	connection, err := connect(ctx, model.PageRequest(first, after, nil, nil),
-		func(ctx context.Context, page catalog.PageRequest) (catalog.Page[*catalog.MetadataKey], error) {
+		func(ctx context.Context, page page.Request) (page.Page[*resource.MetadataKey], error) {
 			return r.Store.MetadataKeys(ctx, resourceType, valueOf(search), page)
 		},
 		func(ctx context.Context) (int, error) {
@@ -124,39 +126,39 @@ func (r *queryResolver) MetadataKeys(ctx context.Context, resourceType *string, 
 	return &model.MetadataKeyConnection{Connection: connection}, err
 }
 
-func (r *queryResolver) ExplainResources(ctx context.Context, filter catalog.ResourceFilter) (*catalog.ResourceExplanation, error) {
+func (r *queryResolver) ExplainResources(ctx context.Context, filter resource.Filter) (*resource.Explanation, error) {
 	return r.Store.ExplainResources(ctx, filter)
 }
 
-func (r *resourceResolver) Type(ctx context.Context, obj *catalog.Resource) (*catalog.ResourceType, error) {
-	return loadOne(ctx, "type", obj, func(r *catalog.Resource) int64 { return r.TypeID }, r.Store.TypesOfResources)
+func (r *resourceResolver) Type(ctx context.Context, obj *resource.Resource) (*metadef.ResourceType, error) {
+	return loadOne(ctx, "type", obj, func(r *resource.Resource) int64 { return r.TypeID }, r.Store.TypesOfResources)
 }
 
-func (r *resourceResolver) Parent(ctx context.Context, obj *catalog.Resource) (*catalog.Resource, error) {
-	return loadOne(ctx, "parent", obj, func(r *catalog.Resource) int64 { return r.ParentID }, r.Store.ResourcesByID)
+func (r *resourceResolver) Parent(ctx context.Context, obj *resource.Resource) (*resource.Resource, error) {
+	return loadOne(ctx, "parent", obj, func(r *resource.Resource) int64 { return r.ParentID }, r.Store.ResourcesByID)
 }
 
-func (r *resourceResolver) Children(ctx context.Context, obj *catalog.Resource, filter *catalog.ResourceFilter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
-	return resourcesWithin(ctx, r.Resolver, catalog.ChildrenOfResource, obj, resourceID, filter, orderBy, model.PageRequest(first, after, last, before))
+func (r *resourceResolver) Children(ctx context.Context, obj *resource.Resource, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
+	return resourcesWithin(ctx, r.Resolver, resource.ChildrenOfResource, obj, resourceID, filter, orderBy, model.PageRequest(first, after, last, before))
 }
 
-func (r *resourceResolver) Metadata(ctx context.Context, obj *catalog.Resource, keys []string) ([]*catalog.MetadataItem, error) {
+func (r *resourceResolver) Metadata(ctx context.Context, obj *resource.Resource, keys []string) ([]*resource.MetadataItem, error) {
 	return loadMany(ctx, argumentsKey("metadata", keys), obj, resourceID,
-		func(ctx context.Context, resources []int64) (map[int64][]*catalog.MetadataItem, error) {
+		func(ctx context.Context, resources []int64) (map[int64][]*resource.MetadataItem, error) {
 			return r.Store.MetadataOf(ctx, resources, keys)
 		})
 }
 
-func (r *resourceResolver) MetadataItem(ctx context.Context, obj *catalog.Resource, key string) (*catalog.MetadataItem, error) {
+func (r *resourceResolver) MetadataItem(ctx context.Context, obj *resource.Resource, key string) (*resource.MetadataItem, error) {
 	items, err := r.Metadata(ctx, obj, []string{key})
-	return named(items, key, func(item *catalog.MetadataItem) string { return item.Key }), err
+	return named(items, key, func(item *resource.MetadataItem) string { return item.Key }), err
 }
 
-func (r *resourceResolver) MetadataReport(ctx context.Context, obj *catalog.Resource) (*catalog.MetadataReport, error) {
+func (r *resourceResolver) MetadataReport(ctx context.Context, obj *resource.Resource) (*metadef.MetadataReport, error) {
 	return loadOne(ctx, "metadataReport", obj, resourceID, r.Store.MetadataReports)
 }
 
-func (r *resourceResolver) Tags(ctx context.Context, obj *catalog.Resource) ([]string, error) {
+func (r *resourceResolver) Tags(ctx context.Context, obj *resource.Resource) ([]string, error) {
 	tags, err := load(ctx, "tags", obj, resourceID, r.Store.TagsOfResources, registerNothing[[]string])
 	if tags == nil {
 		tags = []string{}
@@ -164,8 +166,8 @@ func (r *resourceResolver) Tags(ctx context.Context, obj *catalog.Resource) ([]s
 	return tags, err
 }
 
-func (r *resourceTypeResolver) Resources(ctx context.Context, obj *catalog.ResourceType, filter *catalog.ResourceFilter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
-	return resourcesWithin(ctx, r.Resolver, catalog.ResourcesOfType, obj, resourceTypeID, filter, orderBy, model.PageRequest(first, after, last, before))
+func (r *resourceTypeResolver) Resources(ctx context.Context, obj *metadef.ResourceType, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
+	return resourcesWithin(ctx, r.Resolver, resource.ResourcesOfType, obj, resourceTypeID, filter, orderBy, model.PageRequest(first, after, last, before))
 }
 
 func (r *Resolver) MetadataItem() generated.MetadataItemResolver { return &metadataItemResolver{r} }

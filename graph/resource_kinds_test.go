@@ -9,8 +9,10 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -41,14 +43,14 @@ func TestEveryKindTakesTheSameOperations(t *testing.T) {
 	}
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))
-		admin := catalog.WithViewer(t.Context(), viewers["admin"])
-		member := catalog.WithViewer(t.Context(), viewers["member"])
+		admin := access.WithViewer(t.Context(), viewers["admin"])
+		member := access.WithViewer(t.Context(), viewers["member"])
 		uuids, project, first := map[string]string{}, "demo", ""
 		for i, kind := range kinds {
-			input := catalog.ResourceInput{
+			input := resource.Input{
 				Type: kind.name, Name: "thing", ProjectID: &project, UUID: new(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)),
-				Metadata:        []catalog.KeyValue{{Key: "key1", Value: "v1"}, {Key: "key2", Value: "v2"}},
-				ServiceMetadata: []catalog.KeyValue{{Key: "service", Value: "x"}},
+				Metadata:        []metadef.KeyValue{{Key: "key1", Value: "v1"}, {Key: "key2", Value: "v2"}},
+				ServiceMetadata: []metadef.KeyValue{{Key: "service", Value: "x"}},
 			}
 			if kind.parent != "" {
 				input.Parent = new(uuids[kind.parent])

@@ -13,9 +13,11 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -28,7 +30,7 @@ import (
 func TestAnAnswerDoesNotDependOnHowItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		ctx := catalog.WithViewer(context.Background(), viewers["admin"])
+		ctx := access.WithViewer(context.Background(), viewers["admin"])
 		if err := s.FillEmpty(ctx, populousWorld()); err != nil {
 			t.Fatal(err)
 		}
@@ -222,11 +224,11 @@ func populousWorld() store.Content {
 			"resource_type_associations": [{"name": "physical:host", "prefix": "many%[1]d:"}, {"name": "OS::Nova::Flavor"}]}`, i))
 		host := fmt.Sprintf("aaaaaaaa-0000-4000-8000-00000000000%d", i)
 		world.Resources = append(world.Resources,
-			store.ResourceRecord{UUID: host, Type: "physical:host", Name: fmt.Sprintf("host %d", i), ProjectID: "operations", Visibility: catalog.Public,
-				Metadata:     []catalog.MetadataItem{{Key: "size", Value: fmt.Sprint(i), UserModifiable: true}, {Key: "many1:size", Value: "x"}},
-				Capabilities: []catalog.KeyValue{{Key: "arch", Value: fmt.Sprintf(`["x86","v%d"]`, i)}}, Tags: []string{"top"}},
+			store.ResourceRecord{UUID: host, Type: "physical:host", Name: fmt.Sprintf("host %d", i), ProjectID: "operations", Visibility: access.Public,
+				Metadata:     []resource.MetadataItem{{Key: "size", Value: fmt.Sprint(i), UserModifiable: true}, {Key: "many1:size", Value: "x"}},
+				Capabilities: []metadef.KeyValue{{Key: "arch", Value: fmt.Sprintf(`["x86","v%d"]`, i)}}, Tags: []string{"top"}},
 			store.ResourceRecord{UUID: fmt.Sprintf("bbbbbbbb-0000-4000-8000-00000000000%d", i), Type: "OS::Manila::Share", Name: fmt.Sprintf("share %d", i),
-				ProjectID: "demo", Visibility: catalog.Public, Metadata: []catalog.MetadataItem{{Key: "size", Value: "1"}}})
+				ProjectID: "demo", Visibility: access.Public, Metadata: []resource.MetadataItem{{Key: "size", Value: "1"}}})
 		root := fmt.Sprintf("cccccccc-0000-4000-8000-00000000000%d", i)
 		world.Providers = append(world.Providers,
 			placement.Provider{UUID: root, Name: fmt.Sprintf("root %d", i), Resource: host, Traits: []string{"HW_CPU_X86_AVX"},

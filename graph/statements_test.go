@@ -13,8 +13,10 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -39,7 +41,7 @@ func TestStatementsAreFixedByTheShape(t *testing.T) {
 			fragment all on Namespace { properties { name } o: objects { name q: properties { name } } tags { name } resourceTypeAssociations { prefix resourceType { name } } }`, 9},
 	}
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		ctx := catalog.WithViewer(context.Background(), viewers["admin"])
+		ctx := access.WithViewer(context.Background(), viewers["admin"])
 		for i := range 50 {
 			if _, err := s.CreateNamespace(ctx, manyNamespaces(i)); err != nil {
 				t.Fatal(err)
@@ -57,8 +59,8 @@ func TestStatementsAreFixedByTheShape(t *testing.T) {
 		mixed := func(n int) string {
 			var ids []string
 			for i := range n {
-				ids = append(ids, strconv.Quote(catalog.NodeID{Kind: catalog.KindNamespace, Key: strconv.Itoa(i + 1)}.String()),
-					strconv.Quote(catalog.NodeID{Kind: catalog.KindObjectDefinition, Key: strconv.Itoa(i + 1)}.String()))
+				ids = append(ids, strconv.Quote(page.NodeID{Kind: page.KindNamespace, Key: strconv.Itoa(i + 1)}.String()),
+					strconv.Quote(page.NodeID{Kind: page.KindObjectDefinition, Key: strconv.Itoa(i + 1)}.String()))
 			}
 			return `{ nodes(ids: [` + strings.Join(ids, ",") + `]) { ... on Namespace { id p: properties { namespace { name } } } ... on ObjectDefinition { id p: properties { namespace { name } object { name } } } } }`
 		}
@@ -121,17 +123,17 @@ func busy() (stop func()) {
 	}
 }
 
-func manyNamespaces(i int) catalog.NamespaceInput {
+func manyNamespaces(i int) metadef.NamespaceInput {
 	title, prefix := "Title", fmt.Sprintf("p%d_", i)
-	property := func(name string) catalog.PropertyInput {
-		return catalog.PropertyInput{Name: name, Title: &title, Type: catalog.String}
+	property := func(name string) metadef.PropertyInput {
+		return metadef.PropertyInput{Name: name, Title: &title, Type: metadef.String}
 	}
-	return catalog.NamespaceInput{
+	return metadef.NamespaceInput{
 		Name:       fmt.Sprintf("Namespace %02d", i),
-		Properties: []catalog.PropertyInput{property("one"), property("two")},
-		Objects:    []catalog.ObjectInput{{Name: "object", Properties: []catalog.PropertyInput{property("three"), property("four")}}},
-		Tags:       []catalog.TagInput{{Name: "tag"}, {Name: "other"}},
-		ResourceTypeAssociations: []catalog.ResourceTypeAssociationInput{
+		Properties: []metadef.PropertyInput{property("one"), property("two")},
+		Objects:    []metadef.ObjectInput{{Name: "object", Properties: []metadef.PropertyInput{property("three"), property("four")}}},
+		Tags:       []metadef.TagInput{{Name: "tag"}, {Name: "other"}},
+		ResourceTypeAssociations: []metadef.ResourceTypeAssociationInput{
 			{ResourceType: "OS::Nova::Flavor", Prefix: &prefix}, {ResourceType: "OS::Glance::Image"},
 		},
 	}

@@ -13,9 +13,12 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -52,14 +55,14 @@ func walkedWorld() store.Content {
 			{ResourceType: "physical:host", Name: "marker_capability", Private: true},
 		},
 		Resources: []store.ResourceRecord{
-			{UUID: publicHost, Type: "physical:host", Name: "host", ProjectID: "operations", Visibility: catalog.Public,
-				Metadata:     []catalog.MetadataItem{{Key: "size", Value: "1", UserModifiable: true}},
-				Capabilities: []catalog.KeyValue{{Key: "arch", Value: "x86"}, {Key: "marker_capability", Value: "marker"}},
+			{UUID: publicHost, Type: "physical:host", Name: "host", ProjectID: "operations", Visibility: access.Public,
+				Metadata:     []resource.MetadataItem{{Key: "size", Value: "1", UserModifiable: true}},
+				Capabilities: []metadef.KeyValue{{Key: "arch", Value: "x86"}, {Key: "marker_capability", Value: "marker"}},
 				Tags:         []string{"top"}},
-			{UUID: hiddenHost, Type: "physical:host", Name: "marker host", ProjectID: "vault", Visibility: catalog.Private,
-				Capabilities: []catalog.KeyValue{{Key: "marker_capability", Value: "marker"}}, Tags: []string{"marker"}},
-			{UUID: hiddenShare, Type: "OS::Manila::Share", Name: "marker share", Description: marker, ProjectID: "vault", Visibility: catalog.Private,
-				Metadata: []catalog.MetadataItem{{Key: "marker", Value: "marker"}, {Key: "size", Value: "marker"}}, Tags: []string{"marker"}},
+			{UUID: hiddenHost, Type: "physical:host", Name: "marker host", ProjectID: "vault", Visibility: access.Private,
+				Capabilities: []metadef.KeyValue{{Key: "marker_capability", Value: "marker"}}, Tags: []string{"marker"}},
+			{UUID: hiddenShare, Type: "OS::Manila::Share", Name: "marker share", Description: marker, ProjectID: "vault", Visibility: access.Private,
+				Metadata: []resource.MetadataItem{{Key: "marker", Value: "marker"}, {Key: "size", Value: "marker"}}, Tags: []string{"marker"}},
 		},
 		Providers: []placement.Provider{
 			{UUID: provider, Name: "root", Resource: publicHost, Inventories: []placement.Inventory{{ResourceClass: "VCPU",
@@ -76,12 +79,12 @@ func walkedWorld() store.Content {
 // discovers.
 func openWalked(t *testing.T, url string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{URL: url, CapabilityDiscovery: catalog.DiscoveryEveryone})
+	s, err := store.Open(t.Context(), store.Options{URL: url, CapabilityDiscovery: resource.DiscoveryEveryone})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	if err := s.FillEmpty(catalog.WithViewer(t.Context(), viewers["admin"]), walkedWorld()); err != nil {
+	if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), walkedWorld()); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -169,7 +172,7 @@ func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
 		schema := executor.Schema()
 		ask := func(viewer, query string) string {
-			ctx := catalog.WithViewer(context.Background(), viewers[viewer])
+			ctx := access.WithViewer(context.Background(), viewers[viewer])
 			return answerText(t, executeWhole(t, ctx, executor, query))
 		}
 		everything := map[string]string{}
@@ -200,9 +203,9 @@ func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 		if len(ids) < 40 || shown < 8 {
 			t.Fatalf("the walk found %d ids, and %d queries that show an administrator what is hidden: too few", len(ids), shown)
 		}
-		fragments := map[catalog.Kind]string{}
+		fragments := map[page.Kind]string{}
 		for _, implementation := range schema.PossibleTypes["Node"] {
-			fragments[catalog.Kind(implementation.Name)] = fmt.Sprintf("... on %s { %s }", implementation.Name, selection(t, schema, implementation, 1))
+			fragments[page.Kind(implementation.Name)] = fmt.Sprintf("... on %s { %s }", implementation.Name, selection(t, schema, implementation, 1))
 		}
 		for _, viewer := range []string{"foreign", "member", "reader", "nobody"} {
 			for name, query := range everything {
@@ -215,7 +218,7 @@ func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 				}
 			}
 			for id := range ids {
-				node, _ := catalog.ParseNodeID(id)
+				node, _ := page.ParseNodeID(id)
 				answer := ask(viewer, fmt.Sprintf(`{ node(id: %q) { __typename %s } }`, id, fragments[node.Kind]))
 				if strings.Contains(answer, marker) || strings.Contains(answer, `"INTERNAL"`) {
 					t.Errorf("node %s as %s: %s", id, viewer, answer)
@@ -257,9 +260,9 @@ func TestRolesAreAskedAsTheTableSays(t *testing.T) {
 			if strings.HasPrefix(field.Name, "__") {
 				continue
 			}
-			permission, _ := catalog.PermissionOf(field.Name)
+			permission, _ := access.PermissionOf(field.Name)
 			for name, viewer := range viewers {
-				ctx := catalog.WithViewer(context.Background(), viewer)
+				ctx := access.WithViewer(context.Background(), viewer)
 				_, refused := viewer.Asking(field.Name)
 				response := executor.Execute(ctx, &graphql.RawParams{Query: sample(schema, field)})
 				var codes []string

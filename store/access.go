@@ -5,8 +5,9 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/metadef"
 )
 
 // What a viewer may see is decided here and nowhere else: each predicate goes
@@ -16,14 +17,14 @@ import (
 // visibleNamespaces are the public namespaces, those of the viewer's project
 // and those shared with it; for an administrator all.
 func visibleNamespaces(ctx context.Context) predicate.Namespace {
-	viewer := catalog.ViewerFrom(ctx)
+	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) { s.Where(namespaceIsVisible(viewer, s.C)) }
 }
 
 // visibleNamespaceOf is visibleNamespaces for a table that refers to its
 // namespace.
 func visibleNamespaceOf(ctx context.Context) func(*entsql.Selector) {
-	viewer := catalog.ViewerFrom(ctx)
+	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
 		if seesEveryNamespace(viewer) {
 			return
@@ -34,8 +35,8 @@ func visibleNamespaceOf(ctx context.Context) func(*entsql.Selector) {
 	}
 }
 
-func namespaceIsVisible(viewer catalog.Viewer, column func(string) string) *entsql.Predicate {
-	if !viewer.May(catalog.RuleDefinitionsRead) {
+func namespaceIsVisible(viewer access.Viewer, column func(string) string) *entsql.Predicate {
+	if !viewer.May(access.RuleDefinitionsRead) {
 		return entsql.ExprP("1 = 0")
 	}
 	if viewer.IsAdmin() {
@@ -43,11 +44,11 @@ func namespaceIsVisible(viewer catalog.Viewer, column func(string) string) *ents
 	}
 	members := entsql.Table("namespace_members")
 	return entsql.Or(
-		entsql.EQ(column("visibility"), string(catalog.Public)),
+		entsql.EQ(column("visibility"), string(access.Public)),
 		entsql.And(entsql.EQ(column("owner"), viewer.ProjectID), entsql.NEQ(column("owner"), "")),
 		entsql.Exists(entsql.Select(members.C("id")).From(members).Where(entsql.And(
 			entsql.ColumnsEQ(members.C("namespace_id"), column("id")),
-			entsql.In(members.C("project_id"), viewer.ProjectID, catalog.EveryProject),
+			entsql.In(members.C("project_id"), viewer.ProjectID, metadef.EveryProject),
 		))),
 	)
 }
@@ -57,7 +58,7 @@ func namespaceIsVisible(viewer catalog.Viewer, column func(string) string) *ents
 // other, and that no resource which the viewer may see has: their names would
 // tell of what is private.
 func visibleResourceTypes(ctx context.Context) predicate.ResourceType {
-	viewer := catalog.ViewerFrom(ctx)
+	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
 		if seesEveryNamespace(viewer) {
 			return
@@ -85,7 +86,7 @@ func visibleResourceTypes(ctx context.Context) predicate.ResourceType {
 // visibleResourceTypeOf is visibleResourceTypes for a table that refers to its
 // resource type.
 func visibleResourceTypeOf(ctx context.Context) func(*entsql.Selector) {
-	viewer := catalog.ViewerFrom(ctx)
+	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
 		if seesEveryNamespace(viewer) {
 			return
@@ -99,13 +100,13 @@ func visibleResourceTypeOf(ctx context.Context) func(*entsql.Selector) {
 // visibleResources are the public resources and those of the viewer's project;
 // for an administrator or a service all.
 func visibleResources(ctx context.Context) predicate.Resource {
-	viewer := catalog.ViewerFrom(ctx)
+	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) { s.Where(resourceIsVisible(viewer, s.C)) }
 }
 
 // visibleResourceOf is visibleResources for a table that refers to its resource.
 func visibleResourceOf(ctx context.Context) func(*entsql.Selector) {
-	viewer := catalog.ViewerFrom(ctx)
+	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
 		if seesEveryResource(viewer) {
 			return
@@ -116,23 +117,23 @@ func visibleResourceOf(ctx context.Context) func(*entsql.Selector) {
 	}
 }
 
-func seesEveryNamespace(viewer catalog.Viewer) bool {
-	return viewer.IsAdmin() && viewer.May(catalog.RuleDefinitionsRead)
+func seesEveryNamespace(viewer access.Viewer) bool {
+	return viewer.IsAdmin() && viewer.May(access.RuleDefinitionsRead)
 }
 
-func seesEveryResource(viewer catalog.Viewer) bool {
-	return (viewer.IsAdmin() || viewer.IsService()) && viewer.May(catalog.RuleResourcesRead)
+func seesEveryResource(viewer access.Viewer) bool {
+	return (viewer.IsAdmin() || viewer.IsService()) && viewer.May(access.RuleResourcesRead)
 }
 
-func resourceIsVisible(viewer catalog.Viewer, column func(string) string) *entsql.Predicate {
-	if !viewer.May(catalog.RuleResourcesRead) {
+func resourceIsVisible(viewer access.Viewer, column func(string) string) *entsql.Predicate {
+	if !viewer.May(access.RuleResourcesRead) {
 		return entsql.ExprP("1 = 0")
 	}
 	if seesEveryResource(viewer) {
 		return entsql.ExprP("1 = 1")
 	}
 	return entsql.Or(
-		entsql.EQ(column("visibility"), string(catalog.Public)),
+		entsql.EQ(column("visibility"), string(access.Public)),
 		entsql.And(entsql.EQ(column("project_id"), viewer.ProjectID), entsql.NEQ(column("project_id"), "")),
 	)
 }

@@ -10,10 +10,13 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/audit"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/auditevent"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // defaultAuditRetention is how long audit events are kept.
@@ -110,7 +113,7 @@ func (s *Store) recordAll(ctx context.Context, tx *ent.Tx, changes []attributed)
 // auditEvent is a change as an event to be written. One that leaves a thing as it
 // was has neither before nor after.
 func (s *Store) auditEvent(tx *ent.Tx, c attributed) (*ent.AuditEventCreate, error) {
-	viewer := catalog.ViewerFrom(c.ctx)
+	viewer := access.ViewerFrom(c.ctx)
 	create := tx.AuditEvent.Create().SetCreatedAt(s.now()).
 		SetUserID(viewer.UserID).SetProjectID(viewer.ProjectID).SetAction(c.action).SetKind(c.kind).SetKey(c.key)
 	before, err := changeText(c.before)
@@ -136,7 +139,7 @@ func changeText(noun any) (*string, error) {
 
 func (s *Store) logChanges(changes []attributed) {
 	for _, c := range changes {
-		viewer := catalog.ViewerFrom(c.ctx)
+		viewer := access.ViewerFrom(c.ctx)
 		s.log.InfoContext(c.ctx, "changed", "action", c.action, "kind", c.kind, "key", c.key,
 			"user", viewer.UserID, "project", viewer.ProjectID, "requestId", s.requestID(c.ctx))
 	}
@@ -174,24 +177,24 @@ var auditOrders = map[string]sortKey{"CREATED_AT": {column: auditevent.FieldCrea
 
 // AuditEvents is a page of the audit log, the newest event first, for
 // administrators.
-func (s *Store) AuditEvents(ctx context.Context, filter catalog.AuditFilter, request catalog.PageRequest) (catalog.Page[*catalog.AuditEvent], error) {
-	if err := catalog.MayAudit(catalog.ViewerFrom(ctx)); err != nil {
-		return catalog.Page[*catalog.AuditEvent]{}, err
+func (s *Store) AuditEvents(ctx context.Context, filter audit.Filter, request page.Request) (page.Page[*audit.Event], error) {
+	if err := audit.MayAudit(access.ViewerFrom(ctx)); err != nil {
+		return page.Page[*audit.Event]{}, err
 	}
-	paging, err := newPaging("auditEvents", auditOrders, catalog.Order{Field: "CREATED_AT", Descending: true}, request)
+	paging, err := newPaging("auditEvents", auditOrders, page.Order{Field: "CREATED_AT", Descending: true}, request)
 	if err != nil {
-		return catalog.Page[*catalog.AuditEvent]{}, err
+		return page.Page[*audit.Event]{}, err
 	}
 	rows, err := s.ent.AuditEvent.Query().Where(s.keptEvents(), eventsThat(filter), paging.within).Order(paging.sort).Limit(paging.limit()).All(ctx)
 	if err != nil {
-		return catalog.Page[*catalog.AuditEvent]{}, fmt.Errorf("list audit events: %w", err)
+		return page.Page[*audit.Event]{}, fmt.Errorf("list audit events: %w", err)
 	}
 	return newPage(paging, rows, auditNoun, func(row *ent.AuditEvent) (any, int64) { return row.CreatedAt, row.ID }), nil
 }
 
 // CountAuditEvents is how many events AuditEvents goes through in all.
-func (s *Store) CountAuditEvents(ctx context.Context, filter catalog.AuditFilter) (int, error) {
-	if err := catalog.MayAudit(catalog.ViewerFrom(ctx)); err != nil {
+func (s *Store) CountAuditEvents(ctx context.Context, filter audit.Filter) (int, error) {
+	if err := audit.MayAudit(access.ViewerFrom(ctx)); err != nil {
 		return 0, err
 	}
 	n, err := s.ent.AuditEvent.Query().Where(s.keptEvents(), eventsThat(filter)).Count(ctx)
@@ -203,8 +206,8 @@ func (s *Store) CountAuditEvents(ctx context.Context, filter catalog.AuditFilter
 
 // AuditEventsByID are the events of the rows, for administrators; others see
 // none.
-func (s *Store) AuditEventsByID(ctx context.Context, ids []int64) (map[int64]*catalog.AuditEvent, error) {
-	if catalog.MayAudit(catalog.ViewerFrom(ctx)) != nil {
+func (s *Store) AuditEventsByID(ctx context.Context, ids []int64) (map[int64]*audit.Event, error) {
+	if audit.MayAudit(access.ViewerFrom(ctx)) != nil {
 		return nil, nil
 	}
 	rows, err := s.ent.AuditEvent.Query().Where(s.keptEvents(), among(auditevent.FieldID, ids)).All(ctx)
@@ -217,7 +220,7 @@ func (s *Store) keptEvents() predicate.AuditEvent {
 }
 
 // eventsThat keeps the events that a filter wants.
-func eventsThat(filter catalog.AuditFilter) predicate.AuditEvent {
+func eventsThat(filter audit.Filter) predicate.AuditEvent {
 	return func(s *entsql.Selector) {
 		for _, is := range []struct {
 			column string
@@ -239,10 +242,10 @@ func eventsThat(filter catalog.AuditFilter) predicate.AuditEvent {
 	}
 }
 
-func auditNoun(row *ent.AuditEvent) *catalog.AuditEvent {
-	return &catalog.AuditEvent{
+func auditNoun(row *ent.AuditEvent) *audit.Event {
+	return &audit.Event{
 		ID: row.ID, CreatedAt: row.CreatedAt.UTC(), UserID: row.UserID, ProjectID: row.ProjectID,
 		Action: row.Action, Kind: row.Kind, Key: row.Key,
-		Before: (*catalog.JSON)(row.Before), After: (*catalog.JSON)(row.After),
+		Before: (*text.JSON)(row.Before), After: (*text.JSON)(row.After),
 	}
 }

@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/audit"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -26,7 +29,7 @@ func TestAnIdleServerDeletesOldEvents(t *testing.T) {
 			return s
 		}
 		s := open(0)
-		ctx := catalog.WithViewer(t.Context(), catalog.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{catalog.RoleAdmin}})
+		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
 		if _, err := s.CreateTrait(ctx, "CUSTOM_OLD"); err != nil {
 			t.Fatal(err)
 		}
@@ -60,14 +63,14 @@ func TestEventsAreKeptAsLongAsTheyShall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx := catalog.WithViewer(t.Context(), catalog.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{catalog.RoleAdmin}})
+			ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
 			change := func(suffix string, events int) {
 				t.Helper()
 				name := "CUSTOM_" + string(rune('A'+i)) + suffix
 				if _, err := s.CreateTrait(ctx, name); err != nil {
 					t.Fatal(err)
 				}
-				if n, err := s.CountAuditEvents(ctx, catalog.AuditFilter{}); n != events || err != nil {
+				if n, err := s.CountAuditEvents(ctx, audit.Filter{}); n != events || err != nil {
 					t.Errorf("kept for %v: %d events, %v, want %d", kept.is, n, err, events)
 				}
 			}
@@ -77,7 +80,7 @@ func TestEventsAreKeptAsLongAsTheyShall(t *testing.T) {
 			later.Add(int64(2 * day))
 			change("3", 2)
 			later.Add(int64(kept.is + time.Second))
-			if page, err := s.AuditEvents(ctx, catalog.AuditFilter{}, catalog.PageRequest{}); err != nil || len(page.Items) != 0 {
+			if page, err := s.AuditEvents(ctx, audit.Filter{}, page.Request{}); err != nil || len(page.Items) != 0 {
 				t.Errorf("kept for %v: %d events are shown after their time, %v", kept.is, len(page.Items), err)
 			}
 			if err := s.PruneAudit(t.Context()); err != nil {
@@ -102,7 +105,7 @@ func TestAMutationIsForgottenOnceItIsCommitted(t *testing.T) {
 		if _, err := s.SetAllocations(asAdmin(), claimOne(uuidOf(1), uuidOf(2))); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.CreateNamespace(asAdmin(), catalog.NamespaceInput{Name: "N"}); err != nil {
+		if _, err := s.CreateNamespace(asAdmin(), metadef.NamespaceInput{Name: "N"}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.DeleteNamespace(asAdmin(), "N", nil); err != nil {

@@ -6,20 +6,23 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // Capabilities are what resources of the types can be asked for, by name: the
 // registered names that some resource has a value for. Private ones are there
 // for administrators who include them. ErrForbidden while discovery is closed.
-func (s *Store) Capabilities(ctx context.Context, types []int64, includePrivate bool) (map[int64][]*catalog.Capability, error) {
-	viewer := catalog.ViewerFrom(ctx)
-	if err := catalog.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
+func (s *Store) Capabilities(ctx context.Context, types []int64, includePrivate bool) (map[int64][]*resource.Capability, error) {
+	viewer := access.ViewerFrom(ctx)
+	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
 		return nil, err
 	}
 	rows, err := s.ent.Capability.Query().
@@ -31,27 +34,27 @@ func (s *Store) Capabilities(ctx context.Context, types []int64, includePrivate 
 // CapabilitiesNamed are the capabilities of one name, by resource type. A
 // private one is refused with ErrForbidden to all but administrators, and every
 // name is while discovery is closed.
-func (s *Store) CapabilitiesNamed(ctx context.Context, types []int64, name string) (map[int64]catalog.CapabilityAnswer, error) {
-	viewer := catalog.ViewerFrom(ctx)
-	if err := catalog.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
+func (s *Store) CapabilitiesNamed(ctx context.Context, types []int64, name string) (map[int64]resource.CapabilityAnswer, error) {
+	viewer := access.ViewerFrom(ctx)
+	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
 		return nil, err
 	}
 	rows, err := s.ent.Capability.Query().Where(among(capability.FieldResourceTypeID, types), capability.Name(name)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up capabilities: %w", err)
 	}
-	answers := make(map[int64]catalog.CapabilityAnswer, len(rows))
+	answers := make(map[int64]resource.CapabilityAnswer, len(rows))
 	for _, row := range rows {
-		answers[row.ResourceTypeID] = catalog.AnswerCapability(viewer, capabilityNoun(row))
+		answers[row.ResourceTypeID] = resource.AnswerCapability(viewer, capabilityNoun(row))
 	}
 	return answers, nil
 }
 
 // CapabilitiesByID are the capabilities of the rows that the viewer may
 // discover.
-func (s *Store) CapabilitiesByID(ctx context.Context, ids []int64) (map[int64]*catalog.Capability, error) {
-	viewer := catalog.ViewerFrom(ctx)
-	if catalog.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
+func (s *Store) CapabilitiesByID(ctx context.Context, ids []int64) (map[int64]*resource.Capability, error) {
+	viewer := access.ViewerFrom(ctx)
+	if resource.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
 	rows, err := s.ent.Capability.Query().Where(among(capability.FieldID, ids), capabilitiesSeen(viewer, true),
@@ -60,9 +63,9 @@ func (s *Store) CapabilitiesByID(ctx context.Context, ids []int64) (map[int64]*c
 }
 
 // capabilitiesSeen keeps what the viewer may see of the registry.
-func capabilitiesSeen(viewer catalog.Viewer, includePrivate bool) predicate.Capability {
+func capabilitiesSeen(viewer access.Viewer, includePrivate bool) predicate.Capability {
 	return func(s *entsql.Selector) {
-		if !includePrivate || !catalog.MaySeePrivateCapabilities(viewer) {
+		if !includePrivate || !resource.MaySeePrivateCapabilities(viewer) {
 			s.Where(entsql.EQ(s.C(capability.FieldPrivate), false))
 		}
 	}
@@ -71,12 +74,12 @@ func capabilitiesSeen(viewer catalog.Viewer, includePrivate bool) predicate.Capa
 // CapabilityValues are the values in use of each capability with how many
 // resources have them, by value: the first of those that start with a text. The
 // counts are kept by every write; nothing is counted here.
-func (s *Store) CapabilityValues(ctx context.Context, capabilities []int64, first int, startsWith string) (map[int64][]*catalog.CapabilityValue, error) {
-	var problems catalog.Problems
-	if first < 0 || first > catalog.MaxCapabilityValues {
-		problems.Add("first", "must be 0 to %d", catalog.MaxCapabilityValues)
+func (s *Store) CapabilityValues(ctx context.Context, capabilities []int64, first int, startsWith string) (map[int64][]*resource.CapabilityValue, error) {
+	var problems problem.Problems
+	if first < 0 || first > resource.MaxCapabilityValues {
+		problems.Add("first", "must be 0 to %d", resource.MaxCapabilityValues)
 	}
-	catalog.CheckText(&problems, "startsWith", startsWith, 0, catalog.MaxCapabilityValue)
+	text.Check(&problems, "startsWith", startsWith, 0, resource.MaxCapabilityValue)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
@@ -93,8 +96,8 @@ func (s *Store) CapabilityValues(ctx context.Context, capabilities []int64, firs
 		Where(firstOfEach(capabilitycount.Table, capabilitycount.FieldCapabilityID, capabilities, first, start, inOrder)).
 		Order(capabilitycount.ByCapabilityID(), capabilitycount.ByValue()).All(ctx)
 	return byParent(rows, err, "values of capabilities",
-		func(row *ent.CapabilityCount) *catalog.CapabilityValue {
-			return &catalog.CapabilityValue{Value: row.Value, ResourceCount: row.ResourceCount}
+		func(row *ent.CapabilityCount) *resource.CapabilityValue {
+			return &resource.CapabilityValue{Value: row.Value, ResourceCount: row.ResourceCount}
 		},
 		func(row *ent.CapabilityCount) int64 { return row.CapabilityID })
 }
@@ -119,9 +122,9 @@ func (s *Store) CountCapabilityValues(ctx context.Context, capabilities []int64)
 
 // CapabilitiesOf are the values that the resources have, by name; private ones
 // for administrators who include them. ErrForbidden while discovery is closed.
-func (s *Store) CapabilitiesOf(ctx context.Context, resources []int64, includePrivate bool) (map[int64][]*catalog.ResourceCapability, error) {
-	viewer := catalog.ViewerFrom(ctx)
-	if err := catalog.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
+func (s *Store) CapabilitiesOf(ctx context.Context, resources []int64, includePrivate bool) (map[int64][]*resource.ResourceCapability, error) {
+	viewer := access.ViewerFrom(ctx)
+	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
 		return nil, err
 	}
 	query := s.ent.CapabilityValue.Query().
@@ -129,7 +132,7 @@ func (s *Store) CapabilitiesOf(ctx context.Context, resources []int64, includePr
 	query.Modify(func(s *entsql.Selector) {
 		registry := entsql.Dialect(s.Dialect()).Table(capability.Table)
 		s.Join(registry).On(s.C(capabilityvalue.FieldCapabilityID), registry.C(capability.FieldID))
-		if !includePrivate || !catalog.MaySeePrivateCapabilities(viewer) {
+		if !includePrivate || !resource.MaySeePrivateCapabilities(viewer) {
 			s.Where(entsql.EQ(registry.C(capability.FieldPrivate), false))
 		}
 		s.AppendSelectAs(registry.C(capability.FieldName), capabilityNameColumn)
@@ -148,8 +151,8 @@ const (
 	capabilityVisibilityColumn = "capability_visibility"
 )
 
-func resourceCapabilityNoun(row *ent.CapabilityValue) *catalog.ResourceCapability {
-	c := &catalog.ResourceCapability{ResourceID: row.ResourceID, CapabilityID: row.CapabilityID, Value: row.Value}
+func resourceCapabilityNoun(row *ent.CapabilityValue) *resource.ResourceCapability {
+	c := &resource.ResourceCapability{ResourceID: row.ResourceID, CapabilityID: row.CapabilityID, Value: row.Value}
 	if name, err := row.GetValue(capabilityNameColumn); err == nil {
 		c.Name = textOf(name)
 	}
@@ -159,6 +162,6 @@ func resourceCapabilityNoun(row *ent.CapabilityValue) *catalog.ResourceCapabilit
 	return c
 }
 
-func capabilityNoun(row *ent.Capability) *catalog.Capability {
-	return &catalog.Capability{ID: row.ID, ResourceTypeID: row.ResourceTypeID, Name: row.Name, Private: row.Private}
+func capabilityNoun(row *ent.Capability) *resource.Capability {
+	return &resource.Capability{ID: row.ID, ResourceTypeID: row.ResourceTypeID, Name: row.Name, Private: row.Private}
 }

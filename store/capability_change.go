@@ -4,19 +4,23 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // SetCapabilities sets capabilities of a resource and leaves all others as they
 // are, for administrators and services. A name that is not registered for the
 // resource's type is registered, unless names are registered explicitly.
-func (s *Store) SetCapabilities(ctx context.Context, uuid string, capabilities []catalog.KeyValue, revision *int) (*catalog.Resource, error) {
+func (s *Store) SetCapabilities(ctx context.Context, uuid string, capabilities []metadef.KeyValue, revision *int) (*resource.Resource, error) {
 	return s.changeCapabilities(ctx, uuid, revision, "setCapabilities",
-		func(problems *catalog.Problems) {
-			catalog.CheckCapabilities(problems, "input.capabilities", capabilities)
+		func(problems *problem.Problems) {
+			resource.CheckCapabilities(problems, "input.capabilities", capabilities)
 			if len(capabilities) == 0 {
 				problems.Add("input.capabilities", "must not be empty")
 			}
@@ -28,14 +32,14 @@ func (s *Store) SetCapabilities(ctx context.Context, uuid string, capabilities [
 
 // UnsetCapabilities takes capabilities away from a resource, for administrators
 // and services. A name that the resource has no value for is ErrNotFound.
-func (s *Store) UnsetCapabilities(ctx context.Context, uuid string, names []string, revision *int) (*catalog.Resource, error) {
+func (s *Store) UnsetCapabilities(ctx context.Context, uuid string, names []string, revision *int) (*resource.Resource, error) {
 	return s.changeCapabilities(ctx, uuid, revision, "unsetCapabilities",
-		func(problems *catalog.Problems) { catalog.CheckCapabilityNames(problems, "input.names", names) },
+		func(problems *problem.Problems) { resource.CheckCapabilityNames(problems, "input.names", names) },
 		func(tx *ent.Tx, row *ent.Resource, there map[string]*ent.CapabilityValue) (plan capabilityPlan, err error) {
 			for _, name := range names {
 				value := there[name]
 				if value == nil {
-					return plan, catalog.Refuse(catalog.ErrNotFound, "the resource %s has no capability %q", uuid, name)
+					return plan, problem.Refuse(problem.ErrNotFound, "the resource %s has no capability %q", uuid, name)
 				}
 				plan.gone = append(plan.gone, value)
 			}
@@ -49,16 +53,16 @@ type capabilityPlan struct {
 	writes []capabilityWrite
 }
 
-func (s *Store) changeCapabilities(ctx context.Context, uuid string, revision *int, action string, check func(*catalog.Problems),
+func (s *Store) changeCapabilities(ctx context.Context, uuid string, revision *int, action string, check func(*problem.Problems),
 	plan func(*ent.Tx, *ent.Resource, map[string]*ent.CapabilityValue) (capabilityPlan, error),
-) (*catalog.Resource, error) {
-	if err := catalog.MayWriteCapabilities(catalog.ViewerFrom(ctx), "write capabilities"); err != nil {
+) (*resource.Resource, error) {
+	if err := resource.MayWriteCapabilities(access.ViewerFrom(ctx), "write capabilities"); err != nil {
 		return nil, err
 	}
 	if err := s.mayWriteInput(ctx, check); err != nil {
 		return nil, err
 	}
-	var resources []*catalog.Resource
+	var resources []*resource.Resource
 	err := s.transact(ctx, func(tx *ent.Tx) error {
 		row, err := s.lockResource(ctx, tx, uuid, revision)
 		if err != nil {
@@ -118,7 +122,7 @@ func capabilitiesOn(ctx context.Context, tx *ent.Tx, row *ent.Resource) (map[str
 }
 
 // planCapabilities leaves alone what has its value already.
-func (s *Store) planCapabilities(ctx context.Context, tx *ent.Tx, row *ent.Resource, capabilities []catalog.KeyValue, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
+func (s *Store) planCapabilities(ctx context.Context, tx *ent.Tx, row *ent.Resource, capabilities []metadef.KeyValue, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
 	keys := make([]capabilityKey, len(capabilities))
 	for i, c := range capabilities {
 		keys[i] = capabilityKey{row.ResourceTypeID, c.Key}
@@ -141,8 +145,8 @@ func (s *Store) planCapabilities(ctx context.Context, tx *ent.Tx, row *ent.Resou
 		}
 		plan.writes = append(plan.writes, capabilityWrite{row.ID, registry[capabilityKey{row.ResourceTypeID, c.Key}], c.Value})
 	}
-	if count > catalog.MaxCapabilities {
-		return plan, catalog.Refuse(catalog.ErrQuotaExceeded, "a resource can have at most %d capabilities, %s would have %d", catalog.MaxCapabilities, row.UUID, count)
+	if count > resource.MaxCapabilities {
+		return plan, problem.Refuse(problem.ErrQuotaExceeded, "a resource can have at most %d capabilities, %s would have %d", resource.MaxCapabilities, row.UUID, count)
 	}
 	return plan, nil
 }
@@ -151,14 +155,14 @@ func (s *Store) planCapabilities(ctx context.Context, tx *ent.Tx, row *ent.Resou
 // list. Names that are not there are registered, or refused where the operator
 // wants them registered explicitly.
 func (s *Store) registered(ctx context.Context, tx *ent.Tx, keys []capabilityKey, path string) (map[capabilityKey]int64, error) {
-	if s.options.CapabilityRegistration != catalog.RegisterExplicitly {
+	if s.options.CapabilityRegistration != resource.RegisterExplicitly {
 		return s.ensureCapabilities(ctx, tx, keys)
 	}
 	there, err := findCapabilities(ctx, tx, keys)
 	if err != nil {
 		return nil, err
 	}
-	var problems catalog.Problems
+	var problems problem.Problems
 	for i, key := range keys {
 		if there[key] == 0 {
 			problems.Add(fmt.Sprintf("%s[%d].key", path, i), "is not registered for the type; createCapability registers it")
@@ -170,13 +174,13 @@ func (s *Store) registered(ctx context.Context, tx *ent.Tx, keys []capabilityKey
 // CreateCapability registers a name for a resource type, for administrators. A
 // name that is registered is ErrAlreadyExists; private nil is as the operator
 // chose.
-func (s *Store) CreateCapability(ctx context.Context, resourceType, name string, private *bool) (*catalog.Capability, error) {
+func (s *Store) CreateCapability(ctx context.Context, resourceType, name string, private *bool) (*resource.Capability, error) {
 	var made *ent.Capability
 	err := s.manageCapability(ctx, "createCapability", resourceType, name, func(tx *ent.Tx, of *ent.ResourceType, row *ent.Capability) (err error) {
 		if row != nil {
-			return catalog.Refuse(catalog.ErrAlreadyExists, "the type %s has a capability %q already", resourceType, name).On("input.name")
+			return problem.Refuse(problem.ErrAlreadyExists, "the type %s has a capability %q already", resourceType, name).On("input.name")
 		}
-		hidden := s.options.CapabilityDefaultVisibility != catalog.Public
+		hidden := s.options.CapabilityDefaultVisibility != access.Public
 		if private != nil {
 			hidden = *private
 		}
@@ -185,7 +189,7 @@ func (s *Store) CreateCapability(ctx context.Context, resourceType, name string,
 		return err
 	})
 	if isDuplicate(err) {
-		return nil, catalog.Refuse(catalog.ErrAlreadyExists, "the type %s has a capability %q already", resourceType, name).On("input.name").Because(err)
+		return nil, problem.Refuse(problem.ErrAlreadyExists, "the type %s has a capability %q already", resourceType, name).On("input.name").Because(err)
 	}
 	if err != nil {
 		return nil, err
@@ -195,7 +199,7 @@ func (s *Store) CreateCapability(ctx context.Context, resourceType, name string,
 
 // SetCapabilityVisibility says whether a capability is private, for
 // administrators. It holds for every answer from then on.
-func (s *Store) SetCapabilityVisibility(ctx context.Context, resourceType, name string, private bool) (*catalog.Capability, error) {
+func (s *Store) SetCapabilityVisibility(ctx context.Context, resourceType, name string, private bool) (*resource.Capability, error) {
 	var changed *ent.Capability
 	err := s.manageCapability(ctx, "setCapabilityVisibility", resourceType, name, func(tx *ent.Tx, _ *ent.ResourceType, row *ent.Capability) (err error) {
 		if row == nil {
@@ -212,7 +216,7 @@ func (s *Store) SetCapabilityVisibility(ctx context.Context, resourceType, name 
 
 // DeleteCapability takes a name out of the registry, with its values on all
 // resources, for administrators, and gives what it was.
-func (s *Store) DeleteCapability(ctx context.Context, resourceType, name string) (*catalog.Capability, error) {
+func (s *Store) DeleteCapability(ctx context.Context, resourceType, name string) (*resource.Capability, error) {
 	var deleted *ent.Capability
 	err := s.manageCapability(ctx, "deleteCapability", resourceType, name, func(tx *ent.Tx, _ *ent.ResourceType, row *ent.Capability) error {
 		if row == nil {
@@ -228,17 +232,17 @@ func (s *Store) DeleteCapability(ctx context.Context, resourceType, name string)
 }
 
 func noCapability(resourceType, name string) error {
-	return catalog.Refuse(catalog.ErrNotFound, "the type %s has no capability %q", resourceType, name)
+	return problem.Refuse(problem.ErrNotFound, "the type %s has no capability %q", resourceType, name)
 }
 
 // manageCapability changes the registry entry of a name, which may not be there.
 func (s *Store) manageCapability(ctx context.Context, action, resourceType, name string, manage func(*ent.Tx, *ent.ResourceType, *ent.Capability) error) error {
-	if err := catalog.MayManageCapabilities(catalog.ViewerFrom(ctx), "manage capabilities"); err != nil {
+	if err := resource.MayManageCapabilities(access.ViewerFrom(ctx), "manage capabilities"); err != nil {
 		return err
 	}
-	var problems catalog.Problems
-	catalog.CheckText(&problems, "input.resourceType", resourceType, 1, catalog.MaxName)
-	catalog.CheckText(&problems, "input.name", name, 1, catalog.MaxCapabilityName)
+	var problems problem.Problems
+	text.Check(&problems, "input.resourceType", resourceType, 1, text.MaxName)
+	text.Check(&problems, "input.name", name, 1, resource.MaxCapabilityName)
 	if err := problems.Err(); err != nil {
 		return err
 	}

@@ -9,12 +9,13 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // capabilityKey is what a registry entry is known by.
@@ -68,7 +69,7 @@ func (s *Store) ensureCapabilities(ctx context.Context, tx *ent.Tx, keys []capab
 	private := map[capabilityKey]bool{}
 	for _, key := range keys {
 		if there[key] == 0 {
-			private[key] = s.options.CapabilityDefaultVisibility != catalog.Public
+			private[key] = s.options.CapabilityDefaultVisibility != access.Public
 		}
 	}
 	if len(private) == 0 {
@@ -112,11 +113,11 @@ func insertCapabilityValues(ctx context.Context, tx *ent.Tx, writes []capability
 	}
 	var members []*ent.CapabilityMemberCreate
 	for _, write := range writes {
-		values, inList := catalog.CapabilityMembers(write.value)
+		values, inList := resource.CapabilityMembers(write.value)
 		for _, value := range values {
 			create := tx.CapabilityMember.Create().SetResourceID(write.resourceID).SetCapabilityID(write.capabilityID).
 				SetValue(value).SetValueHash(hashOf(value)).SetInList(inList)
-			if key, ok := catalog.NumberKey(value); ok {
+			if key, ok := resource.NumberKey(value); ok {
 				create.SetNumberKey(key)
 			}
 			members = append(members, create)
@@ -142,7 +143,7 @@ func deleteCapabilityValues(ctx context.Context, tx *ent.Tx, rows []*ent.Capabil
 	for i, row := range rows {
 		ids[i] = row.ID
 		resources[row.ResourceID], capabilities[row.CapabilityID] = true, true
-		members, _ := catalog.CapabilityMembers(row.Value)
+		members, _ := resource.CapabilityMembers(row.Value)
 		for _, member := range members {
 			changes.add(row.CapabilityID, member, -1)
 		}

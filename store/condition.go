@@ -7,20 +7,21 @@ import (
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // condition asks the database what Condition.Matches tells of one resource.
 // Capabilities gives the registry entries that a name stands for, those that
 // the viewer may know of: a private one is nowhere in the statement.
 type condition struct {
-	catalog.Condition
+	resource.Condition
 	capabilities map[string][]int64
 }
 
@@ -28,15 +29,15 @@ type condition struct {
 // resources, which an index finds.
 func (c condition) holds(s *entsql.Selector) *entsql.Predicate {
 	switch {
-	case c.Kind == catalog.ConditionAll && len(c.Members) == 0:
+	case c.Kind == resource.ConditionAll && len(c.Members) == 0:
 		return entsql.ExprP("1 = 1")
-	case c.Kind == catalog.ConditionAll:
+	case c.Kind == resource.ConditionAll:
 		members := make([]*entsql.Predicate, len(c.Members))
 		for i, member := range c.Members {
 			members[i] = condition{member, c.capabilities}.holds(s)
 		}
 		return entsql.And(members...)
-	case c.Kind == catalog.ConditionNot:
+	case c.Kind == resource.ConditionNot:
 		return entsql.Not(condition{c.Members[0], c.capabilities}.holds(s))
 	}
 	build := entsql.Dialect(s.Dialect())
@@ -56,18 +57,18 @@ type alternatives struct {
 func (a *alternatives) add(c condition) {
 	ids := c.capabilities[c.Test.Name]
 	switch {
-	case c.Kind == catalog.ConditionAny:
+	case c.Kind == resource.ConditionAny:
 		for _, member := range c.Members {
 			a.add(condition{member, c.capabilities})
 		}
-	case c.Kind == catalog.ConditionAll, c.Kind == catalog.ConditionNot:
+	case c.Kind == resource.ConditionAll, c.Kind == resource.ConditionNot:
 		a.of = append(a.of, c.holds(a.s))
-	case c.Kind == catalog.ConditionMetadata:
+	case c.Kind == resource.ConditionMetadata:
 		a.ofItems = append(a.ofItems, a.itemTest(c.Test))
-	case c.Kind != catalog.ConditionCapability || len(ids) == 0: // never holds
-	case c.Test.Operator == catalog.Exists:
+	case c.Kind != resource.ConditionCapability || len(ids) == 0: // never holds
+	case c.Test.Operator == resource.Exists:
 		a.ofValues = append(a.ofValues, isAmong(a.s, a.values.C(capabilityvalue.FieldCapabilityID), ids))
-	case c.Test.Operator == catalog.HasAll:
+	case c.Test.Operator == resource.HasAll:
 		each := make([]*entsql.Predicate, len(c.Test.Operands))
 		for i, operand := range c.Test.Operands {
 			each[i] = resourcesWith(a.s, a.members, a.memberTest(c.Test, ids, operand))
@@ -100,38 +101,38 @@ func (a *alternatives) hold() *entsql.Predicate {
 // resourcesWith holds for the resources that have a row in a table of which one
 // of the tests holds.
 func resourcesWith(s *entsql.Selector, table *entsql.SelectTable, tests ...*entsql.Predicate) *entsql.Predicate {
-	return entsql.In(s.C(resource.FieldID), entsql.Dialect(s.Dialect()).Select(table.C("resource_id")).From(table).Where(entsql.Or(tests...)))
+	return entsql.In(s.C(entresource.FieldID), entsql.Dialect(s.Dialect()).Select(table.C("resource_id")).From(table).Where(entsql.Or(tests...)))
 }
 
 // itemTest holds for the metadata items that a test holds of.
-func (a *alternatives) itemTest(test catalog.Test) *entsql.Predicate {
+func (a *alternatives) itemTest(test resource.Test) *entsql.Predicate {
 	value, is := a.items.C(metadataitem.FieldValue), entsql.EQ(a.items.C(metadataitem.FieldKey), test.Name)
 	switch test.Operator {
-	case catalog.Equals:
+	case resource.Equals:
 		return entsql.And(is, isAmong(a.s, a.items.C(metadataitem.FieldValueHash), hashesOf(test.Operands)), isAmong(a.s, value, test.Operands))
-	case catalog.HasPrefix:
+	case resource.HasPrefix:
 		return entsql.And(is, hasPrefix(value, a.items.C(metadataitem.FieldValuePrefix), test.Operands[0]))
-	case catalog.Has:
+	case resource.Has:
 		return entsql.And(is, containsText(value, test.Operands[0]))
 	}
 	return is
 }
 
 // memberTest holds for the members of capabilities that a test holds of.
-func (a *alternatives) memberTest(test catalog.Test, ids []int64, operand string) *entsql.Predicate {
+func (a *alternatives) memberTest(test resource.Test, ids []int64, operand string) *entsql.Predicate {
 	value, number := a.members.C(capabilitymember.FieldValue), a.members.C(capabilitymember.FieldNumberKey)
 	same := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldValueHash), hashOf(operand)), entsql.EQ(value, operand))
-	key, isNumber := catalog.NumberKey(operand)
+	key, isNumber := resource.NumberKey(operand)
 	var holds *entsql.Predicate
 	switch {
-	case test.Operator == catalog.Has || test.Operator == catalog.HasAll:
+	case test.Operator == resource.Has || test.Operator == resource.HasAll:
 		inText := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldInList), false), containsText(value, operand))
 		holds = entsql.Or(same, inText)
-	case test.Comparison == catalog.AsText:
+	case test.Comparison == resource.AsText:
 		holds = compared(test.Operator, value, operand, same)
 	case isNumber:
 		holds = compared(test.Operator, number, key, entsql.EQ(number, key))
-	case test.Comparison == catalog.Pairwise:
+	case test.Comparison == resource.Pairwise:
 		holds = entsql.And(entsql.IsNull(number), compared(test.Operator, value, operand, same))
 	default:
 		return entsql.ExprP("1 = 0")
@@ -141,17 +142,17 @@ func (a *alternatives) memberTest(test catalog.Test, ids []int64, operand string
 
 // compared compares a column with an operand; equal is how the column is best
 // asked for the same.
-func compared(operator catalog.Operator, column, operand string, equal *entsql.Predicate) *entsql.Predicate {
+func compared(operator resource.Operator, column, operand string, equal *entsql.Predicate) *entsql.Predicate {
 	switch operator {
-	case catalog.Equals:
+	case resource.Equals:
 		return equal
-	case catalog.Differs:
+	case resource.Differs:
 		return entsql.NEQ(column, operand)
-	case catalog.Less:
+	case resource.Less:
 		return entsql.LT(column, operand)
-	case catalog.LessOrEqual:
+	case resource.LessOrEqual:
 		return entsql.LTE(column, operand)
-	case catalog.Greater:
+	case resource.Greater:
 		return entsql.GT(column, operand)
 	}
 	return entsql.GTE(column, operand)
@@ -168,8 +169,8 @@ func hashesOf(texts []string) []int64 {
 // knownCapabilities are the registry entries of names that the viewer may know
 // of: of the types, or of all types when types is nil.
 func (s *Store) knownCapabilities(ctx context.Context, names, types []string) (map[string][]int64, error) {
-	viewer := catalog.ViewerFrom(ctx)
-	if len(names) == 0 || catalog.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
+	viewer := access.ViewerFrom(ctx)
+	if len(names) == 0 || resource.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
 	rows, err := s.ent.Capability.Query().Where(among(capability.FieldName, names), capabilitiesSeen(viewer, true), visibleResourceTypeOf(ctx), func(s *entsql.Selector) {

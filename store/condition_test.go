@@ -8,7 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -49,10 +53,10 @@ func TestRequirements(t *testing.T) {
 		ctx := asAdmin()
 		for i, row := range operatorTable {
 			name := fmt.Sprintf("row-%02d", i+1)
-			input := catalog.ResourceInput{Type: "physical:host", Name: name}
-			facts := catalog.Facts{Capabilities: map[string]string{}}
+			input := resource.Input{Type: "physical:host", Name: name}
+			facts := resource.Facts{Capabilities: map[string]string{}}
 			if row.value != "absent" {
-				input.Capabilities = []catalog.KeyValue{{Key: name, Value: row.value}}
+				input.Capabilities = []metadef.KeyValue{{Key: name, Value: row.value}}
 				facts.Capabilities[name] = row.value
 			} else if _, err := s.CreateCapability(ctx, "physical:host", name, nil); err != nil {
 				t.Fatal(err)
@@ -60,8 +64,8 @@ func TestRequirements(t *testing.T) {
 			if _, err := s.CreateResource(ctx, input); err != nil {
 				t.Fatal(err)
 			}
-			requirement := catalog.Requirement{Key: "capabilities:" + name, Requirement: row.requirement}
-			var problems catalog.Problems
+			requirement := resource.Requirement{Key: "capabilities:" + name, Requirement: row.requirement}
+			var problems problem.Problems
 			oracle := "n"
 			if requirement.Condition(&problems, "").Matches(facts) {
 				oracle = "Y"
@@ -70,7 +74,7 @@ func TestRequirements(t *testing.T) {
 				oracle = "refused"
 			}
 			asked := "n"
-			n, err := s.CountResources(ctx, catalog.ResourceFilter{Requirements: []catalog.Requirement{requirement}})
+			n, err := s.CountResources(ctx, resource.Filter{Requirements: []resource.Requirement{requirement}})
 			switch {
 			case err != nil:
 				asked = "refused"
@@ -85,7 +89,7 @@ func TestRequirements(t *testing.T) {
 }
 
 func asMember(project string) context.Context {
-	return catalog.WithViewer(context.Background(), catalog.Viewer{UserID: "mel", ProjectID: project, Roles: []string{catalog.RoleMember}})
+	return access.WithViewer(context.Background(), access.Viewer{UserID: "mel", ProjectID: project, Roles: []string{access.RoleMember}})
 }
 
 // TestConditionsMeanTheSameInTheDatabase asks random conditions of random
@@ -97,18 +101,18 @@ func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 		random := rand.New(rand.NewPCG(7, 11))
 		values := []string{"", "1", "2", "10", "10.0", "-3", "a", "b", "ab", "A", "é", "007", "1e1", `["1", "a"]`, `["10", "b", "ab"]`, `[]`, "%", "_", `\`, strings.Repeat("x", 70) + "a", strings.Repeat("x", 70) + "b"}
 		pick := func(from []string) string { return from[random.IntN(len(from))] }
-		facts := map[string]catalog.Facts{}
+		facts := map[string]resource.Facts{}
 		for i := range 40 {
-			of := catalog.Facts{Metadata: map[string]string{}, Capabilities: map[string]string{}}
-			input := catalog.ResourceInput{Type: "physical:host", Name: fmt.Sprintf("r%02d", i)}
+			of := resource.Facts{Metadata: map[string]string{}, Capabilities: map[string]string{}}
+			input := resource.Input{Type: "physical:host", Name: fmt.Sprintf("r%02d", i)}
 			for _, name := range []string{"k", "l", "m"} {
 				if random.IntN(3) > 0 {
 					of.Metadata[name] = pick(values[1:]) // metadata has no empty value
-					input.Metadata = append(input.Metadata, catalog.KeyValue{Key: name, Value: of.Metadata[name]})
+					input.Metadata = append(input.Metadata, metadef.KeyValue{Key: name, Value: of.Metadata[name]})
 				}
 				if random.IntN(3) > 0 || i == 0 {
 					of.Capabilities[name] = pick(values)
-					input.Capabilities = append(input.Capabilities, catalog.KeyValue{Key: name, Value: of.Capabilities[name]})
+					input.Capabilities = append(input.Capabilities, metadef.KeyValue{Key: name, Value: of.Capabilities[name]})
 				}
 			}
 			if _, err := s.CreateResource(ctx, input); err != nil {
@@ -118,7 +122,7 @@ func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 		}
 		for range 300 {
 			where := randomCondition(random, pick, values, 3)
-			var problems catalog.Problems
+			var problems problem.Problems
 			condition := where.Condition(&problems, "where")
 			if len(problems) > 0 {
 				t.Fatal(problems)
@@ -130,7 +134,7 @@ func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 				}
 			}
 			slices.Sort(want)
-			page, err := s.Resources(ctx, catalog.ResourceFilter{Where: &where}, catalog.Order{Field: "NAME"}, catalog.PageRequest{})
+			page, err := s.Resources(ctx, resource.Filter{Where: &where}, page.Order{Field: "NAME"}, page.Request{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,9 +149,9 @@ func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 	})
 }
 
-func randomCondition(random *rand.Rand, pick func([]string) string, values []string, depth int) catalog.ResourceCondition {
-	members := func() []catalog.ResourceCondition {
-		list := []catalog.ResourceCondition{}
+func randomCondition(random *rand.Rand, pick func([]string) string, values []string, depth int) resource.Where {
+	members := func() []resource.Where {
+		list := []resource.Where{}
 		for range random.IntN(4) {
 			list = append(list, randomCondition(random, pick, values, depth-1))
 		}
@@ -157,22 +161,22 @@ func randomCondition(random *rand.Rand, pick func([]string) string, values []str
 	if depth > 0 {
 		switch random.IntN(6) {
 		case 0:
-			return catalog.ResourceCondition{All: members()}
+			return resource.Where{All: members()}
 		case 1:
-			return catalog.ResourceCondition{Any: members()}
+			return resource.Where{Any: members()}
 		case 2:
 			inner := randomCondition(random, pick, values, depth-1)
-			return catalog.ResourceCondition{Not: &inner}
+			return resource.Where{Not: &inner}
 		}
 	}
 	there := random.IntN(2) == 0
 	if random.IntN(2) == 0 {
-		return catalog.ResourceCondition{Metadata: &[]catalog.MetadataCondition{
+		return resource.Where{Metadata: &[]resource.MetadataCondition{
 			{Key: name, Exists: &there}, {Key: name, Equals: &operand}, {Key: name, In: []string{operand, pick(values)}},
 			{Key: name, Prefix: &operand}, {Key: name, Contains: &operand},
 		}[random.IntN(5)]}
 	}
-	return catalog.ResourceCondition{Capability: &[]catalog.CapabilityCondition{
+	return resource.Where{Capability: &[]resource.CapabilityCondition{
 		{Name: name, Exists: &there}, {Name: name, Equals: &operand}, {Name: name, In: []string{operand, pick(values)}},
 		{Name: name, Gte: &operand}, {Name: name, Lte: &operand}, {Name: name, Contains: &operand},
 	}[random.IntN(6)]}

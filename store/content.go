@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
@@ -62,7 +62,7 @@ func isEmpty(ctx context.Context, tx *ent.Tx) (bool, error) {
 // order.
 func (s *Store) insertContent(ctx context.Context, tx *ent.Tx, content Content) error {
 	for _, text := range content.Definitions {
-		document, _, problems := catalog.ParseDocument(text)
+		document, _, problems := metadef.ParseDocument(text)
 		if err := problems.Err(); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (s *Store) insertContent(ctx context.Context, tx *ent.Tx, content Content) 
 		if err != nil {
 			return err
 		}
-		if err := setOrigin(ctx, tx, row, catalog.OwnOrigin, document); err != nil {
+		if err := setOrigin(ctx, tx, row, metadef.OwnOrigin, document); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // What the drivers' errors mean is known here and nowhere else, by their codes.
@@ -25,9 +25,9 @@ func refused(err error) error {
 	case err == nil:
 		return nil
 	case isTimeout(err):
-		return catalog.Refuse(catalog.ErrTimeout, "the request took too long").Because(err)
+		return problem.Refuse(problem.ErrTimeout, "the request took too long").Because(err)
 	case isUnreachable(err):
-		return catalog.Refuse(catalog.ErrUnavailable, "the database cannot be reached, try again").Because(err)
+		return problem.Refuse(problem.ErrUnavailable, "the database cannot be reached, try again").Because(err)
 	}
 	return err
 }

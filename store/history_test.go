@@ -15,8 +15,9 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -61,17 +62,17 @@ func (s storeServer) do(op claimOp) (claimAnswer, error) {
 	}
 	_, err := s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{claim}})
 	switch {
-	case errors.Is(err, catalog.ErrCapacityExceeded):
+	case errors.Is(err, problem.ErrCapacityExceeded):
 		return claimAnswer{refusal: "full"}, nil
-	case errors.Is(err, catalog.ErrConcurrentUpdate):
+	case errors.Is(err, problem.ErrConcurrentUpdate):
 		return claimAnswer{refusal: "stale"}, nil
 	}
 	return claimAnswer{}, err
 }
 
 func (s storeServer) read(ctx context.Context, op claimOp) (claimAnswer, error) {
-	first := catalog.MaxPage
-	pages, err := s.AllocationsOfProviders(ctx, []string{uuidOf(op.provider)}, catalog.PageRequest{First: &first})
+	first := page.MaxSize
+	pages, err := s.AllocationsOfProviders(ctx, []string{uuidOf(op.provider)}, page.Request{First: &first})
 	held := hotState{}
 	for _, allocation := range pages[uuidOf(op.provider)].Items {
 		held[allocation.Consumer] = holding{amount: allocation.Used}

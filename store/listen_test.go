@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -281,8 +281,8 @@ func (c *changes) change(t testing.TB, ctx context.Context, s *store.Store) {
 
 // refused tells whether an error is one of those that a caller causes.
 func refused(err error) bool {
-	for _, kind := range []error{catalog.ErrInvalidInput, catalog.ErrNotFound, catalog.ErrAlreadyExists, catalog.ErrConcurrentUpdate,
-		catalog.ErrInUse, catalog.ErrCapacityExceeded} {
+	for _, kind := range []error{problem.ErrInvalidInput, problem.ErrNotFound, problem.ErrAlreadyExists, problem.ErrConcurrentUpdate,
+		problem.ErrInUse, problem.ErrCapacityExceeded} {
 		if isKind(err, kind) {
 			return true
 		}

@@ -5,14 +5,14 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // MetadataOf are the metadata items of the resources that the viewer may see, by
 // key. With keys only those; nil means all.
-func (s *Store) MetadataOf(ctx context.Context, resources []int64, keys []string) (map[int64][]*catalog.MetadataItem, error) {
+func (s *Store) MetadataOf(ctx context.Context, resources []int64, keys []string) (map[int64][]*resource.MetadataItem, error) {
 	rows, err := s.ent.MetadataItem.Query().
 		Where(among(metadataitem.FieldResourceID, resources), visibleResourceOf(ctx),
 			func(s *entsql.Selector) {
@@ -25,14 +25,14 @@ func (s *Store) MetadataOf(ctx context.Context, resources []int64, keys []string
 }
 
 // MetadataByID are the metadata items of the rows that the viewer may see.
-func (s *Store) MetadataByID(ctx context.Context, ids []int64) (map[int64]*catalog.MetadataItem, error) {
+func (s *Store) MetadataByID(ctx context.Context, ids []int64) (map[int64]*resource.MetadataItem, error) {
 	rows, err := s.ent.MetadataItem.Query().
 		Where(among(metadataitem.FieldID, ids), visibleResourceOf(ctx)).All(ctx)
 	return byID(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ID })
 }
 
-func metadataNoun(row *ent.MetadataItem) *catalog.MetadataItem {
-	return &catalog.MetadataItem{
+func metadataNoun(row *ent.MetadataItem) *resource.MetadataItem {
+	return &resource.MetadataItem{
 		ID: row.ID, ResourceID: row.ResourceID, Key: row.Key, Value: row.Value, UserModifiable: row.UserModifiable,
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}

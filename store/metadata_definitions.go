@@ -5,17 +5,20 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // definitionsFor are the definitions that apply to resource types, with the
 // names that they have there: of the namespaces that the viewer may see.
-func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map[int64][]*catalog.PropertyDefinition, error) {
+func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	links, err := client.ResourceTypeAssociation.Query().
 		Where(among(resourcetypeassociation.FieldResourceTypeID, types), visibleNamespaceOf(ctx)).
 		Order(resourcetypeassociation.ByNamespaceID(), resourcetypeassociation.ByID()).All(ctx)
@@ -30,9 +33,9 @@ func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map
 	if err := held.readDefinitions(ctx, client, namespaces); err != nil {
 		return nil, err
 	}
-	definitions := map[int64][]*catalog.PropertyDefinition{}
+	definitions := map[int64][]*metadef.PropertyDefinition{}
 	for _, link := range links {
-		applied := catalog.Apply(&catalog.Namespace{ID: link.NamespaceID}, associationNoun(link), held.properties[link.NamespaceID], held.objects[link.NamespaceID])
+		applied := metadef.Apply(&metadef.Namespace{ID: link.NamespaceID}, associationNoun(link), held.properties[link.NamespaceID], held.objects[link.NamespaceID])
 		definitions[link.ResourceTypeID] = append(definitions[link.ResourceTypeID], applied.Definitions()...)
 	}
 	return definitions, nil
@@ -40,10 +43,10 @@ func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map
 
 // DefinitionsOfItems are the definitions of each metadata item's key for the
 // type of its resource.
-func (s *Store) DefinitionsOfItems(ctx context.Context, items []int64) (map[int64][]*catalog.PropertyDefinition, error) {
+func (s *Store) DefinitionsOfItems(ctx context.Context, items []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := s.ent.MetadataItem.Query().
 		Where(among(metadataitem.FieldID, items), visibleResourceOf(ctx)).
-		WithResource(func(query *ent.ResourceQuery) { query.Select(resource.FieldID, resource.FieldResourceTypeID) }).All(ctx)
+		WithResource(func(query *ent.ResourceQuery) { query.Select(entresource.FieldID, entresource.FieldResourceTypeID) }).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up metadata: %w", err)
 	}
@@ -56,9 +59,9 @@ func (s *Store) DefinitionsOfItems(ctx context.Context, items []int64) (map[int6
 	if err != nil {
 		return nil, err
 	}
-	of := make(map[int64][]*catalog.PropertyDefinition, len(rows))
+	of := make(map[int64][]*metadef.PropertyDefinition, len(rows))
 	for _, row := range rows {
-		report := catalog.ValidateMetadata(definitions[row.Edges.Resource.ResourceTypeID], []catalog.KeyValue{{Key: row.Key, Value: row.Value}})
+		report := metadef.ValidateMetadata(definitions[row.Edges.Resource.ResourceTypeID], []metadef.KeyValue{{Key: row.Key, Value: row.Value}})
 		if item := report.Items[0]; item.Suggestion == nil {
 			of[row.ID] = item.Definitions
 		}
@@ -69,7 +72,7 @@ func (s *Store) DefinitionsOfItems(ctx context.Context, items []int64) (map[int6
 // MetadataReports judge the metadata of resources by the definitions that apply
 // to their types. What is deleted has no metadata, in which there is nothing
 // wrong.
-func (s *Store) MetadataReports(ctx context.Context, resources []int64) (map[int64]*catalog.MetadataReport, error) {
+func (s *Store) MetadataReports(ctx context.Context, resources []int64) (map[int64]*metadef.MetadataReport, error) {
 	of, err := s.ResourcesByID(ctx, resources)
 	if err != nil {
 		return nil, err
@@ -86,21 +89,21 @@ func (s *Store) MetadataReports(ctx context.Context, resources []int64) (map[int
 	if err != nil {
 		return nil, err
 	}
-	reports := make(map[int64]*catalog.MetadataReport, len(resources))
+	reports := make(map[int64]*metadef.MetadataReport, len(resources))
 	for _, id := range resources {
-		report := catalog.ValidateMetadata(nil, nil)
+		report := metadef.ValidateMetadata(nil, nil)
 		if noun := of[id]; noun != nil {
-			report = catalog.ValidateMetadata(definitions[noun.TypeID], pairsOf(items[id]))
+			report = metadef.ValidateMetadata(definitions[noun.TypeID], pairsOf(items[id]))
 		}
 		reports[id] = &report
 	}
 	return reports, nil
 }
 
-func pairsOf(items []*catalog.MetadataItem) []catalog.KeyValue {
-	pairs := make([]catalog.KeyValue, len(items))
+func pairsOf(items []*resource.MetadataItem) []metadef.KeyValue {
+	pairs := make([]metadef.KeyValue, len(items))
 	for i, item := range items {
-		pairs[i] = catalog.KeyValue{Key: item.Key, Value: item.Value}
+		pairs[i] = metadef.KeyValue{Key: item.Key, Value: item.Value}
 	}
 	return pairs
 }
@@ -109,7 +112,7 @@ func pairsOf(items []*catalog.MetadataItem) []catalog.KeyValue {
 type strictly struct {
 	typeID int64
 	path   string
-	items  []catalog.KeyValue
+	items  []metadef.KeyValue
 }
 
 // holdsStrictly refuses items that break their definitions, or have none, on
@@ -125,7 +128,7 @@ func holdsStrictly(ctx context.Context, tx *ent.Tx, writes []strictly) error {
 	if err != nil || len(strict) == 0 {
 		return err
 	}
-	everything := catalog.WithViewer(ctx, catalog.Viewer{Roles: []string{catalog.RoleAdmin}})
+	everything := access.WithViewer(ctx, access.Viewer{Roles: []string{access.RoleAdmin}})
 	all, err := definitionsFor(everything, tx.Client(), strict)
 	if err != nil {
 		return err
@@ -134,10 +137,10 @@ func holdsStrictly(ctx context.Context, tx *ent.Tx, writes []strictly) error {
 	if err != nil {
 		return err
 	}
-	var problems catalog.Problems
+	var problems problem.Problems
 	for _, write := range writes {
 		if slices.Contains(strict, write.typeID) {
-			catalog.CheckStrictly(&problems, write.path, write.items, all[write.typeID], visible[write.typeID])
+			resource.CheckStrictly(&problems, write.path, write.items, all[write.typeID], visible[write.typeID])
 		}
 	}
 	return problems.Err()

@@ -7,24 +7,29 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // MetadataFacets are, for the resources of a filter, the values in use of each
 // key with how many of the resources have them, the most frequent first. They
 // are taken for all keys of a scope at once; without a scope there is the one
 // key 0, which stands for all resources of the filter.
-func (s *Store) MetadataFacets(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter, names []string, first int) (map[int64][]*catalog.MetadataFacet, error) {
-	var problems catalog.Problems
-	catalog.CheckMetadataKeys(&problems, "keys", names)
-	if len(names) > catalog.MaxFacetKeys {
-		problems.Add("keys", "must have at most %d keys, has %d", catalog.MaxFacetKeys, len(names))
+func (s *Store) MetadataFacets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, names []string, first int) (map[int64][]*resource.MetadataFacet, error) {
+	var problems problem.Problems
+	resource.CheckMetadataKeys(&problems, "keys", names)
+	if len(names) > resource.MaxFacetKeys {
+		problems.Add("keys", "must have at most %d keys, has %d", resource.MaxFacetKeys, len(names))
 	}
-	if first < 0 || first > catalog.MaxFacetValues {
-		problems.Add("first", "must be 0 to %d", catalog.MaxFacetValues)
+	if first < 0 || first > resource.MaxFacetValues {
+		problems.Add("first", "must be 0 to %d", resource.MaxFacetValues)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
@@ -39,30 +44,30 @@ func (s *Store) MetadataFacets(ctx context.Context, scope catalog.ResourceScope,
 		return nil, fmt.Errorf("count values of metadata: %w", err)
 	}
 	defer rows.Close()
-	found := map[int64]map[string][]catalog.MetadataFacetValue{}
+	found := map[int64]map[string][]resource.MetadataFacetValue{}
 	for rows.Next() {
 		var of int64
 		var key string
-		var value catalog.MetadataFacetValue
+		var value resource.MetadataFacetValue
 		if err := rows.Scan(&of, &key, &value.Value, &value.ResourceCount); err != nil {
 			return nil, fmt.Errorf("count values of metadata: %w", err)
 		}
 		if found[of] == nil {
-			found[of] = map[string][]catalog.MetadataFacetValue{}
+			found[of] = map[string][]resource.MetadataFacetValue{}
 		}
 		found[of][key] = append(found[of][key], value)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("count values of metadata: %w", err)
 	}
-	facets := make(map[int64][]*catalog.MetadataFacet, len(keys))
+	facets := make(map[int64][]*resource.MetadataFacet, len(keys))
 	for _, of := range keys {
 		for _, name := range names {
 			values := found[of][name]
 			if values == nil {
-				values = []catalog.MetadataFacetValue{}
+				values = []resource.MetadataFacetValue{}
 			}
-			facets[of] = append(facets[of], &catalog.MetadataFacet{Key: name, Values: values})
+			facets[of] = append(facets[of], &resource.MetadataFacet{Key: name, Values: values})
 		}
 	}
 	return facets, nil
@@ -70,10 +75,10 @@ func (s *Store) MetadataFacets(ctx context.Context, scope catalog.ResourceScope,
 
 // facetStatement counts the values of each name on the resources that are wanted,
 // for each key of the scope, and keeps the first of them.
-func facetStatement(build *entsql.DialectBuilder, scope catalog.ResourceScope, keys []int64, wanted predicate.Resource, names []string, first int) *entsql.Selector {
-	resources, items := build.Table(resource.Table), build.Table(metadataitem.Table)
+func facetStatement(build *entsql.DialectBuilder, scope resource.Scope, keys []int64, wanted predicate.Resource, names []string, first int) *entsql.Selector {
+	resources, items := build.Table(entresource.Table), build.Table(metadataitem.Table)
 	counted := build.Select().From(resources)
-	counted.Join(items).On(resources.C(resource.FieldID), items.C(metadataitem.FieldResourceID))
+	counted.Join(items).On(resources.C(entresource.FieldID), items.C(metadataitem.FieldResourceID))
 	wanted(counted)
 	counted.Where(isAmong(counted, items.C(metadataitem.FieldKey), names))
 	group := []string{items.C(metadataitem.FieldKey), items.C(metadataitem.FieldValue)}
@@ -98,17 +103,17 @@ func facetStatement(build *entsql.DialectBuilder, scope catalog.ResourceScope, k
 // viewer may see, of one type or of all, by key: those that have the searched
 // text, whatever its case. It is taken from the front, between the cursors. The
 // keys are counted for every answer.
-func (s *Store) MetadataKeys(ctx context.Context, resourceType *string, search string, request catalog.PageRequest) (catalog.Page[*catalog.MetadataKey], error) {
-	none := catalog.Page[*catalog.MetadataKey]{}
+func (s *Store) MetadataKeys(ctx context.Context, resourceType *string, search string, request page.Request) (page.Page[*resource.MetadataKey], error) {
+	none := page.Page[*resource.MetadataKey]{}
 	const list = "metadataKeys"
-	var problems catalog.Problems
+	var problems problem.Problems
 	request.Check(&problems)
-	catalog.CheckText(&problems, "search", search, 0, catalog.MaxMetadataKey)
+	text.Check(&problems, "search", search, 0, metadef.MaxMetadataKey)
 	place := func(cursor *string, field string) (key string) {
 		if cursor == nil {
 			return ""
 		}
-		position, ok := catalog.ParsePosition(*cursor, list)
+		position, ok := page.ParsePosition(*cursor, list)
 		if !ok {
 			problems.Add(field, "is not a cursor of this list")
 		}
@@ -118,24 +123,24 @@ func (s *Store) MetadataKeys(ctx context.Context, resourceType *string, search s
 	if err := problems.Err(); err != nil {
 		return none, err
 	}
-	page := catalog.Page[*catalog.MetadataKey]{Items: []*catalog.MetadataKey{}, Cursors: []string{}}
-	err := s.eachMetadataKey(ctx, resourceType, after, search, func(key catalog.MetadataKey) bool {
+	current := page.Page[*resource.MetadataKey]{Items: []*resource.MetadataKey{}, Cursors: []string{}}
+	err := s.eachMetadataKey(ctx, resourceType, after, search, func(key resource.MetadataKey) bool {
 		if before != "" && key.Key >= before {
 			return false
 		}
-		if page.HasMore = len(page.Items) == request.Limit(); page.HasMore {
+		if current.HasMore = len(current.Items) == request.Limit(); current.HasMore {
 			return false
 		}
-		page.Items = append(page.Items, &key)
-		page.Cursors = append(page.Cursors, catalog.Position{List: list, Key: key.Key}.Cursor())
+		current.Items = append(current.Items, &key)
+		current.Cursors = append(current.Cursors, page.Position{List: list, Key: key.Key}.Cursor())
 		return true
 	})
-	return page, err
+	return current, err
 }
 
 // CountMetadataKeys is how many keys MetadataKeys goes through in all.
 func (s *Store) CountMetadataKeys(ctx context.Context, resourceType *string, search string) (count int, err error) {
-	err = s.eachMetadataKey(ctx, resourceType, "", search, func(catalog.MetadataKey) bool {
+	err = s.eachMetadataKey(ctx, resourceType, "", search, func(resource.MetadataKey) bool {
 		count++
 		return true
 	})
@@ -145,18 +150,18 @@ func (s *Store) CountMetadataKeys(ctx context.Context, resourceType *string, sea
 // eachMetadataKey goes through the keys after one, in order, until it is told to
 // stop. Keys are compared without case here, where folding is the same for
 // every database.
-func (s *Store) eachMetadataKey(ctx context.Context, resourceType *string, after, search string, each func(catalog.MetadataKey) bool) error {
+func (s *Store) eachMetadataKey(ctx context.Context, resourceType *string, after, search string, each func(resource.MetadataKey) bool) error {
 	build := entsql.Dialect(s.db.dialect)
-	resources, items := build.Table(resource.Table), build.Table(metadataitem.Table)
+	resources, items := build.Table(entresource.Table), build.Table(metadataitem.Table)
 	key := items.C(metadataitem.FieldKey)
 	selector := build.Select(key, entsql.Count("*")).From(items)
-	selector.Join(resources).On(items.C(metadataitem.FieldResourceID), resources.C(resource.FieldID))
-	selector.Where(resourceIsVisible(catalog.ViewerFrom(ctx), resources.C))
+	selector.Join(resources).On(items.C(metadataitem.FieldResourceID), resources.C(entresource.FieldID))
+	selector.Where(resourceIsVisible(access.ViewerFrom(ctx), resources.C))
 	if after != "" {
 		selector.Where(entsql.GT(key, after))
 	}
 	if resourceType != nil {
-		selector.Where(isOfType(selector, resources.C(resource.FieldResourceTypeID), []string{*resourceType}))
+		selector.Where(isOfType(selector, resources.C(entresource.FieldResourceTypeID), []string{*resourceType}))
 	}
 	query, args := selector.GroupBy(key).OrderBy(key).Query()
 	rows, err := s.ent.QueryContext(ctx, query, args...)
@@ -164,13 +169,13 @@ func (s *Store) eachMetadataKey(ctx context.Context, resourceType *string, after
 		return fmt.Errorf("list metadata keys: %w", err)
 	}
 	defer rows.Close()
-	wanted := catalog.Fold(search)
+	wanted := text.Fold(search)
 	for rows.Next() {
-		var found catalog.MetadataKey
+		var found resource.MetadataKey
 		if err := rows.Scan(&found.Key, &found.ResourceCount); err != nil {
 			return fmt.Errorf("list metadata keys: %w", err)
 		}
-		if strings.Contains(catalog.Fold(found.Key), wanted) && !each(found) {
+		if strings.Contains(text.Fold(found.Key), wanted) && !each(found) {
 			break
 		}
 	}

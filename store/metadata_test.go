@@ -13,15 +13,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
 // newShare creates a share of a project and gives its uuid.
-func newShare(t *testing.T, s *store.Store, project string, metadata ...catalog.KeyValue) string {
+func newShare(t *testing.T, s *store.Store, project string, metadata ...metadef.KeyValue) string {
 	t.Helper()
-	r, err := s.CreateResource(asAdmin(), catalog.ResourceInput{Type: "OS::Manila::Share", Name: "share", ProjectID: &project, Metadata: metadata})
+	r, err := s.CreateResource(asAdmin(), resource.Input{Type: "OS::Manila::Share", Name: "share", ProjectID: &project, Metadata: metadata})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +51,10 @@ func metadataOf(t *testing.T, s *store.Store, uuid string) map[string]string {
 	return there
 }
 
-func pairs(keyValues ...string) []catalog.KeyValue {
-	list := make([]catalog.KeyValue, len(keyValues)/2)
+func pairs(keyValues ...string) []metadef.KeyValue {
+	list := make([]metadef.KeyValue, len(keyValues)/2)
 	for i := range list {
-		list[i] = catalog.KeyValue{Key: keyValues[2*i], Value: keyValues[2*i+1]}
+		list[i] = metadef.KeyValue{Key: keyValues[2*i], Value: keyValues[2*i+1]}
 	}
 	return list
 }
@@ -67,25 +70,25 @@ func TestConcurrentMetadataWritersLoseNothing(t *testing.T) {
 		uuid := newShare(t, s, "demo")
 		ctx := asAdmin()
 		var mu sync.Mutex
-		done := map[int]catalog.MetadataChange{}
+		done := map[int]resource.MetadataChange{}
 		var working sync.WaitGroup
 		for writer := range writers {
 			working.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(writer), 3))
 				for n := range operations / writers {
-					change := catalog.MetadataChange{Resource: uuid}
+					change := resource.MetadataChange{Resource: uuid}
 					key := func() string { return fmt.Sprintf("key-%d", random.IntN(12)) }
 					value := fmt.Sprintf("%d-%d", writer, n)
 					switch random.IntN(4) {
 					case 0:
-						change.Mode, change.Keys = catalog.DeleteMetadata, []string{key()}
+						change.Mode, change.Keys = resource.DeleteMetadata, []string{key()}
 					case 1:
-						change.Mode, change.Items = catalog.ReplaceMetadata, pairs("mine", value, key(), value)
+						change.Mode, change.Items = resource.ReplaceMetadata, pairs("mine", value, key(), value)
 					default:
 						change.Items = pairs(key(), value, fmt.Sprintf("own-%d", writer), value)
 					}
 					r, _, err := s.ChangeMetadata(ctx, change)
-					if errors.Is(err, catalog.ErrNotFound) && change.Mode == catalog.DeleteMetadata {
+					if errors.Is(err, problem.ErrNotFound) && change.Mode == resource.DeleteMetadata {
 						continue
 					}
 					if err != nil {
@@ -105,7 +108,7 @@ func TestConcurrentMetadataWritersLoseNothing(t *testing.T) {
 		model := map[string]string{}
 		for _, revision := range slices.Sorted(maps.Keys(done)) {
 			change := done[revision]
-			if change.Mode == catalog.ReplaceMetadata {
+			if change.Mode == resource.ReplaceMetadata {
 				clear(model)
 			}
 			for _, item := range change.Items {
@@ -146,7 +149,7 @@ func TestReplacingMetadataIsNeverSeenHalfDone(t *testing.T) {
 		})
 		for n := range 100 {
 			value := fmt.Sprint(n)
-			change := catalog.MetadataChange{Resource: uuid, Mode: catalog.ReplaceMetadata, Items: pairs("a", value, "b", value)}
+			change := resource.MetadataChange{Resource: uuid, Mode: resource.ReplaceMetadata, Items: pairs("a", value, "b", value)}
 			if _, _, err := s.ChangeMetadata(asAdmin(), change); err != nil {
 				t.Fatal(err)
 			}
@@ -163,39 +166,39 @@ func TestMetadataLimits(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := asMember("demo")
 		uuid := newShare(t, s, "demo")
-		set := func(items ...catalog.KeyValue) error {
-			_, _, err := s.ChangeMetadata(ctx, catalog.MetadataChange{Resource: uuid, Items: items})
+		set := func(items ...metadef.KeyValue) error {
+			_, _, err := s.ChangeMetadata(ctx, resource.MetadataChange{Resource: uuid, Items: items})
 			return err
 		}
-		long := strings.Repeat("界", catalog.MaxMetadataValue)
+		long := strings.Repeat("界", metadef.MaxMetadataValue)
 		for _, good := range [][]string{{"one", "x"}, {"many", long}, {strings.Repeat("界", 255), "v"}, {" ", "blank key"}, {"CASE", "1", "case", "2"}} {
 			if err := set(pairs(good...)...); err != nil {
 				t.Error(err)
 			}
 		}
-		if n, err := s.CountResources(ctx, catalog.ResourceFilter{Metadata: pairs("many", long)}); n != 1 || err != nil {
+		if n, err := s.CountResources(ctx, resource.Filter{Metadata: pairs("many", long)}); n != 1 || err != nil {
 			t.Errorf("the longest value is found %d times, error %v", n, err)
 		}
 		for _, bad := range [][]string{{strings.Repeat("界", 256), "v"}, {"key", long + "x"}, {"key", ""}, {"", "v"}, {"a\x00", "v"}, {"a", "\xff"}} {
-			if err := set(pairs(bad...)...); !errors.Is(err, catalog.ErrInvalidInput) {
+			if err := set(pairs(bad...)...); !errors.Is(err, problem.ErrInvalidInput) {
 				t.Errorf("%.20q: %v", bad, err)
 			}
 		}
-		var many []catalog.KeyValue
-		for i := range catalog.MaxMetadataItems {
-			many = append(many, catalog.KeyValue{Key: fmt.Sprint("item-", i), Value: "v"})
+		var many []metadef.KeyValue
+		for i := range metadef.MaxMetadataItems {
+			many = append(many, metadef.KeyValue{Key: fmt.Sprint("item-", i), Value: "v"})
 		}
-		replace := catalog.MetadataChange{Resource: uuid, Mode: catalog.ReplaceMetadata, Items: many}
+		replace := resource.MetadataChange{Resource: uuid, Mode: resource.ReplaceMetadata, Items: many}
 		if _, _, err := s.ChangeMetadata(ctx, replace); err != nil {
 			t.Error(err)
 		}
-		if err := set(pairs("one more", "v")...); !errors.Is(err, catalog.ErrQuotaExceeded) || !strings.Contains(err.Error(), "128") {
+		if err := set(pairs("one more", "v")...); !errors.Is(err, problem.ErrQuotaExceeded) || !strings.Contains(err.Error(), "128") {
 			t.Errorf("the 129th item: %v", err)
 		}
 		if err := set(pairs("item-0", "changed")...); err != nil {
 			t.Errorf("an item that is there: %v", err)
 		}
-		if _, err := s.CreateResource(ctx, catalog.ResourceInput{Type: "OS::Manila::Share", Name: "x", Metadata: append(many, pairs("z", "z")...)}); !errors.Is(err, catalog.ErrQuotaExceeded) {
+		if _, err := s.CreateResource(ctx, resource.Input{Type: "OS::Manila::Share", Name: "x", Metadata: append(many, pairs("z", "z")...)}); !errors.Is(err, problem.ErrQuotaExceeded) {
 			t.Errorf("created with 129 items: %v", err)
 		}
 	})
@@ -208,7 +211,7 @@ func TestWriteRate(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		var seconds atomic.Int64 // since the start of 2026; the store asks from several goroutines
 		now := func() time.Time { return time.Date(2026, 1, 1, 0, 0, int(seconds.Load()), 0, time.UTC) }
-		limits := catalog.ResourceLimits{MetadataItems: 3, Writes: catalog.WriteRate{PerMinute: 60, Burst: 5}}
+		limits := resource.Limits{MetadataItems: 3, Writes: resource.WriteRate{PerMinute: 60, Burst: 5}}
 		s, err := store.Open(t.Context(), store.Options{
 			URL: url, Now: now, ResourceLimits: &limits, ProtectedMetadataKeys: []string{"__managed_at"},
 		})
@@ -218,7 +221,7 @@ func TestWriteRate(t *testing.T) {
 		defer s.Close()
 		uuid := newShare(t, s, "demo")
 		write := func(ctx context.Context) error {
-			_, _, err := s.ChangeMetadata(ctx, catalog.MetadataChange{Resource: uuid, Items: pairs("k", fmt.Sprint(now().UnixNano()))})
+			_, _, err := s.ChangeMetadata(ctx, resource.MetadataChange{Resource: uuid, Items: pairs("k", fmt.Sprint(now().UnixNano()))})
 			return err
 		}
 		for range 5 {
@@ -226,11 +229,11 @@ func TestWriteRate(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var refusal *catalog.Refusal
-		if err := write(asMember("demo")); !errors.Is(err, catalog.ErrRateLimited) || !errors.As(err, &refusal) || refusal.RetryAfter <= 0 || refusal.RetryAfter > time.Second {
+		var refusal *problem.Refusal
+		if err := write(asMember("demo")); !errors.Is(err, problem.ErrRateLimited) || !errors.As(err, &refusal) || refusal.RetryAfter <= 0 || refusal.RetryAfter > time.Second {
 			t.Errorf("the sixth write at once: %v, after %v", err, refusal)
 		}
-		if err := write(asMember("other")); errors.Is(err, catalog.ErrRateLimited) {
+		if err := write(asMember("other")); errors.Is(err, problem.ErrRateLimited) {
 			t.Errorf("another project: %v", err)
 		}
 		if err := write(asAdmin()); err != nil {
@@ -245,30 +248,30 @@ func TestWriteRate(t *testing.T) {
 		member := asMember("demo")
 		for name, attempt := range map[string]func() error{
 			"merging": func() error {
-				_, _, err := s.ChangeMetadata(member, catalog.MetadataChange{Resource: uuid, Items: pairs("__managed_at", "x")})
+				_, _, err := s.ChangeMetadata(member, resource.MetadataChange{Resource: uuid, Items: pairs("__managed_at", "x")})
 				return err
 			},
 			"replacing": func() error {
-				_, _, err := s.ChangeMetadata(member, catalog.MetadataChange{Resource: uuid, Mode: catalog.ReplaceMetadata, Items: pairs("__managed_at", "x")})
+				_, _, err := s.ChangeMetadata(member, resource.MetadataChange{Resource: uuid, Mode: resource.ReplaceMetadata, Items: pairs("__managed_at", "x")})
 				return err
 			},
 			"creating": func() error {
-				_, err := s.CreateResource(member, catalog.ResourceInput{Type: "OS::Manila::Share", Name: "x", Metadata: pairs("__managed_at", "x")})
+				_, err := s.CreateResource(member, resource.Input{Type: "OS::Manila::Share", Name: "x", Metadata: pairs("__managed_at", "x")})
 				return err
 			},
 		} {
-			if err := attempt(); !errors.Is(err, catalog.ErrForbidden) {
+			if err := attempt(); !errors.Is(err, problem.ErrForbidden) {
 				t.Errorf("%s a protected key: %v", name, err)
 			}
 		}
-		if _, _, err := s.ChangeMetadata(asAdmin(), catalog.MetadataChange{Resource: uuid, Items: pairs("__managed_at", "x")}); err != nil {
+		if _, _, err := s.ChangeMetadata(asAdmin(), resource.MetadataChange{Resource: uuid, Items: pairs("__managed_at", "x")}); err != nil {
 			t.Error(err)
 		}
-		_, retained, err := s.ChangeMetadata(member, catalog.MetadataChange{Resource: uuid, Mode: catalog.ReplaceMetadata})
+		_, retained, err := s.ChangeMetadata(member, resource.MetadataChange{Resource: uuid, Mode: resource.ReplaceMetadata})
 		if err != nil || len(retained) != 1 || retained[0].Key != "__managed_at" {
 			t.Errorf("retained %v, error %v", retained, err)
 		}
-		if _, _, err := s.ChangeMetadata(member, catalog.MetadataChange{Resource: uuid, Items: pairs("a", "1", "b", "2", "c", "3")}); !errors.Is(err, catalog.ErrQuotaExceeded) {
+		if _, _, err := s.ChangeMetadata(member, resource.MetadataChange{Resource: uuid, Items: pairs("a", "1", "b", "2", "c", "3")}); !errors.Is(err, problem.ErrQuotaExceeded) {
 			t.Errorf("more than the operator allows: %v", err)
 		}
 	})
@@ -281,15 +284,15 @@ func TestStrictTypesHoldMetadataToItsDefinitions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := asAdmin()
 		minimum := 1.0
-		_, err := s.CreateNamespace(ctx, catalog.NamespaceInput{
-			Name: "Acme", Visibility: new(catalog.Public),
-			Properties:               []catalog.PropertyInput{{Name: "sockets", Title: new("Sockets"), Type: catalog.Integer, Minimum: &minimum}},
-			ResourceTypeAssociations: []catalog.ResourceTypeAssociationInput{{ResourceType: "Acme::Box", Prefix: new("hw:")}},
+		_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{
+			Name: "Acme", Visibility: new(access.Public),
+			Properties:               []metadef.PropertyInput{{Name: "sockets", Title: new("Sockets"), Type: metadef.Integer, Minimum: &minimum}},
+			ResourceTypeAssociations: []metadef.ResourceTypeAssociationInput{{ResourceType: "Acme::Box", Prefix: new("hw:")}},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		box, err := s.CreateResource(ctx, catalog.ResourceInput{Type: "Acme::Box", Name: "box", Metadata: pairs("hw:sockets", "many", "hw:socket", "2")})
+		box, err := s.CreateResource(ctx, resource.Input{Type: "Acme::Box", Name: "box", Metadata: pairs("hw:sockets", "many", "hw:socket", "2")})
 		if err != nil {
 			t.Fatalf("a type that is not strict: %v", err)
 		}
@@ -297,19 +300,19 @@ func TestStrictTypesHoldMetadataToItsDefinitions(t *testing.T) {
 		if err != nil || reports[box.ID].Valid {
 			t.Errorf("the report is %v, error %v", reports[box.ID], err)
 		}
-		if _, err := s.UpdateResourceType(ctx, catalog.ResourceTypeChange{Name: "Acme::Box", Strict: catalog.Change[*bool]{Set: true, Value: new(true)}}); err != nil {
+		if _, err := s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: "Acme::Box", Strict: metadef.Change[*bool]{Set: true, Value: new(true)}}); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = s.ChangeMetadata(ctx, catalog.MetadataChange{Resource: box.UUID, Items: pairs("hw:sockets", "0", "hw:socket", "2")})
-		var invalid *catalog.InvalidInput
+		_, _, err = s.ChangeMetadata(ctx, resource.MetadataChange{Resource: box.UUID, Items: pairs("hw:sockets", "0", "hw:socket", "2")})
+		var invalid *problem.InvalidInput
 		if !errors.As(err, &invalid) || len(invalid.Problems) != 2 || invalid.Problems[0].Field != "input.items[0].value" ||
 			!strings.Contains(invalid.Problems[1].Message, "hw:sockets") {
 			t.Errorf("a strict type: %v", err)
 		}
-		if _, err := s.CreateResource(ctx, catalog.ResourceInput{Type: "Acme::Box", Name: "box", Metadata: pairs("unheard of", "2")}); !errors.Is(err, catalog.ErrInvalidInput) {
+		if _, err := s.CreateResource(ctx, resource.Input{Type: "Acme::Box", Name: "box", Metadata: pairs("unheard of", "2")}); !errors.Is(err, problem.ErrInvalidInput) {
 			t.Errorf("creating on a strict type: %v", err)
 		}
-		if _, _, err := s.ChangeMetadata(ctx, catalog.MetadataChange{Resource: box.UUID, Mode: catalog.ReplaceMetadata, Items: pairs("hw:sockets", "2")}); err != nil {
+		if _, _, err := s.ChangeMetadata(ctx, resource.MetadataChange{Resource: box.UUID, Mode: resource.ReplaceMetadata, Items: pairs("hw:sockets", "2")}); err != nil {
 			t.Error(err)
 		}
 	})

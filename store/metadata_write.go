@@ -8,18 +8,20 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // ChangeMetadata changes the metadata of one resource, as a whole or not at all,
 // and gives the resource as it is then and the items that a replacement kept.
-func (s *Store) ChangeMetadata(ctx context.Context, change catalog.MetadataChange) (*catalog.Resource, []*catalog.MetadataItem, error) {
-	actions := map[catalog.MetadataMode]string{
-		catalog.MergeMetadata: "setMetadata", catalog.ReplaceMetadata: "replaceMetadata", catalog.DeleteMetadata: "deleteMetadata",
+func (s *Store) ChangeMetadata(ctx context.Context, change resource.MetadataChange) (*resource.Resource, []*resource.MetadataItem, error) {
+	actions := map[resource.MetadataMode]string{
+		resource.MergeMetadata: "setMetadata", resource.ReplaceMetadata: "replaceMetadata", resource.DeleteMetadata: "deleteMetadata",
 	}
-	resources, retained, err := s.changeMetadata(ctx, actions[change.Mode], []catalog.MetadataChange{change}, func(int) string { return "input" })
+	resources, retained, err := s.changeMetadata(ctx, actions[change.Mode], []resource.MetadataChange{change}, func(int) string { return "input" })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -28,12 +30,12 @@ func (s *Store) ChangeMetadata(ctx context.Context, change catalog.MetadataChang
 
 // ChangeMetadataOfMany changes the metadata of several resources in one
 // transaction, and gives them in the order of the changes.
-func (s *Store) ChangeMetadataOfMany(ctx context.Context, changes []catalog.MetadataChange) ([]*catalog.Resource, error) {
+func (s *Store) ChangeMetadataOfMany(ctx context.Context, changes []resource.MetadataChange) ([]*resource.Resource, error) {
 	resources, _, err := s.changeMetadata(ctx, "setMetadataOnResources", changes, func(i int) string { return fmt.Sprintf("input.items[%d]", i) })
 	return resources, err
 }
 
-func (s *Store) changeMetadata(ctx context.Context, action string, changes []catalog.MetadataChange, path func(int) string) (resources []*catalog.Resource, retained []*catalog.MetadataItem, err error) {
+func (s *Store) changeMetadata(ctx context.Context, action string, changes []resource.MetadataChange, path func(int) string) (resources []*resource.Resource, retained []*resource.MetadataItem, err error) {
 	if err := s.mayChangeMetadata(ctx, changes, path); err != nil {
 		return nil, nil, err
 	}
@@ -49,16 +51,16 @@ func (s *Store) changeMetadata(ctx context.Context, action string, changes []cat
 
 // mayChangeMetadata refuses what can be refused without the resources: by role,
 // then by input.
-func (s *Store) mayChangeMetadata(ctx context.Context, changes []catalog.MetadataChange, path func(int) string) error {
-	viewer := catalog.ViewerFrom(ctx)
-	if err := catalog.MayWriteResources(viewer, "change metadata"); err != nil {
+func (s *Store) mayChangeMetadata(ctx context.Context, changes []resource.MetadataChange, path func(int) string) error {
+	viewer := access.ViewerFrom(ctx)
+	if err := resource.MayWriteResources(viewer, "change metadata"); err != nil {
 		return err
 	}
-	var problems catalog.Problems
+	var problems problem.Problems
 	seen := map[string]bool{}
 	for i, change := range changes {
 		if change.UserModifiable != nil || change.IncludeServiceOwned {
-			if err := catalog.MayWriteServiceMetadata(viewer, "decide who may change metadata"); err != nil {
+			if err := resource.MayWriteServiceMetadata(viewer, "decide who may change metadata"); err != nil {
 				return err
 			}
 		}
@@ -68,8 +70,8 @@ func (s *Store) mayChangeMetadata(ctx context.Context, changes []catalog.Metadat
 		}
 		seen[change.Resource] = true
 	}
-	if len(changes) > catalog.MaxMetadataChanges {
-		problems.Add("input.items", "must have at most %d items, has %d", catalog.MaxMetadataChanges, len(changes))
+	if len(changes) > resource.MaxMetadataChanges {
+		problems.Add("input.items", "must have at most %d items, has %d", resource.MaxMetadataChanges, len(changes))
 	}
 	if err := problems.Err(); err != nil {
 		return err
@@ -77,7 +79,7 @@ func (s *Store) mayChangeMetadata(ctx context.Context, changes []catalog.Metadat
 	return s.mayWriteNow(ctx)
 }
 
-func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, action string, changes []catalog.MetadataChange, path func(int) string) ([]*catalog.Resource, []*catalog.MetadataItem, error) {
+func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, action string, changes []resource.MetadataChange, path func(int) string) ([]*resource.Resource, []*resource.MetadataItem, error) {
 	uuids := make([]string, len(changes))
 	for i, change := range changes {
 		uuids[i] = change.Resource
@@ -96,12 +98,12 @@ func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, action string, ch
 	if err != nil {
 		return nil, nil, err
 	}
-	var total catalog.MetadataPlan
+	var total resource.MetadataPlan
 	var touched []int64
 	writes := make([]strictly, len(changes))
 	for i, change := range changes {
 		writes[i] = strictly{rows[i].ResourceTypeID, path(i) + ".items", change.Items}
-		plan, err := change.Plan(catalog.ViewerFrom(ctx), s.metadataRules(), rows[i].Revision, there[ids[i]])
+		plan, err := change.Plan(access.ViewerFrom(ctx), s.metadataRules(), rows[i].Revision, there[ids[i]])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -126,7 +128,7 @@ func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, action string, ch
 		return nil, nil, err
 	}
 	resources, err := touchResources(ctx, tx, rows, touched, now)
-	retained := make([]*catalog.MetadataItem, len(total.Retained))
+	retained := make([]*resource.MetadataItem, len(total.Retained))
 	for i := range total.Retained {
 		retained[i] = &total.Retained[i]
 	}
@@ -135,7 +137,7 @@ func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, action string, ch
 
 // recordMetadata puts the metadata of each resource, before and after, into the
 // audit log.
-func (s *Store) recordMetadata(ctx context.Context, tx *ent.Tx, action string, changes []catalog.MetadataChange, ids []int64, before map[int64][]*catalog.MetadataItem) error {
+func (s *Store) recordMetadata(ctx context.Context, tx *ent.Tx, action string, changes []resource.MetadataChange, ids []int64, before map[int64][]*resource.MetadataItem) error {
 	rows, err := tx.MetadataItem.Query().Where(among(metadataitem.FieldResourceID, ids)).
 		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
 	after, err := byParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
@@ -152,8 +154,8 @@ func (s *Store) recordMetadata(ctx context.Context, tx *ent.Tx, action string, c
 	return s.recordAll(ctx, tx, events)
 }
 
-func dereferenced(items []*catalog.MetadataItem) []catalog.MetadataItem {
-	out := make([]catalog.MetadataItem, len(items))
+func dereferenced(items []*resource.MetadataItem) []resource.MetadataItem {
+	out := make([]resource.MetadataItem, len(items))
 	for i, item := range items {
 		out[i] = *item
 	}
@@ -161,7 +163,7 @@ func dereferenced(items []*catalog.MetadataItem) []catalog.MetadataItem {
 }
 
 // metadataFields is metadata in the audit log.
-func metadataFields(items []catalog.MetadataItem) []fields {
+func metadataFields(items []resource.MetadataItem) []fields {
 	out := make([]fields, len(items))
 	for i, item := range items {
 		out[i] = fields{"key": item.Key, "value": item.Value, "userModifiable": item.UserModifiable}
@@ -170,7 +172,7 @@ func metadataFields(items []catalog.MetadataItem) []fields {
 }
 
 // writeMetadata writes what a plan says. The resources are locked.
-func writeMetadata(ctx context.Context, tx *ent.Tx, plan catalog.MetadataPlan, now time.Time) error {
+func writeMetadata(ctx context.Context, tx *ent.Tx, plan resource.MetadataPlan, now time.Time) error {
 	if len(plan.Delete) > 0 {
 		ids := make([]int64, len(plan.Delete))
 		for i, item := range plan.Delete {
@@ -198,12 +200,12 @@ func writeMetadata(ctx context.Context, tx *ent.Tx, plan catalog.MetadataPlan, n
 	return nil
 }
 
-func newMetadataItem(tx *ent.Tx, item catalog.MetadataItem, now time.Time) *ent.MetadataItemCreate {
+func newMetadataItem(tx *ent.Tx, item resource.MetadataItem, now time.Time) *ent.MetadataItemCreate {
 	return tx.MetadataItem.Create().SetResourceID(item.ResourceID).SetKey(item.Key).SetValue(item.Value).
 		SetValueHash(hashOf(item.Value)).SetValuePrefix(prefixOf(item.Value)).SetUserModifiable(item.UserModifiable).
 		SetCreatedAt(now).SetUpdatedAt(now)
 }
 
-func (s *Store) metadataRules() catalog.MetadataRules {
-	return catalog.MetadataRules{MaxItems: s.limits.MetadataItems, ProtectedKeys: s.options.ProtectedMetadataKeys}
+func (s *Store) metadataRules() resource.MetadataRules {
+	return resource.MetadataRules{MaxItems: s.limits.MetadataItems, ProtectedKeys: s.options.ProtectedMetadataKeys}
 }

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 var namespaceOrders = map[string]sortKey{
@@ -18,24 +21,24 @@ var namespaceOrders = map[string]sortKey{
 }
 
 // Namespaces is a page of the namespaces that the viewer may see.
-func (s *Store) Namespaces(ctx context.Context, filter catalog.NamespaceFilter, order catalog.Order, request catalog.PageRequest) (catalog.Page[*catalog.Namespace], error) {
+func (s *Store) Namespaces(ctx context.Context, filter metadef.NamespaceFilter, order page.Order, request page.Request) (page.Page[*metadef.Namespace], error) {
 	if err := filter.Check(); err != nil {
-		return catalog.Page[*catalog.Namespace]{}, err
+		return page.Page[*metadef.Namespace]{}, err
 	}
 	paging, err := newPaging("namespaces", namespaceOrders, order, request)
 	if err != nil {
-		return catalog.Page[*catalog.Namespace]{}, err
+		return page.Page[*metadef.Namespace]{}, err
 	}
 	rows, err := s.ent.Namespace.Query().Where(visibleNamespaces(ctx), namespacesThat(filter), paging.within).
 		Order(paging.sort).Limit(paging.limit()).All(ctx)
 	if err != nil {
-		return catalog.Page[*catalog.Namespace]{}, fmt.Errorf("list namespaces: %w", err)
+		return page.Page[*metadef.Namespace]{}, fmt.Errorf("list namespaces: %w", err)
 	}
 	return newPage(paging, rows, namespaceNoun, namespacePlace(order)), nil
 }
 
 // namespacePlace is where a namespace stands under an order.
-func namespacePlace(order catalog.Order) func(*ent.Namespace) (key any, id int64) {
+func namespacePlace(order page.Order) func(*ent.Namespace) (key any, id int64) {
 	return func(row *ent.Namespace) (any, int64) {
 		if order.Field == "DISPLAY_NAME" {
 			return row.DisplayName, row.ID
@@ -45,7 +48,7 @@ func namespacePlace(order catalog.Order) func(*ent.Namespace) (key any, id int64
 }
 
 // CountNamespaces is how many namespaces Namespaces goes through in all.
-func (s *Store) CountNamespaces(ctx context.Context, filter catalog.NamespaceFilter) (int, error) {
+func (s *Store) CountNamespaces(ctx context.Context, filter metadef.NamespaceFilter) (int, error) {
 	n, err := s.ent.Namespace.Query().Where(visibleNamespaces(ctx), namespacesThat(filter)).Count(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("count namespaces: %w", err)
@@ -54,7 +57,7 @@ func (s *Store) CountNamespaces(ctx context.Context, filter catalog.NamespaceFil
 }
 
 // NamespaceNamed is the namespace with a name, or ErrNotFound.
-func (s *Store) NamespaceNamed(ctx context.Context, name string) (*catalog.Namespace, error) {
+func (s *Store) NamespaceNamed(ctx context.Context, name string) (*metadef.Namespace, error) {
 	if err := soundTexts("name", name); err != nil {
 		return nil, err
 	}
@@ -69,24 +72,24 @@ func (s *Store) NamespaceNamed(ctx context.Context, name string) (*catalog.Names
 }
 
 // NamespacesByID are the namespaces of the rows that the viewer may see.
-func (s *Store) NamespacesByID(ctx context.Context, ids []int64) (map[int64]*catalog.Namespace, error) {
+func (s *Store) NamespacesByID(ctx context.Context, ids []int64) (map[int64]*metadef.Namespace, error) {
 	rows, err := s.ent.Namespace.Query().Where(visibleNamespaces(ctx), among(namespace.FieldID, ids)).All(ctx)
 	return byID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) int64 { return row.ID })
 }
 
-func namespaceNoun(row *ent.Namespace) *catalog.Namespace {
-	return &catalog.Namespace{
+func namespaceNoun(row *ent.Namespace) *metadef.Namespace {
+	return &metadef.Namespace{
 		ID: row.ID, Name: row.Name, Title: row.Title, Description: row.Description,
-		Visibility: catalog.Visibility(row.Visibility), Protected: row.Protected, Owner: row.Owner,
+		Visibility: access.Visibility(row.Visibility), Protected: row.Protected, Owner: row.Owner,
 		Origin: row.Origin, Revision: row.Revision,
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
 }
 
-func propertyNoun(row *ent.PropertyDefinition) *catalog.PropertyDefinition {
-	p := &catalog.PropertyDefinition{
+func propertyNoun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
+	p := &metadef.PropertyDefinition{
 		ID: row.ID, NamespaceID: row.NamespaceID, Name: row.Name, BaseName: row.Name,
-		PropertySchema: catalog.ReadPropertySchema(catalog.JSON(row.Keywords)),
+		PropertySchema: metadef.ReadPropertySchema(text.JSON(row.Keywords)),
 		CreatedAt:      row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
 	if row.ObjectID != nil {
@@ -98,23 +101,23 @@ func propertyNoun(row *ent.PropertyDefinition) *catalog.PropertyDefinition {
 	return p
 }
 
-func objectNoun(row *ent.ObjectDefinition) *catalog.ObjectDefinition {
-	return &catalog.ObjectDefinition{
+func objectNoun(row *ent.ObjectDefinition) *metadef.ObjectDefinition {
+	return &metadef.ObjectDefinition{
 		ID: row.ID, NamespaceID: row.NamespaceID, Name: row.Name, Description: row.Description,
 		Required: textList(row.Required), CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
 }
 
-func tagNoun(row *ent.Tag) *catalog.Tag {
-	t := &catalog.Tag{ID: row.ID, NamespaceID: row.NamespaceID, Name: row.Name, CreatedAt: row.CreatedAt.UTC()}
+func tagNoun(row *ent.Tag) *metadef.Tag {
+	t := &metadef.Tag{ID: row.ID, NamespaceID: row.NamespaceID, Name: row.Name, CreatedAt: row.CreatedAt.UTC()}
 	if row.ParentID != nil {
 		t.ParentID = *row.ParentID
 	}
 	return t
 }
 
-func associationNoun(row *ent.ResourceTypeAssociation) *catalog.ResourceTypeAssociation {
-	a := &catalog.ResourceTypeAssociation{
+func associationNoun(row *ent.ResourceTypeAssociation) *metadef.ResourceTypeAssociation {
+	a := &metadef.ResourceTypeAssociation{
 		ID: row.ID, NamespaceID: row.NamespaceID, ResourceTypeID: row.ResourceTypeID,
 		Prefix: textOrNil(row.Prefix), PropertiesTarget: textOrNil(row.PropertiesTarget),
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),

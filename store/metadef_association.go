@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // AssociateResourceType makes the definitions of a namespace applicable to a
 // resource type, which is created where there is none of the name.
-func (s *Store) AssociateResourceType(ctx context.Context, input catalog.NewAssociation) (made *catalog.ResourceTypeAssociation, in *catalog.Namespace, err error) {
+func (s *Store) AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (made *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{action: "associateResourceType", what: "associate a resource type", namespace: input.Namespace, revision: input.Revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		wanted, problems := input.Association("input")
@@ -31,7 +32,7 @@ func (s *Store) AssociateResourceType(ctx context.Context, input catalog.NewAsso
 			return nil, err
 		}
 		return func() (change, error) {
-			if err := s.insertAssociations(ctx, tx, row.ID, []catalog.DocumentAssociation{wanted}, s.now()); err != nil {
+			if err := s.insertAssociations(ctx, tx, row.ID, []metadef.DocumentAssociation{wanted}, s.now()); err != nil {
 				return change{}, err
 			}
 			now, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
@@ -48,13 +49,13 @@ func (s *Store) AssociateResourceType(ctx context.Context, input catalog.NewAsso
 
 // checkAssociationFree refuses an association that another one of the namespace
 // equals in type, prefix and target.
-func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wanted catalog.DocumentAssociation, in, field string) error {
+func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wanted metadef.DocumentAssociation, in, field string) error {
 	if slices.ContainsFunc(there, func(row *ent.ResourceTypeAssociation) bool {
 		noun := associationNoun(row)
 		return row.ID != except && noun.ResourceTypeName == wanted.ResourceType &&
 			row.Prefix == textOrEmpty(wanted.Prefix) && row.PropertiesTarget == textOrEmpty(wanted.PropertiesTarget)
 	}) {
-		return catalog.Refuse(catalog.ErrAlreadyExists, "the namespace %q is associated with %q already, with the same prefix and properties target",
+		return problem.Refuse(problem.ErrAlreadyExists, "the namespace %q is associated with %q already, with the same prefix and properties target",
 			in, wanted.ResourceType).On(field)
 	}
 	return nil
@@ -62,7 +63,7 @@ func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wa
 
 // UpdateAssociation changes the prefix or the properties target of an
 // association in its place.
-func (s *Store) UpdateAssociation(ctx context.Context, input catalog.AssociationChange) (changed *catalog.ResourceTypeAssociation, in *catalog.Namespace, err error) {
+func (s *Store) UpdateAssociation(ctx context.Context, input metadef.AssociationChange) (changed *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{action: "updateResourceTypeAssociation", what: "change an association", revision: input.Revision, manages: true}
 	if e.namespace, err = s.namespaceOfAssociation(ctx, input.ID); err != nil {
 		return nil, nil, err
@@ -73,22 +74,22 @@ func (s *Store) UpdateAssociation(ctx context.Context, input catalog.Association
 			return nil, err
 		}
 		before := associationNoun(current)
-		wanted := catalog.ResourceTypeAssociationInput{ResourceType: before.ResourceTypeName, Prefix: before.Prefix, PropertiesTarget: before.PropertiesTarget}
-		var problems catalog.Problems
+		wanted := metadef.ResourceTypeAssociationInput{ResourceType: before.ResourceTypeName, Prefix: before.Prefix, PropertiesTarget: before.PropertiesTarget}
+		var problems problem.Problems
 		if input.Prefix.Set {
 			if wanted.Prefix = input.Prefix.Value; wanted.Prefix != nil {
-				catalog.CheckPrefix(&problems, "input.newPrefix", *wanted.Prefix)
+				metadef.CheckPrefix(&problems, "input.newPrefix", *wanted.Prefix)
 			}
 		}
 		if input.PropertiesTarget.Set {
 			if wanted.PropertiesTarget = input.PropertiesTarget.Value; wanted.PropertiesTarget != nil {
-				catalog.CheckTarget(&problems, "input.newPropertiesTarget", *wanted.PropertiesTarget)
+				metadef.CheckTarget(&problems, "input.newPropertiesTarget", *wanted.PropertiesTarget)
 			}
 		}
 		if err := problems.Err(); err != nil {
 			return nil, err
 		}
-		if err := checkAssociationFree(there, current.ID, catalog.DocumentAssociation(wanted), row.Name, "input.newPrefix"); err != nil {
+		if err := checkAssociationFree(there, current.ID, metadef.DocumentAssociation(wanted), row.Name, "input.newPrefix"); err != nil {
 			return nil, err
 		}
 		return func() (change, error) {
@@ -105,7 +106,7 @@ func (s *Store) UpdateAssociation(ctx context.Context, input catalog.Association
 }
 
 // DisassociateResourceType deletes an association; the resource type stays.
-func (s *Store) DisassociateResourceType(ctx context.Context, id int64, revision *int) (deleted *catalog.ResourceTypeAssociation, in *catalog.Namespace, err error) {
+func (s *Store) DisassociateResourceType(ctx context.Context, id int64, revision *int) (deleted *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{action: "disassociateResourceType", what: "delete an association", revision: revision, manages: true, deletes: true}
 	if e.namespace, err = s.namespaceOfAssociation(ctx, id); err != nil {
 		return nil, nil, err
@@ -125,7 +126,7 @@ func (s *Store) DisassociateResourceType(ctx context.Context, id int64, revision
 }
 
 func refuseUnknownAssociation() error {
-	return catalog.Refuse(catalog.ErrNotFound, "there is no such association").On("input.id")
+	return problem.Refuse(problem.ErrNotFound, "there is no such association").On("input.id")
 }
 
 // namespaceOfAssociation is the name of the namespace of an association that the
@@ -155,6 +156,6 @@ func findAssociation(ctx context.Context, tx *ent.Tx, row *ent.Namespace, id int
 	return there, there[at], nil
 }
 
-func associationFields(a *catalog.ResourceTypeAssociation) fields {
+func associationFields(a *metadef.ResourceTypeAssociation) fields {
 	return fields{"resourceType": a.ResourceTypeName, "prefix": a.Prefix, "propertiesTarget": a.PropertiesTarget}
 }

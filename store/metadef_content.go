@@ -4,21 +4,22 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/metadef"
 )
 
 // content is what namespaces hold, by the ids of the namespaces, each list in
 // its order.
 type content struct {
-	associations map[int64][]*catalog.ResourceTypeAssociation
-	properties   map[int64][]*catalog.PropertyDefinition // those of objects too
-	objects      map[int64][]*catalog.ObjectDefinition
-	tags         map[int64][]*catalog.Tag
+	associations map[int64][]*metadef.ResourceTypeAssociation
+	properties   map[int64][]*metadef.PropertyDefinition // those of objects too
+	objects      map[int64][]*metadef.ObjectDefinition
+	tags         map[int64][]*metadef.Tag
 }
 
 // contentOf reads what namespaces hold, in four statements, from the database or
@@ -51,7 +52,7 @@ func (c *content) readDefinitions(ctx context.Context, client *ent.Client, names
 }
 
 // documents reads namespaces with everything in them, in four statements.
-func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) ([]*catalog.Document, error) {
+func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) ([]*metadef.Document, error) {
 	ids := make([]int64, len(rows))
 	for i, row := range rows {
 		ids[i] = row.ID
@@ -60,7 +61,7 @@ func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) (
 	if err != nil {
 		return nil, fmt.Errorf("read what namespaces hold: %w", err)
 	}
-	out := make([]*catalog.Document, len(rows))
+	out := make([]*metadef.Document, len(rows))
 	for i, row := range rows {
 		out[i] = held.document(row)
 	}
@@ -68,21 +69,21 @@ func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) (
 }
 
 // document is a namespace with everything in it.
-func (c content) document(row *ent.Namespace) *catalog.Document {
+func (c content) document(row *ent.Namespace) *metadef.Document {
 	document := namespaceDocument(row)
 	for _, association := range c.associations[row.ID] {
-		document.Associations = append(document.Associations, catalog.DocumentAssociation{
+		document.Associations = append(document.Associations, metadef.DocumentAssociation{
 			ResourceType: association.ResourceTypeName, Prefix: association.Prefix, PropertiesTarget: association.PropertiesTarget,
 		})
 	}
-	properties := map[int64][]catalog.DocumentProperty{}
+	properties := map[int64][]metadef.DocumentProperty{}
 	for _, property := range c.properties[row.ID] {
 		properties[property.ObjectID] = append(properties[property.ObjectID],
-			catalog.DocumentProperty{Name: property.Name, PropertySchema: property.PropertySchema})
+			metadef.DocumentProperty{Name: property.Name, PropertySchema: property.PropertySchema})
 	}
 	document.Properties = properties[0]
 	for _, object := range c.objects[row.ID] {
-		document.Objects = append(document.Objects, catalog.DocumentObject{
+		document.Objects = append(document.Objects, metadef.DocumentObject{
 			Name: object.Name, Description: object.Description, Required: nilIfEmpty(object.Required), Properties: properties[object.ID],
 		})
 	}
@@ -91,15 +92,15 @@ func (c content) document(row *ent.Namespace) *catalog.Document {
 		names[tag.ID] = tag.Name
 	}
 	for _, tag := range c.tags[row.ID] {
-		document.Tags = append(document.Tags, catalog.DocumentTag{Name: tag.Name, Parent: names[tag.ParentID]})
+		document.Tags = append(document.Tags, metadef.DocumentTag{Name: tag.Name, Parent: names[tag.ParentID]})
 	}
 	return document
 }
 
 // namespaceDocument is a namespace without anything in it.
-func namespaceDocument(row *ent.Namespace) *catalog.Document {
-	visibility, protected, owner := catalog.Visibility(row.Visibility), row.Protected, row.Owner
-	return &catalog.Document{
+func namespaceDocument(row *ent.Namespace) *metadef.Document {
+	visibility, protected, owner := access.Visibility(row.Visibility), row.Protected, row.Owner
+	return &metadef.Document{
 		Name: row.Name, DisplayName: textOrNil(row.Title), Description: row.Description,
 		Visibility: &visibility, Protected: &protected, Owner: &owner,
 	}

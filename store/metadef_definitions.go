@@ -8,18 +8,20 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // Definitions are the namespaces that apply to a resource type, as each of their
 // associations makes them applicable, by display name: with a target only
 // through associations that have it ("" is none). Search keeps what has the text
 // in a name, title or description. Four statements, whatever there is.
-func (s *Store) Definitions(ctx context.Context, resourceType string, target *string, search string) ([]*catalog.AppliedNamespace, error) {
-	var problems catalog.Problems
-	catalog.CheckText(&problems, "search", search, 0, catalog.MaxSearch)
+func (s *Store) Definitions(ctx context.Context, resourceType string, target *string, search string) ([]*metadef.AppliedNamespace, error) {
+	var problems problem.Problems
+	text.Check(&problems, "search", search, 0, metadef.MaxSearch)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
@@ -27,8 +29,8 @@ func (s *Store) Definitions(ctx context.Context, resourceType string, target *st
 	if err != nil {
 		return nil, err
 	}
-	catalog.NoteConflicts(applied)
-	found := []*catalog.AppliedNamespace{}
+	metadef.NoteConflicts(applied)
+	found := []*metadef.AppliedNamespace{}
 	for _, of := range applied {
 		if kept, any := of.Matching(search); any || search == "" {
 			found = append(found, &kept)
@@ -38,7 +40,7 @@ func (s *Store) Definitions(ctx context.Context, resourceType string, target *st
 }
 
 // appliedTo reads the namespaces that apply to a resource type.
-func (s *Store) appliedTo(ctx context.Context, resourceType string, target *string) ([]catalog.AppliedNamespace, error) {
+func (s *Store) appliedTo(ctx context.Context, resourceType string, target *string) ([]metadef.AppliedNamespace, error) {
 	if err := soundTexts("resourceType", resourceType, "target", textOrEmpty(target)); err != nil {
 		return nil, err
 	}
@@ -63,17 +65,17 @@ func (s *Store) appliedTo(ctx context.Context, resourceType string, target *stri
 	if err := held.readDefinitions(ctx, s.ent, ids); err != nil {
 		return nil, err
 	}
-	namespaces := map[int64]*catalog.Namespace{}
+	namespaces := map[int64]*metadef.Namespace{}
 	for _, row := range rows {
 		namespaces[row.ID] = namespaceNoun(row)
 	}
-	var applied []catalog.AppliedNamespace
+	var applied []metadef.AppliedNamespace
 	for _, link := range links {
 		if in := namespaces[link.NamespaceID]; in != nil {
-			applied = append(applied, catalog.Apply(in, associationNoun(link), held.properties[in.ID], held.objects[in.ID]))
+			applied = append(applied, metadef.Apply(in, associationNoun(link), held.properties[in.ID], held.objects[in.ID]))
 		}
 	}
-	slices.SortStableFunc(applied, func(a, b catalog.AppliedNamespace) int {
+	slices.SortStableFunc(applied, func(a, b metadef.AppliedNamespace) int {
 		return cmp.Or(cmp.Compare(a.Namespace.DisplayName(), b.Namespace.DisplayName()), cmp.Compare(a.Namespace.Name, b.Namespace.Name))
 	})
 	return applied, nil
@@ -81,9 +83,9 @@ func (s *Store) appliedTo(ctx context.Context, resourceType string, target *stri
 
 // ValidateMetadata judges keys and values by the definitions that apply to a
 // resource type.
-func (s *Store) ValidateMetadata(ctx context.Context, resourceType string, target *string, values []catalog.KeyValue) (*catalog.MetadataReport, error) {
-	var problems catalog.Problems
-	catalog.CheckReportValues(&problems, "values", values)
+func (s *Store) ValidateMetadata(ctx context.Context, resourceType string, target *string, values []metadef.KeyValue) (*metadef.MetadataReport, error) {
+	var problems problem.Problems
+	metadef.CheckReportValues(&problems, "values", values)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
@@ -91,10 +93,10 @@ func (s *Store) ValidateMetadata(ctx context.Context, resourceType string, targe
 	if err != nil {
 		return nil, err
 	}
-	var definitions []*catalog.PropertyDefinition
+	var definitions []*metadef.PropertyDefinition
 	for _, of := range applied {
 		definitions = append(definitions, of.Definitions()...)
 	}
-	report := catalog.ValidateMetadata(definitions, values)
+	report := metadef.ValidateMetadata(definitions, values)
 	return &report, nil
 }

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // DefinitionOptions say who writes definitions and how much. A limit of 0 is the
@@ -34,8 +37,8 @@ func (o DefinitionOptions) withDefaults() DefinitionOptions {
 		most  int
 	}{
 		{&o.NamespacesPerProject, 1000, math.MaxInt},
-		{&o.PropertiesPerNamespace, catalog.MaxDefinitions, catalog.MaxDefinitions},
-		{&o.DefinitionSize, catalog.MaxDefinition, catalog.MaxDefinition},
+		{&o.PropertiesPerNamespace, metadef.MaxDefinitions, metadef.MaxDefinitions},
+		{&o.DefinitionSize, metadef.MaxDefinition, metadef.MaxDefinition},
 	} {
 		if *limit.value <= 0 {
 			*limit.value = limit.usual
@@ -64,7 +67,7 @@ type edit struct {
 // action.
 func (s *Store) editNamespace(ctx context.Context, e edit,
 	prepare func(tx *ent.Tx, row *ent.Namespace) (apply func() (change, error), err error),
-) (*catalog.Namespace, error) {
+) (*metadef.Namespace, error) {
 	if err := soundTexts("input.namespace", e.namespace); err != nil {
 		return nil, err
 	}
@@ -85,7 +88,7 @@ func (s *Store) editNamespace(ctx context.Context, e edit,
 			return refuseProtected(row.Name)
 		}
 		if e.revision != nil && *e.revision != row.Revision {
-			return catalog.Refuse(catalog.ErrConcurrentUpdate, "the namespace %q has changed: its revision is %d", row.Name, row.Revision).On("input.revision")
+			return problem.Refuse(problem.ErrConcurrentUpdate, "the namespace %q has changed: its revision is %d", row.Name, row.Revision).On("input.revision")
 		}
 		done, err := apply()
 		if err != nil {
@@ -106,11 +109,11 @@ func (s *Store) editNamespace(ctx context.Context, e edit,
 }
 
 func refuseProtected(name string) error {
-	return catalog.Refuse(catalog.ErrProtected, "the namespace %q is protected: nothing in it can be deleted", name)
+	return problem.Refuse(problem.ErrProtected, "the namespace %q is protected: nothing in it can be deleted", name)
 }
 
 func refuseUnknownNamespace(name string) error {
-	return catalog.Refuse(catalog.ErrNotFound, "there is no namespace %q", name)
+	return problem.Refuse(problem.ErrNotFound, "there is no namespace %q", name)
 }
 
 // lockNamespace reads a namespace that the viewer may see, and keeps others from
@@ -143,16 +146,16 @@ func (s *Store) checkStanding(ctx context.Context, tx *ent.Tx, row *ent.Namespac
 }
 
 // standing is what the viewer is to a namespace.
-func (s *Store) standing(ctx context.Context, tx *ent.Tx, row *ent.Namespace) (catalog.NamespaceStanding, error) {
-	standing := catalog.NamespaceStanding{Viewer: catalog.ViewerFrom(ctx), Owner: row.Owner, OwnerWrites: s.definitions.OwnerWrites}
+func (s *Store) standing(ctx context.Context, tx *ent.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
+	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: row.Owner, OwnerWrites: s.definitions.OwnerWrites}
 	if standing.MayManage() {
 		return standing, nil
 	}
 	roles, err := tx.NamespaceMember.Query().
-		Where(namespacemember.NamespaceID(row.ID), namespacemember.ProjectIDIn(standing.Viewer.ProjectID, catalog.EveryProject)).
+		Where(namespacemember.NamespaceID(row.ID), namespacemember.ProjectIDIn(standing.Viewer.ProjectID, metadef.EveryProject)).
 		Select(namespacemember.FieldRole).Strings(ctx)
 	for _, role := range roles {
-		standing.Role = catalog.StrongerRole(standing.Role, catalog.MemberRole(role))
+		standing.Role = metadef.StrongerRole(standing.Role, metadef.MemberRole(role))
 	}
 	return standing, err
 }
@@ -160,9 +163,9 @@ func (s *Store) standing(ctx context.Context, tx *ent.Tx, row *ent.Namespace) (c
 // soundTexts refuses texts that no database stores: pairs of a field and its
 // text.
 func soundTexts(pairs ...string) error {
-	var problems catalog.Problems
+	var problems problem.Problems
 	for i := 0; i < len(pairs); i += 2 {
-		catalog.CheckText(&problems, pairs[i], pairs[i+1], 0, math.MaxInt)
+		text.Check(&problems, pairs[i], pairs[i+1], 0, math.MaxInt)
 	}
 	return problems.Err()
 }

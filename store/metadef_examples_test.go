@@ -9,14 +9,14 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the answers to the examples")
 
-const examples = "../catalog/testdata/examples.txtar"
+const examples = "../metadef/testdata/examples.txtar"
 
 // TestExamplesOfTheSpecifications imports every body that the specifications
 // print: what becomes of it, every warning, every error, and what is stored, is
@@ -66,7 +66,7 @@ func exampleDocuments(archive *txtar.Archive) (documents, answers map[string]str
 // is exported then, and unloads it again.
 func importExample(t *testing.T, s *store.Store, document string) string {
 	t.Helper()
-	request := catalog.ImportRequest{Documents: []string{document}, Mode: catalog.Skip}
+	request := metadef.ImportRequest{Documents: []string{document}, Mode: metadef.Skip}
 	reports, err := s.ImportNamespaces(asAdmin(), request)
 	if err != nil {
 		t.Fatal(err)
@@ -79,16 +79,16 @@ func importExample(t *testing.T, s *store.Store, document string) string {
 	for _, warning := range report.Warnings {
 		answer += "warning: " + warning + "\n"
 	}
-	if report.Outcome == catalog.ImportFailed {
+	if report.Outcome == metadef.ImportFailed {
 		return answer
 	}
 	exported, err := s.ExportNamespaces(asAdmin(), []string{report.Namespace}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	load(t, s, catalog.ImportUnchanged, request)
-	load(t, s, catalog.ImportUnchanged, catalog.ImportRequest{Documents: exported})
-	if _, err := s.UnloadNamespaces(asAdmin(), catalog.UnloadRequest{All: true, IncludeProtected: true}); err != nil {
+	load(t, s, metadef.ImportUnchanged, request)
+	load(t, s, metadef.ImportUnchanged, metadef.ImportRequest{Documents: exported})
+	if _, err := s.UnloadNamespaces(asAdmin(), metadef.UnloadRequest{All: true, IncludeProtected: true}); err != nil {
 		t.Fatal(err)
 	}
 	return answer + exported[0]

@@ -7,26 +7,28 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // ExportNamespaces gives the definition files of namespaces that the viewer may
 // see, by name: those for which every condition given holds. A name that there
 // is none of is ErrNotFound; more than MaxDocuments are refused.
 func (s *Store) ExportNamespaces(ctx context.Context, names, resourceTypes []string) ([]string, error) {
-	if err := (catalog.UnloadRequest{Names: names, ResourceTypes: resourceTypes, All: names == nil && resourceTypes == nil}).Check(""); err != nil {
+	if err := (metadef.UnloadRequest{Names: names, ResourceTypes: resourceTypes, All: names == nil && resourceTypes == nil}).Check(""); err != nil {
 		return nil, err
 	}
 	rows, err := s.ent.Namespace.Query().Where(visibleNamespaces(ctx), chosenNamespaces(names, resourceTypes, nil)).
-		Order(namespace.ByName()).Limit(catalog.MaxDocuments + 1).All(ctx)
+		Order(namespace.ByName()).Limit(metadef.MaxDocuments + 1).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list namespaces to export: %w", err)
 	}
-	if len(rows) > catalog.MaxDocuments {
-		return nil, catalog.Invalid("names", "must choose at most %d namespaces", catalog.MaxDocuments)
+	if len(rows) > metadef.MaxDocuments {
+		return nil, problem.Invalid("names", "must choose at most %d namespaces", metadef.MaxDocuments)
 	}
 	if resourceTypes == nil {
 		for _, name := range names {
@@ -48,7 +50,7 @@ func (s *Store) ExportNamespaces(ctx context.Context, names, resourceTypes []str
 
 // chosenNamespaces keeps the namespaces for which every condition given holds.
 func chosenNamespaces(names, resourceTypes []string, origin *string) predicate.Namespace {
-	typed := namespacesThat(catalog.NamespaceFilter{ResourceTypes: resourceTypes})
+	typed := namespacesThat(metadef.NamespaceFilter{ResourceTypes: resourceTypes})
 	return func(s *entsql.Selector) {
 		typed(s)
 		if names != nil {
@@ -66,16 +68,16 @@ const unloadedAtOnce = 50
 // UnloadNamespaces deletes namespaces with all that is in them, in one
 // transaction. What it refuses of those chosen - protected ones, unless included
 // - is in the reports and does not stop the others.
-func (s *Store) UnloadNamespaces(ctx context.Context, request catalog.UnloadRequest) ([]*catalog.UnloadReport, error) {
-	if err := catalog.MayCreateNamespaces(catalog.ViewerFrom(ctx), s.definitions.OwnerWrites, "unload namespaces"); err != nil {
+func (s *Store) UnloadNamespaces(ctx context.Context, request metadef.UnloadRequest) ([]*metadef.UnloadReport, error) {
+	if err := metadef.MayCreateNamespaces(access.ViewerFrom(ctx), s.definitions.OwnerWrites, "unload namespaces"); err != nil {
 		return nil, err
 	}
 	if err := request.Check("input"); err != nil {
 		return nil, err
 	}
-	var reports []*catalog.UnloadReport
+	var reports []*metadef.UnloadReport
 	err := s.mutate(ctx, change{action: "unloadNamespaces", kind: "Namespace"}, func(tx *ent.Tx) error {
-		reports = []*catalog.UnloadReport{}
+		reports = []*metadef.UnloadReport{}
 		rows, err := tx.Namespace.Query().Where(visibleNamespaces(ctx), chosenNamespaces(request.Names, request.ResourceTypes, request.Origin), s.locked()).
 			Order(namespace.ByName()).All(ctx)
 		if err != nil {
@@ -92,10 +94,10 @@ func (s *Store) UnloadNamespaces(ctx context.Context, request catalog.UnloadRequ
 				continue
 			}
 			doomed = append(doomed, row)
-			reports = append(reports, &catalog.UnloadReport{Namespace: row.Name, Outcome: catalog.Unloaded, Errors: []string{}})
+			reports = append(reports, &metadef.UnloadReport{Namespace: row.Name, Outcome: metadef.Unloaded, Errors: []string{}})
 		}
 		for _, name := range without(request.Names, namesOf(rows)) {
-			refusal := catalog.Refuse(catalog.ErrNotFound, "there is no namespace %q among those chosen", name)
+			refusal := problem.Refuse(problem.ErrNotFound, "there is no namespace %q among those chosen", name)
 			reports = append(reports, failedUnload(name, refusal))
 		}
 		if len(doomed) == 0 && len(reports) > 0 {
@@ -115,21 +117,21 @@ func (s *Store) UnloadNamespaces(ctx context.Context, request catalog.UnloadRequ
 }
 
 // refuseUnload tells why a namespace is not to be unloaded; nil where it is.
-func (s *Store) refuseUnload(ctx context.Context, tx *ent.Tx, row *ent.Namespace, includeProtected bool) (*catalog.Refusal, error) {
+func (s *Store) refuseUnload(ctx context.Context, tx *ent.Tx, row *ent.Namespace, includeProtected bool) (*problem.Refusal, error) {
 	standing, err := s.standing(ctx, tx, row)
 	switch {
 	case err != nil:
 		return nil, err
 	case !standing.MayManage():
-		return catalog.Refuse(catalog.ErrForbidden, "the namespace %q belongs to another project", row.Name), nil
+		return problem.Refuse(problem.ErrForbidden, "the namespace %q belongs to another project", row.Name), nil
 	case row.Protected && !includeProtected:
-		return catalog.Refuse(catalog.ErrProtected, "the namespace %q is protected; unloading it takes includeProtected", row.Name), nil
+		return problem.Refuse(problem.ErrProtected, "the namespace %q is protected; unloading it takes includeProtected", row.Name), nil
 	}
 	return nil, nil
 }
 
-func failedUnload(name string, refusal *catalog.Refusal) *catalog.UnloadReport {
-	return &catalog.UnloadReport{Namespace: name, Outcome: catalog.UnloadFailed, Errors: []string{refusal.Reported()}}
+func failedUnload(name string, refusal *problem.Refusal) *metadef.UnloadReport {
+	return &metadef.UnloadReport{Namespace: name, Outcome: metadef.UnloadFailed, Errors: []string{refusal.Reported()}}
 }
 
 func namesOf(rows []*ent.Namespace) []string {

@@ -3,18 +3,19 @@ package store
 import (
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // namespacesThat keeps the namespaces that a filter wants. Conditions on
 // associations hold for one and the same association.
-func namespacesThat(filter catalog.NamespaceFilter) predicate.Namespace {
+func namespacesThat(filter metadef.NamespaceFilter) predicate.Namespace {
 	return func(s *entsql.Selector) {
 		if filter.Visibility != nil {
 			s.Where(entsql.EQ(s.C(namespace.FieldVisibility), string(*filter.Visibility)))
@@ -23,7 +24,7 @@ func namespacesThat(filter catalog.NamespaceFilter) predicate.Namespace {
 			s.Where(entsql.EQ(s.C(namespace.FieldOwner), *filter.Owner))
 		}
 		if filter.Search != nil {
-			s.Where(mentions(s, catalog.Fold(*filter.Search)))
+			s.Where(mentions(s, text.Fold(*filter.Search)))
 		}
 		if filter.ResourceTypes != nil || filter.PropertiesTarget != nil {
 			associations := entsql.Dialect(s.Dialect()).Table(resourcetypeassociation.Table)
@@ -37,13 +38,13 @@ func namespacesThat(filter catalog.NamespaceFilter) predicate.Namespace {
 		if filter.Tag != nil {
 			tags := entsql.Dialect(s.Dialect()).Table(tag.Table)
 			s.Where(entsql.In(s.C(namespace.FieldID), entsql.Dialect(s.Dialect()).Select(tags.C(tag.FieldNamespaceID)).From(tags).
-				Where(entsql.EQ(tags.C(tag.FieldNameKey), catalog.Fold(*filter.Tag)))))
+				Where(entsql.EQ(tags.C(tag.FieldNameKey), text.Fold(*filter.Tag)))))
 		}
 	}
 }
 
 // associatedAs are the conditions of a filter on an association.
-func associatedAs(s *entsql.Selector, associations *entsql.SelectTable, filter catalog.NamespaceFilter) []*entsql.Predicate {
+func associatedAs(s *entsql.Selector, associations *entsql.SelectTable, filter metadef.NamespaceFilter) []*entsql.Predicate {
 	var conditions []*entsql.Predicate
 	if filter.ResourceTypes != nil {
 		conditions = append(conditions, isOfType(s, associations.C(resourcetypeassociation.FieldResourceTypeID), filter.ResourceTypes))
@@ -73,7 +74,7 @@ func mentions(s *entsql.Selector, text string) *entsql.Predicate {
 // defines is a property of the key's own name, or one that has it under the
 // prefix of an association which the filter wants. Every name that a prefix can
 // make the key of is an end of the key, so an index finds the candidates.
-func defines(s *entsql.Selector, filter catalog.NamespaceFilter) *entsql.Predicate {
+func defines(s *entsql.Selector, filter metadef.NamespaceFilter) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	properties, associations := build.Table(propertydefinition.Table), build.Table(resourcetypeassociation.Table)
 	prefixed := append(associatedAs(s, associations, filter),
@@ -86,7 +87,7 @@ func defines(s *entsql.Selector, filter catalog.NamespaceFilter) *entsql.Predica
 		}))
 	return entsql.In(s.C(namespace.FieldID), build.Select(properties.C(propertydefinition.FieldNamespaceID)).From(properties).
 		Where(entsql.And(
-			isAmong(s, properties.C(propertydefinition.FieldName), catalog.KeyEnds(*filter.DefinesKey)),
+			isAmong(s, properties.C(propertydefinition.FieldName), metadef.KeyEnds(*filter.DefinesKey)),
 			entsql.Or(
 				entsql.EQ(properties.C(propertydefinition.FieldName), *filter.DefinesKey),
 				entsql.Exists(build.Select(associations.C(resourcetypeassociation.FieldID)).From(associations).Where(entsql.And(prefixed...))),

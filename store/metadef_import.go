@@ -5,39 +5,42 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // ImportNamespaces imports definition files: each is stored as a whole or not at
 // all, in a transaction of its own, and one that fails never stops the others. Of
 // several sound ones for one namespace only the first is taken.
-func (s *Store) ImportNamespaces(ctx context.Context, request catalog.ImportRequest) ([]*catalog.ImportReport, error) {
-	if err := catalog.MayCreateNamespaces(catalog.ViewerFrom(ctx), s.definitions.OwnerWrites, "import namespaces"); err != nil {
+func (s *Store) ImportNamespaces(ctx context.Context, request metadef.ImportRequest) ([]*metadef.ImportReport, error) {
+	if err := metadef.MayCreateNamespaces(access.ViewerFrom(ctx), s.definitions.OwnerWrites, "import namespaces"); err != nil {
 		return nil, err
 	}
-	if err := catalog.MayImportFrom(catalog.ViewerFrom(ctx), request.Origin); err != nil {
+	if err := metadef.MayImportFrom(access.ViewerFrom(ctx), request.Origin); err != nil {
 		return nil, err
 	}
-	var problems catalog.Problems
-	if n := len(request.Documents); n > catalog.MaxDocuments {
-		problems.Add("input.documents", "must have at most %d members, has %d", catalog.MaxDocuments, n)
+	var problems problem.Problems
+	if n := len(request.Documents); n > metadef.MaxDocuments {
+		problems.Add("input.documents", "must have at most %d members, has %d", metadef.MaxDocuments, n)
 	}
 	if request.Origin != nil {
-		catalog.CheckText(&problems, "input.origin", *request.Origin, 1, catalog.MaxOrigin)
+		text.Check(&problems, "input.origin", *request.Origin, 1, metadef.MaxOrigin)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	if len(request.Documents) == 0 && !request.DryRun {
 		none := change{action: "importNamespaces", kind: "Namespace"}
-		return []*catalog.ImportReport{}, s.mutate(ctx, none, func(*ent.Tx) error { return nil })
+		return []*metadef.ImportReport{}, s.mutate(ctx, none, func(*ent.Tx) error { return nil })
 	}
-	reports := make([]*catalog.ImportReport, len(request.Documents))
+	reports := make([]*metadef.ImportReport, len(request.Documents))
 	defining := map[string]int{} // the document of each namespace
 	for i, text := range request.Documents {
-		document, warnings, problems := catalog.ParseDocument(text)
+		document, warnings, problems := metadef.ParseDocument(text)
 		if len(problems) == 0 {
 			if first, twice := defining[document.Name]; twice {
 				problems.Add("$.namespace", "is named twice: documents[%d] of the request has the same", first)
@@ -56,16 +59,16 @@ func (s *Store) ImportNamespaces(ctx context.Context, request catalog.ImportRequ
 
 // importDocument imports one document, unless it has problems. Whatever it is
 // refused for is in the report.
-func (s *Store) importDocument(ctx context.Context, document *catalog.Document, warnings, problems catalog.Problems, request catalog.ImportRequest) (*catalog.ImportReport, error) {
-	report := &catalog.ImportReport{Warnings: problemTexts(warnings), Errors: problemTexts(problems), Differences: []string{}}
+func (s *Store) importDocument(ctx context.Context, document *metadef.Document, warnings, problems problem.Problems, request metadef.ImportRequest) (*metadef.ImportReport, error) {
+	report := &metadef.ImportReport{Warnings: problemTexts(warnings), Errors: problemTexts(problems), Differences: []string{}}
 	if document != nil {
 		report.Namespace = document.Name
 	}
 	if len(problems) > 0 {
-		report.Outcome = catalog.ImportFailed
+		report.Outcome = metadef.ImportFailed
 		return report, nil
 	}
-	var plan catalog.ImportPlan
+	var plan metadef.ImportPlan
 	var err error
 	// A namespace that another writer creates meanwhile is there the next time.
 	for range attempts {
@@ -77,8 +80,8 @@ func (s *Store) importDocument(ctx context.Context, document *catalog.Document, 
 			break
 		}
 	}
-	if refusal := new(catalog.Refusal); errors.As(err, &refusal) {
-		plan = catalog.ImportPlan{Outcome: catalog.ImportFailed}
+	if refusal := new(problem.Refusal); errors.As(err, &refusal) {
+		plan = metadef.ImportPlan{Outcome: metadef.ImportFailed}
 		plan.Problems.Add(pathOr(refusal.Field, "$"), "%s", refusal.Reported())
 	} else if err != nil {
 		return nil, err
@@ -99,21 +102,21 @@ func pathOr(path, other string) string {
 
 // importInto plans what a document does to the namespace of its name, and does
 // it, unless only asked or refused: errNothingAccepted.
-func (s *Store) importInto(ctx context.Context, tx *ent.Tx, document *catalog.Document, request catalog.ImportRequest) (catalog.ImportPlan, error) {
+func (s *Store) importInto(ctx context.Context, tx *ent.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
 	row, err := tx.Namespace.Query().Where(namespace.Name(document.Name), s.locked()).Only(ctx)
 	if err != nil && !ent.IsNotFound(err) {
-		return catalog.ImportPlan{}, err
+		return metadef.ImportPlan{}, err
 	}
 	if document.Owner != nil && (row == nil || *document.Owner != row.Owner) {
-		if err := catalog.MayGiveNamespace(catalog.ViewerFrom(ctx), *document.Owner); err != nil {
-			return catalog.ImportPlan{}, err
+		if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), *document.Owner); err != nil {
+			return metadef.ImportPlan{}, err
 		}
 	}
 	if row == nil {
 		return s.importNew(ctx, tx, document, request)
 	}
 	if err := s.checkImportStanding(ctx, tx, row); err != nil {
-		return catalog.ImportPlan{}, err
+		return metadef.ImportPlan{}, err
 	}
 	return s.importOver(ctx, tx, row, document, request)
 }
@@ -131,8 +134,8 @@ func (s *Store) checkImportStanding(ctx context.Context, tx *ent.Tx, row *ent.Na
 	return s.checkStanding(ctx, tx, row, edit{what: "import into this namespace", manages: true})
 }
 
-func (s *Store) importNew(ctx context.Context, tx *ent.Tx, document *catalog.Document, request catalog.ImportRequest) (catalog.ImportPlan, error) {
-	plan := catalog.PlanImport(nil, document, request.Mode, request.IncludeProtected)
+func (s *Store) importNew(ctx context.Context, tx *ent.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
+	plan := metadef.PlanImport(nil, document, request.Mode, request.IncludeProtected)
 	if err := s.checkQuota(document, "$"); err != nil {
 		return plan, err
 	}
@@ -149,16 +152,16 @@ func (s *Store) importNew(ctx context.Context, tx *ent.Tx, document *catalog.Doc
 	return plan, setOrigin(ctx, tx, row, *request.Origin, document)
 }
 
-func (s *Store) importOver(ctx context.Context, tx *ent.Tx, row *ent.Namespace, document *catalog.Document, request catalog.ImportRequest) (catalog.ImportPlan, error) {
+func (s *Store) importOver(ctx context.Context, tx *ent.Tx, row *ent.Namespace, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
 	there, err := documents(ctx, tx.Client(), []*ent.Namespace{row})
 	if err != nil {
-		return catalog.ImportPlan{}, err
+		return metadef.ImportPlan{}, err
 	}
 	existing := there[0]
 	base := baseOf(row, request.Origin)
-	plan := catalog.PlanImport(existing, document, request.Mode, request.IncludeProtected)
-	if base != nil && request.Mode == catalog.Skip {
-		plan = catalog.PlanUpgrade(base, existing, document)
+	plan := metadef.PlanImport(existing, document, request.Mode, request.IncludeProtected)
+	if base != nil && request.Mode == metadef.Skip {
+		plan = metadef.PlanUpgrade(base, existing, document)
 	}
 	if plan.Result != nil {
 		if err := s.checkQuota(plan.Result, "$"); err != nil {
@@ -170,7 +173,7 @@ func (s *Store) importOver(ctx context.Context, tx *ent.Tx, row *ent.Namespace, 
 			}
 		}
 	}
-	if request.DryRun || plan.Outcome == catalog.ImportFailed {
+	if request.DryRun || plan.Outcome == metadef.ImportFailed {
 		return plan, errNothingAccepted
 	}
 	if plan.Result != nil {
@@ -185,7 +188,7 @@ func (s *Store) importOver(ctx context.Context, tx *ent.Tx, row *ent.Namespace, 
 			return plan, err
 		}
 	}
-	if base != nil && plan.Outcome != catalog.ImportSkipped || request.Origin != nil && request.Mode == catalog.Overwrite {
+	if base != nil && plan.Outcome != metadef.ImportSkipped || request.Origin != nil && request.Mode == metadef.Overwrite {
 		return plan, setOrigin(ctx, tx, row, *request.Origin, document)
 	}
 	return plan, nil
@@ -193,11 +196,11 @@ func (s *Store) importOver(ctx context.Context, tx *ent.Tx, row *ent.Namespace, 
 
 // baseOf is the document as the origin last delivered it, where it is that
 // origin which brought the namespace.
-func baseOf(row *ent.Namespace, origin *string) *catalog.Document {
+func baseOf(row *ent.Namespace, origin *string) *metadef.Document {
 	if origin == nil || row.Origin == nil || *row.Origin != *origin || row.OriginDocument == nil {
 		return nil
 	}
-	base, _, problems := catalog.ParseDocument(*row.OriginDocument)
+	base, _, problems := metadef.ParseDocument(*row.OriginDocument)
 	if len(problems) > 0 {
 		return nil
 	}
@@ -205,7 +208,7 @@ func baseOf(row *ent.Namespace, origin *string) *catalog.Document {
 }
 
 // setOrigin notes what an origin delivered: the base of the next upgrade.
-func setOrigin(ctx context.Context, tx *ent.Tx, row *ent.Namespace, origin string, document *catalog.Document) error {
+func setOrigin(ctx context.Context, tx *ent.Tx, row *ent.Namespace, origin string, document *metadef.Document) error {
 	text := document.Text()
 	if row.Origin != nil && *row.Origin == origin && textOrEmpty(row.OriginDocument) == text {
 		return nil
@@ -214,7 +217,7 @@ func setOrigin(ctx context.Context, tx *ent.Tx, row *ent.Namespace, origin strin
 	return tx.Namespace.Update().Where(namespace.ID(row.ID)).SetOrigin(origin).SetOriginDocument(text).Exec(ctx)
 }
 
-func problemTexts(problems catalog.Problems) []string {
+func problemTexts(problems problem.Problems) []string {
 	texts := make([]string, len(problems))
 	for i, problem := range problems {
 		texts[i] = problem.Field + ": " + problem.Message

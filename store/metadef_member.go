@@ -5,16 +5,19 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // MembersOf are the memberships of the namespaces, by project. With whom a
 // namespace is shared is seen whole by administrators and the owning project;
 // others see what concerns their own.
-func (s *Store) MembersOf(ctx context.Context, namespaces []int64) (map[int64][]*catalog.NamespaceMember, error) {
+func (s *Store) MembersOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.NamespaceMember, error) {
 	rows, err := s.ent.NamespaceMember.Query().
 		Where(among(namespacemember.FieldNamespaceID, namespaces), visibleMembers(ctx)).
 		Order(namespacemember.ByProjectID(), namespacemember.ByID()).All(ctx)
@@ -22,7 +25,7 @@ func (s *Store) MembersOf(ctx context.Context, namespaces []int64) (map[int64][]
 }
 
 func visibleMembers(ctx context.Context) func(*entsql.Selector) {
-	viewer := catalog.ViewerFrom(ctx)
+	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
 		if viewer.IsAdmin() {
 			return
@@ -30,7 +33,7 @@ func visibleMembers(ctx context.Context) func(*entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
 		owned := build.Table(namespace.Table)
 		s.Where(entsql.Or(
-			entsql.In(s.C(namespacemember.FieldProjectID), viewer.ProjectID, catalog.EveryProject),
+			entsql.In(s.C(namespacemember.FieldProjectID), viewer.ProjectID, metadef.EveryProject),
 			entsql.In(s.C(namespacemember.FieldNamespaceID), build.Select(owned.C(namespace.FieldID)).From(owned).
 				Where(entsql.And(entsql.EQ(owned.C(namespace.FieldOwner), viewer.ProjectID), entsql.NEQ(owned.C(namespace.FieldOwner), "")))),
 		))
@@ -38,11 +41,11 @@ func visibleMembers(ctx context.Context) func(*entsql.Selector) {
 }
 
 // Standing is what the viewer is to a namespace with these members.
-func (s *Store) Standing(ctx context.Context, of *catalog.Namespace, members []*catalog.NamespaceMember) catalog.NamespaceStanding {
-	standing := catalog.NamespaceStanding{Viewer: catalog.ViewerFrom(ctx), Owner: of.Owner, OwnerWrites: s.definitions.OwnerWrites}
+func (s *Store) Standing(ctx context.Context, of *metadef.Namespace, members []*metadef.NamespaceMember) metadef.NamespaceStanding {
+	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: of.Owner, OwnerWrites: s.definitions.OwnerWrites}
 	for _, member := range members {
-		if member.ProjectID == standing.Viewer.ProjectID || member.ProjectID == catalog.EveryProject {
-			standing.Role = catalog.StrongerRole(standing.Role, member.Role)
+		if member.ProjectID == standing.Viewer.ProjectID || member.ProjectID == metadef.EveryProject {
+			standing.Role = metadef.StrongerRole(standing.Role, member.Role)
 		}
 	}
 	return standing
@@ -50,11 +53,11 @@ func (s *Store) Standing(ctx context.Context, of *catalog.Namespace, members []*
 
 // ShareNamespace shares a namespace with a project, or with all ("*"), or
 // changes the role of one that it is shared with.
-func (s *Store) ShareNamespace(ctx context.Context, name, project string, role catalog.MemberRole, revision *int) (member *catalog.NamespaceMember, in *catalog.Namespace, err error) {
+func (s *Store) ShareNamespace(ctx context.Context, name, project string, role metadef.MemberRole, revision *int) (member *metadef.NamespaceMember, in *metadef.Namespace, err error) {
 	e := edit{action: "shareNamespace", what: "share the namespace", namespace: name, revision: revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
-		var problems catalog.Problems
-		catalog.CheckText(&problems, "input.projectId", project, 1, catalog.MaxOwner)
+		var problems problem.Problems
+		text.Check(&problems, "input.projectId", project, 1, metadef.MaxOwner)
 		if err := problems.Err(); err != nil {
 			return nil, err
 		}
@@ -84,7 +87,7 @@ func (s *Store) ShareNamespace(ctx context.Context, name, project string, role c
 }
 
 // UnshareNamespace ends the sharing of a namespace with a project.
-func (s *Store) UnshareNamespace(ctx context.Context, name, project string, revision *int) (member *catalog.NamespaceMember, in *catalog.Namespace, err error) {
+func (s *Store) UnshareNamespace(ctx context.Context, name, project string, revision *int) (member *metadef.NamespaceMember, in *metadef.Namespace, err error) {
 	e := edit{action: "unshareNamespace", what: "end the sharing of the namespace", namespace: name, revision: revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		if err := soundTexts("input.projectId", project); err != nil {
@@ -95,7 +98,7 @@ func (s *Store) UnshareNamespace(ctx context.Context, name, project string, revi
 			return nil, err
 		}
 		if current == nil {
-			return nil, catalog.Refuse(catalog.ErrNotFound, "the namespace %q is not shared with the project %q", row.Name, project).On("input.projectId")
+			return nil, problem.Refuse(problem.ErrNotFound, "the namespace %q is not shared with the project %q", row.Name, project).On("input.projectId")
 		}
 		return func() (change, error) {
 			member = memberNoun(current)
@@ -115,8 +118,8 @@ func findMember(ctx context.Context, tx *ent.Tx, namespaceID int64, project stri
 	return row, err
 }
 
-func memberNoun(row *ent.NamespaceMember) *catalog.NamespaceMember {
-	return &catalog.NamespaceMember{
-		NamespaceID: row.NamespaceID, ProjectID: row.ProjectID, Role: catalog.MemberRole(row.Role), CreatedAt: row.CreatedAt.UTC(),
+func memberNoun(row *ent.NamespaceMember) *metadef.NamespaceMember {
+	return &metadef.NamespaceMember{
+		NamespaceID: row.NamespaceID, ProjectID: row.ProjectID, Role: metadef.MemberRole(row.Role), CreatedAt: row.CreatedAt.UTC(),
 	}
 }

@@ -3,18 +3,20 @@ package store
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // UpdateNamespace changes the fields of a namespace itself. Editors change what
 // it is called and described as; the rest takes whoever manages it. A new name
 // that is taken is ErrAlreadyExists.
-func (s *Store) UpdateNamespace(ctx context.Context, name string, patch catalog.NamespacePatch, revision *int) (*catalog.Namespace, error) {
+func (s *Store) UpdateNamespace(ctx context.Context, name string, patch metadef.NamespacePatch, revision *int) (*metadef.Namespace, error) {
 	manages := patch.NewName.Set || patch.Visibility.Set || patch.Protected.Set || patch.Owner.Set
 	e := edit{action: "updateNamespace", what: "change the namespace", namespace: name, revision: revision, manages: manages}
 	if err := soundTexts("input.name", name); err != nil {
@@ -24,7 +26,7 @@ func (s *Store) UpdateNamespace(ctx context.Context, name string, patch catalog.
 		before, kept := namespaceDocument(row), *namespaceNoun(row)
 		wanted, problems := patch.Apply(kept, "input")
 		if patch.Owner.Set && wanted.Owner != row.Owner {
-			if err := catalog.MayGiveNamespace(catalog.ViewerFrom(ctx), wanted.Owner); err != nil {
+			if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), wanted.Owner); err != nil {
 				return nil, err
 			}
 		}
@@ -51,12 +53,12 @@ func (s *Store) UpdateNamespace(ctx context.Context, name string, patch catalog.
 	return changed, err
 }
 
-func refuseTaken(name, field string) *catalog.Refusal {
-	return catalog.Refuse(catalog.ErrAlreadyExists, "a namespace %q exists already", name).On(field)
+func refuseTaken(name, field string) *problem.Refusal {
+	return problem.Refuse(problem.ErrAlreadyExists, "a namespace %q exists already", name).On(field)
 }
 
 // showAs gives a row the fields of a namespace that can be changed.
-func showAs(row *ent.Namespace, as *catalog.Namespace) {
+func showAs(row *ent.Namespace, as *metadef.Namespace) {
 	row.Name, row.Title, row.DisplayName, row.Description = as.Name, as.Title, as.DisplayName(), as.Description
 	row.Visibility, row.Protected, row.Owner = string(as.Visibility), as.Protected, as.Owner
 	row.SearchKey = searchKey(as.Name, as.Title, textOrEmpty(as.Description))
@@ -76,14 +78,14 @@ func writeNamespace(ctx context.Context, tx *ent.Tx, row *ent.Namespace) error {
 
 // DeleteNamespace deletes a namespace and all that is in it, and gives it as it
 // was. Resource types stay.
-func (s *Store) DeleteNamespace(ctx context.Context, name string, revision *int) (*catalog.Namespace, error) {
+func (s *Store) DeleteNamespace(ctx context.Context, name string, revision *int) (*metadef.Namespace, error) {
 	e := edit{action: "deleteNamespace", what: "delete the namespace", namespace: name, revision: revision, manages: true}
 	if err := soundTexts("input.name", name); err != nil {
 		return nil, err
 	}
 	return s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		if row.Protected {
-			return nil, catalog.Refuse(catalog.ErrProtected, "the namespace %q is protected", row.Name)
+			return nil, problem.Refuse(problem.ErrProtected, "the namespace %q is protected", row.Name)
 		}
 		return func() (change, error) { return change{}, s.removeNamespaces(ctx, tx, e.action, []*ent.Namespace{row}) }, nil
 	})
@@ -110,10 +112,10 @@ func (s *Store) removeNamespaces(ctx context.Context, tx *ent.Tx, action string,
 // DeleteNamespaceContents deletes all properties, objects or tags of a
 // namespace. Properties are those of the namespace itself; objects take theirs
 // with them.
-func (s *Store) DeleteNamespaceContents(ctx context.Context, name string, kinds []catalog.ContentKind, revision *int) (*catalog.Namespace, error) {
+func (s *Store) DeleteNamespaceContents(ctx context.Context, name string, kinds []metadef.ContentKind, revision *int) (*metadef.Namespace, error) {
 	e := edit{action: "deleteNamespaceContents", what: "delete what the namespace holds", namespace: name, revision: revision, deletes: true}
 	return s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
-		if err := catalog.CheckContentKinds("input.kinds", kinds); err != nil {
+		if err := metadef.CheckContentKinds("input.kinds", kinds); err != nil {
 			return nil, err
 		}
 		return func() (change, error) {
@@ -136,12 +138,12 @@ func (s *Store) DeleteNamespaceContents(ctx context.Context, name string, kinds 
 	})
 }
 
-func deleteContents(ctx context.Context, tx *ent.Tx, namespaceID int64, kind catalog.ContentKind) (int, error) {
+func deleteContents(ctx context.Context, tx *ent.Tx, namespaceID int64, kind metadef.ContentKind) (int, error) {
 	switch kind {
-	case catalog.ContentProperties:
+	case metadef.ContentProperties:
 		return tx.PropertyDefinition.Delete().
 			Where(propertydefinition.NamespaceID(namespaceID), propertydefinition.ObjectIDIsNil()).Exec(ctx)
-	case catalog.ContentObjects:
+	case metadef.ContentObjects:
 		return tx.ObjectDefinition.Delete().Where(objectdefinition.NamespaceID(namespaceID)).Exec(ctx)
 	}
 	return tx.Tag.Delete().Where(tag.NamespaceID(namespaceID)).Exec(ctx)

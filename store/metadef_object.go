@@ -3,15 +3,17 @@ package store
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // CreateObject defines an object, with its properties, at the end of a
 // namespace.
-func (s *Store) CreateObject(ctx context.Context, input catalog.NewObject) (object *catalog.ObjectDefinition, in *catalog.Namespace, err error) {
+func (s *Store) CreateObject(ctx context.Context, input metadef.NewObject) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
 	e := edit{action: "createObject", what: "create an object", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		defined, problems := input.Object("input")
@@ -55,7 +57,7 @@ func (s *Store) CreateObject(ctx context.Context, input catalog.NewObject) (obje
 
 // checkObjectQuota refuses the properties of an object that is to take the place
 // of so many.
-func (s *Store) checkObjectQuota(ctx context.Context, tx *ent.Tx, namespaceID int64, object catalog.DocumentObject, instead int) error {
+func (s *Store) checkObjectQuota(ctx context.Context, tx *ent.Tx, namespaceID int64, object metadef.DocumentObject, instead int) error {
 	for _, property := range object.Properties {
 		if err := s.checkSize("input.properties", property.Keywords); err != nil {
 			return err
@@ -71,7 +73,7 @@ func (s *Store) checkObjectQuota(ctx context.Context, tx *ent.Tx, namespaceID in
 func checkObjectFree(ctx context.Context, tx *ent.Tx, row *ent.Namespace, name, field string) error {
 	taken, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Exist(ctx)
 	if err == nil && taken {
-		return catalog.Refuse(catalog.ErrAlreadyExists, "there is an object %q in the namespace %q already", name, row.Name).On(field)
+		return problem.Refuse(problem.ErrAlreadyExists, "there is an object %q in the namespace %q already", name, row.Name).On(field)
 	}
 	return err
 }
@@ -79,7 +81,7 @@ func checkObjectFree(ctx context.Context, tx *ent.Tx, row *ent.Namespace, name, 
 // UpdateObject changes an object. Properties that are given replace all of its
 // own: those of a name that is there keep their identity, others go, which a
 // protected namespace refuses.
-func (s *Store) UpdateObject(ctx context.Context, input catalog.ObjectChange) (object *catalog.ObjectDefinition, in *catalog.Namespace, err error) {
+func (s *Store) UpdateObject(ctx context.Context, input metadef.ObjectChange) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
 	e := edit{action: "updateObject", what: "change an object", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		current, err := findObject(ctx, tx, row, input.Name, "input.name")
@@ -121,7 +123,7 @@ func (s *Store) UpdateObject(ctx context.Context, input catalog.ObjectChange) (o
 }
 
 // DeleteObject deletes an object with its properties.
-func (s *Store) DeleteObject(ctx context.Context, namespace, name string, revision *int) (object *catalog.ObjectDefinition, in *catalog.Namespace, err error) {
+func (s *Store) DeleteObject(ctx context.Context, namespace, name string, revision *int) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
 	e := edit{action: "deleteObject", what: "delete an object", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		current, err := findObject(ctx, tx, row, name, "input.name")
@@ -142,11 +144,11 @@ func (s *Store) DeleteObject(ctx context.Context, namespace, name string, revisi
 }
 
 // objectDocument is an object with its properties.
-func objectDocument(row *ent.ObjectDefinition, properties []*ent.PropertyDefinition) catalog.DocumentObject {
-	object := catalog.DocumentObject{Name: row.Name, Description: row.Description, Required: nilIfEmpty(textList(row.Required))}
+func objectDocument(row *ent.ObjectDefinition, properties []*ent.PropertyDefinition) metadef.DocumentObject {
+	object := metadef.DocumentObject{Name: row.Name, Description: row.Description, Required: nilIfEmpty(textList(row.Required))}
 	for _, property := range properties {
-		object.Properties = append(object.Properties, catalog.DocumentProperty{
-			Name: property.Name, PropertySchema: catalog.ReadPropertySchema(catalog.JSON(property.Keywords)),
+		object.Properties = append(object.Properties, metadef.DocumentProperty{
+			Name: property.Name, PropertySchema: metadef.ReadPropertySchema(text.JSON(property.Keywords)),
 		})
 	}
 	return object

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -18,7 +20,7 @@ func TestNamesOfPrivateTypesStayPrivate(t *testing.T) {
 		seen := func(ctx context.Context, name string) bool {
 			t.Helper()
 			_, err := s.ResourceTypeNamed(ctx, name)
-			if err != nil && !errors.Is(err, catalog.ErrNotFound) {
+			if err != nil && !errors.Is(err, problem.ErrNotFound) {
 				t.Fatal(err)
 			}
 			return err == nil
@@ -26,17 +28,17 @@ func TestNamesOfPrivateTypesStayPrivate(t *testing.T) {
 		if _, err := s.CreateResourceType(asAdmin(), "Acme::Open", false, false); err != nil {
 			t.Fatal(err)
 		}
-		of := func(names ...string) (inputs []catalog.ResourceTypeAssociationInput) {
+		of := func(names ...string) (inputs []metadef.ResourceTypeAssociationInput) {
 			for _, name := range names {
-				inputs = append(inputs, catalog.ResourceTypeAssociationInput{ResourceType: name})
+				inputs = append(inputs, metadef.ResourceTypeAssociationInput{ResourceType: name})
 			}
 			return inputs
 		}
-		if _, err := s.CreateNamespace(asAdmin(), catalog.NamespaceInput{Name: "Hidden", ResourceTypeAssociations: of("Acme::Hidden", "Acme::Open", "Acme::Both")}); err != nil {
+		if _, err := s.CreateNamespace(asAdmin(), metadef.NamespaceInput{Name: "Hidden", ResourceTypeAssociations: of("Acme::Hidden", "Acme::Open", "Acme::Both")}); err != nil {
 			t.Fatal(err)
 		}
-		public, member := catalog.Public, asMemberOf(t, "demo")
-		if _, err := s.CreateNamespace(asAdmin(), catalog.NamespaceInput{Name: "Shown", Visibility: &public, ResourceTypeAssociations: of("Acme::Both")}); err != nil {
+		public, member := access.Public, asMemberOf(t, "demo")
+		if _, err := s.CreateNamespace(asAdmin(), metadef.NamespaceInput{Name: "Shown", Visibility: &public, ResourceTypeAssociations: of("Acme::Both")}); err != nil {
 			t.Fatal(err)
 		}
 		check := func(when string, want map[string]bool) {

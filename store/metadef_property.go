@@ -4,15 +4,17 @@ import (
 	"context"
 	"slices"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // CreateProperty defines a property at the end of a namespace, or of an object
 // in it, and gives it with the namespace as it is then.
-func (s *Store) CreateProperty(ctx context.Context, input catalog.NewProperty) (property *catalog.PropertyDefinition, in *catalog.Namespace, err error) {
+func (s *Store) CreateProperty(ctx context.Context, input metadef.NewProperty) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{action: "createProperty", what: "create a property", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		place, err := findPlace(ctx, tx, row, input.Object)
@@ -41,7 +43,7 @@ func (s *Store) CreateProperty(ctx context.Context, input catalog.NewProperty) (
 			if err != nil {
 				return change{}, err
 			}
-			create := newProperty(tx, row.ID, position, catalog.DocumentProperty{Name: input.Name, PropertySchema: schema}, s.now())
+			create := newProperty(tx, row.ID, position, metadef.DocumentProperty{Name: input.Name, PropertySchema: schema}, s.now())
 			if place.object != nil {
 				create.SetObjectID(place.object.ID)
 			}
@@ -58,15 +60,15 @@ func (s *Store) CreateProperty(ctx context.Context, input catalog.NewProperty) (
 
 // UpdateProperty changes a property, and where it has a new name what its object
 // requires, too.
-func (s *Store) UpdateProperty(ctx context.Context, input catalog.PropertyChange) (property *catalog.PropertyDefinition, in *catalog.Namespace, err error) {
+func (s *Store) UpdateProperty(ctx context.Context, input metadef.PropertyChange) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{action: "updateProperty", what: "change a property", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		place, current, err := findProperty(ctx, tx, row, input.Object, input.Name)
 		if err != nil {
 			return nil, err
 		}
-		schema, problems := input.Apply(catalog.ReadPropertySchema(catalog.JSON(current.Keywords)), "input")
-		name := catalog.RenamedAs(&problems, "input.newName", current.Name, input.NewName)
+		schema, problems := input.Apply(metadef.ReadPropertySchema(text.JSON(current.Keywords)), "input")
+		name := metadef.RenamedAs(&problems, "input.newName", current.Name, input.NewName)
 		if err := problems.Err(); err != nil {
 			return nil, err
 		}
@@ -100,7 +102,7 @@ func (s *Store) UpdateProperty(ctx context.Context, input catalog.PropertyChange
 }
 
 // DeleteProperty deletes a property; its object requires it no longer.
-func (s *Store) DeleteProperty(ctx context.Context, namespace string, object *string, name string, revision *int) (property *catalog.PropertyDefinition, in *catalog.Namespace, err error) {
+func (s *Store) DeleteProperty(ctx context.Context, namespace string, object *string, name string, revision *int) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{action: "deleteProperty", what: "delete a property", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		place, current, err := findProperty(ctx, tx, row, object, name)
@@ -145,7 +147,7 @@ func findObject(ctx context.Context, tx *ent.Tx, row *ent.Namespace, name, field
 	}
 	object, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, catalog.Refuse(catalog.ErrNotFound, "there is no object %q in the namespace %q", name, row.Name).On(field)
+		return nil, problem.Refuse(problem.ErrNotFound, "there is no object %q in the namespace %q", name, row.Name).On(field)
 	}
 	return object, err
 }
@@ -160,7 +162,7 @@ func findProperty(ctx context.Context, tx *ent.Tx, row *ent.Namespace, object *s
 	}
 	property, err := p.properties(tx).Where(propertydefinition.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return p, nil, catalog.Refuse(catalog.ErrNotFound, "there is no property %q in %s", name, p).On("input.name")
+		return p, nil, problem.Refuse(problem.ErrNotFound, "there is no property %q in %s", name, p).On("input.name")
 	}
 	return p, property, err
 }
@@ -192,7 +194,7 @@ func (p place) properties(tx *ent.Tx) *ent.PropertyDefinitionQuery {
 func (p place) checkFree(ctx context.Context, tx *ent.Tx, name, field string) error {
 	taken, err := p.properties(tx).Where(propertydefinition.Name(name)).Exist(ctx)
 	if err == nil && taken {
-		return catalog.Refuse(catalog.ErrAlreadyExists, "there is a property %q in %s already", name, p).On(field)
+		return problem.Refuse(problem.ErrAlreadyExists, "there is a property %q in %s already", name, p).On(field)
 	}
 	return err
 }
@@ -220,11 +222,11 @@ func (p place) require(ctx context.Context, tx *ent.Tx, to func([]string) []stri
 }
 
 // noun is a property of the place.
-func (p place) noun(row *ent.PropertyDefinition) *catalog.PropertyDefinition {
+func (p place) noun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
 	row.Edges.Object = p.object
 	return propertyNoun(row)
 }
 
 func propertyFields(row *ent.PropertyDefinition) fields {
-	return fields{"name": row.Name, "jsonSchema": catalog.JSON(row.Keywords)}
+	return fields{"name": row.Name, "jsonSchema": text.JSON(row.Keywords)}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // ownersKey is the class of the advisory locks under which PostgreSQL counts the
@@ -25,7 +27,7 @@ func (s *Store) checkNamespaceQuota(ctx context.Context, tx *ent.Tx, owner strin
 		return err
 	}
 	if most := s.definitions.NamespacesPerProject; owned >= most {
-		return catalog.Refuse(catalog.ErrQuotaExceeded, "the project %q owns %d namespaces, of at most %d", owner, owned, most)
+		return problem.Refuse(problem.ErrQuotaExceeded, "the project %q owns %d namespaces, of at most %d", owner, owned, most)
 	}
 	return nil
 }
@@ -33,21 +35,21 @@ func (s *Store) checkNamespaceQuota(ctx context.Context, tx *ent.Tx, owner strin
 // checkCount refuses to give a namespace more of one kind than it may hold.
 func (s *Store) checkCount(what string, count int) error {
 	if most := s.definitions.PropertiesPerNamespace; count > most {
-		return catalog.Refuse(catalog.ErrQuotaExceeded, "the namespace would have %d %s, more than %d", count, what, most)
+		return problem.Refuse(problem.ErrQuotaExceeded, "the namespace would have %d %s, more than %d", count, what, most)
 	}
 	return nil
 }
 
 // checkSize refuses a definition that is too large.
-func (s *Store) checkSize(field string, definition catalog.JSON) error {
+func (s *Store) checkSize(field string, definition text.JSON) error {
 	if most := s.definitions.DefinitionSize; len(definition) > most {
-		return catalog.Refuse(catalog.ErrQuotaExceeded, "the definition has %d bytes, more than %d", len(definition), most).On(field)
+		return problem.Refuse(problem.ErrQuotaExceeded, "the definition has %d bytes, more than %d", len(definition), most).On(field)
 	}
 	return nil
 }
 
 // checkInputQuota is checkQuota for an input, before anything in it is judged.
-func (s *Store) checkInputQuota(input catalog.NamespaceInput) error {
+func (s *Store) checkInputQuota(input metadef.NamespaceInput) error {
 	count := len(input.Properties)
 	for _, object := range input.Objects {
 		count += len(object.Properties)
@@ -69,7 +71,7 @@ func (s *Store) checkCounts(properties, objects, tags, associations int) error {
 
 // checkQuota refuses a document that holds too much. Path is that of the
 // document, in the words of the API (`input`) or of a file (`$`).
-func (s *Store) checkQuota(document *catalog.Document, path string) error {
+func (s *Store) checkQuota(document *metadef.Document, path string) error {
 	count := len(document.Properties)
 	for i, property := range document.Properties {
 		at := fmt.Sprintf("%s.properties[%d]", path, i)

@@ -5,18 +5,18 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/metadef"
 )
 
 // PropertiesByID are the property definitions of the rows that the viewer may
 // see.
-func (s *Store) PropertiesByID(ctx context.Context, ids []int64) (map[int64]*catalog.PropertyDefinition, error) {
+func (s *Store) PropertiesByID(ctx context.Context, ids []int64) (map[int64]*metadef.PropertyDefinition, error) {
 	rows, err := s.ent.PropertyDefinition.Query().
 		Where(among(propertydefinition.FieldID, ids), visibleNamespaceOf(ctx)).
 		WithObject().All(ctx)
@@ -25,7 +25,7 @@ func (s *Store) PropertiesByID(ctx context.Context, ids []int64) (map[int64]*cat
 
 // PropertiesOf are the properties that the namespaces themselves define, in
 // their order.
-func (s *Store) PropertiesOf(ctx context.Context, namespaces []int64) (map[int64][]*catalog.PropertyDefinition, error) {
+func (s *Store) PropertiesOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := s.ent.PropertyDefinition.Query().
 		Where(among(propertydefinition.FieldNamespaceID, namespaces), propertydefinition.ObjectIDIsNil(),
 			visibleNamespaceOf(ctx)).
@@ -35,7 +35,7 @@ func (s *Store) PropertiesOf(ctx context.Context, namespaces []int64) (map[int64
 
 // PropertiesOfObjects are the properties that the objects define, in their
 // order. Which of them are required is for the object to say.
-func (s *Store) PropertiesOfObjects(ctx context.Context, objects []int64) (map[int64][]*catalog.PropertyDefinition, error) {
+func (s *Store) PropertiesOfObjects(ctx context.Context, objects []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := s.ent.PropertyDefinition.Query().
 		Where(among(propertydefinition.FieldObjectID, objects), visibleNamespaceOf(ctx)).
 		Order(propertydefinition.ByObjectID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
@@ -43,14 +43,14 @@ func (s *Store) PropertiesOfObjects(ctx context.Context, objects []int64) (map[i
 }
 
 // ObjectsByID are the object definitions of the rows that the viewer may see.
-func (s *Store) ObjectsByID(ctx context.Context, ids []int64) (map[int64]*catalog.ObjectDefinition, error) {
+func (s *Store) ObjectsByID(ctx context.Context, ids []int64) (map[int64]*metadef.ObjectDefinition, error) {
 	rows, err := s.ent.ObjectDefinition.Query().
 		Where(among(objectdefinition.FieldID, ids), visibleNamespaceOf(ctx)).All(ctx)
 	return byID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.ID })
 }
 
 // ObjectsOf are the objects of the namespaces, in their order.
-func (s *Store) ObjectsOf(ctx context.Context, namespaces []int64) (map[int64][]*catalog.ObjectDefinition, error) {
+func (s *Store) ObjectsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ObjectDefinition, error) {
 	rows, err := s.ent.ObjectDefinition.Query().
 		Where(among(objectdefinition.FieldNamespaceID, namespaces), visibleNamespaceOf(ctx)).
 		Order(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()).All(ctx)
@@ -58,13 +58,13 @@ func (s *Store) ObjectsOf(ctx context.Context, namespaces []int64) (map[int64][]
 }
 
 // TagsByID are the tags of the rows that the viewer may see.
-func (s *Store) TagsByID(ctx context.Context, ids []int64) (map[int64]*catalog.Tag, error) {
+func (s *Store) TagsByID(ctx context.Context, ids []int64) (map[int64]*metadef.Tag, error) {
 	rows, err := s.ent.Tag.Query().Where(among(tag.FieldID, ids), visibleNamespaceOf(ctx)).All(ctx)
 	return byID(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.ID })
 }
 
 // TagsOf are the tags of the namespaces, by name without regard to case.
-func (s *Store) TagsOf(ctx context.Context, namespaces []int64) (map[int64][]*catalog.Tag, error) {
+func (s *Store) TagsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.Tag, error) {
 	rows, err := s.ent.Tag.Query().
 		Where(among(tag.FieldNamespaceID, namespaces), visibleNamespaceOf(ctx)).
 		Order(tag.ByNameKey(), tag.ByID()).All(ctx)
@@ -73,7 +73,7 @@ func (s *Store) TagsOf(ctx context.Context, namespaces []int64) (map[int64][]*ca
 
 // TagsBelow are the tags whose parents are the tags given, by name without
 // regard to case.
-func (s *Store) TagsBelow(ctx context.Context, parents []int64) (map[int64][]*catalog.Tag, error) {
+func (s *Store) TagsBelow(ctx context.Context, parents []int64) (map[int64][]*metadef.Tag, error) {
 	rows, err := s.ent.Tag.Query().
 		Where(among(tag.FieldParentID, parents), visibleNamespaceOf(ctx)).
 		Order(tag.ByNameKey(), tag.ByID()).All(ctx)
@@ -81,14 +81,14 @@ func (s *Store) TagsBelow(ctx context.Context, parents []int64) (map[int64][]*ca
 }
 
 // AssociationsByID are the associations of the rows that the viewer may see.
-func (s *Store) AssociationsByID(ctx context.Context, ids []int64) (map[int64]*catalog.ResourceTypeAssociation, error) {
+func (s *Store) AssociationsByID(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceTypeAssociation, error) {
 	rows, err := associations(ctx, s.ent).Where(among(resourcetypeassociation.FieldID, ids)).All(ctx)
 	return byID(rows, err, "associations", associationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.ID })
 }
 
 // AssociationsOf are the associations of the namespaces, by type, prefix and
 // target.
-func (s *Store) AssociationsOf(ctx context.Context, namespaces []int64) (map[int64][]*catalog.ResourceTypeAssociation, error) {
+func (s *Store) AssociationsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ResourceTypeAssociation, error) {
 	rows, err := associations(ctx, s.ent).Where(among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
 	return byParent(rows, err, "associations", associationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID })
 }

@@ -5,19 +5,20 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // What a namespace holds is rewritten by the difference: what keeps its name
 // keeps its row and its id, and only rows that differ are touched.
 
 // rewriteDocument makes a namespace what a document says; its own name stays.
-func (s *Store) rewriteDocument(ctx context.Context, tx *ent.Tx, row *ent.Namespace, document *catalog.Document) error {
+func (s *Store) rewriteDocument(ctx context.Context, tx *ent.Tx, row *ent.Namespace, document *metadef.Document) error {
 	as := namespaceNoun(row)
 	as.Title, as.Description = textOrEmpty(document.DisplayName), document.Description
 	as.Visibility, as.Protected, as.Owner = *document.Visibility, *document.Protected, *document.Owner
@@ -35,7 +36,7 @@ func (s *Store) rewriteDocument(ctx context.Context, tx *ent.Tx, row *ent.Namesp
 	return rewriteDefinitions(ctx, tx, row.ID, document, now)
 }
 
-func rewriteDefinitions(ctx context.Context, tx *ent.Tx, namespaceID int64, document *catalog.Document, now time.Time) error {
+func rewriteDefinitions(ctx context.Context, tx *ent.Tx, namespaceID int64, document *metadef.Document, now time.Time) error {
 	objects, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(namespaceID)).All(ctx)
 	if err != nil {
 		return err
@@ -93,7 +94,7 @@ func idsOf[Row any](rows map[string]*Row, id func(*Row) int64) []int64 {
 }
 
 // writeObject makes a row what an object says, where it differs.
-func writeObject(ctx context.Context, tx *ent.Tx, row *ent.ObjectDefinition, object catalog.DocumentObject, position int, now time.Time) error {
+func writeObject(ctx context.Context, tx *ent.Tx, row *ent.ObjectDefinition, object metadef.DocumentObject, position int, now time.Time) error {
 	required := jsonOf(object.Required)
 	same := row.Name == object.Name && row.Required == required && textOrEmpty(row.Description) == textOrEmpty(object.Description) &&
 		(row.Description == nil) == (object.Description == nil)
@@ -116,7 +117,7 @@ func writeObject(ctx context.Context, tx *ent.Tx, row *ent.ObjectDefinition, obj
 
 // writeProperties makes the properties of a namespace itself (a nil object) or
 // of an object, whose rows are given, what a list says.
-func writeProperties(ctx context.Context, tx *ent.Tx, namespaceID int64, object *int64, rows []*ent.PropertyDefinition, properties []catalog.DocumentProperty, now time.Time) error {
+func writeProperties(ctx context.Context, tx *ent.Tx, namespaceID int64, object *int64, rows []*ent.PropertyDefinition, properties []metadef.DocumentProperty, now time.Time) error {
 	there := rowsByName(rows, func(row *ent.PropertyDefinition) string { return row.Name })
 	var creates []*ent.PropertyDefinitionCreate
 	for i, property := range properties {
@@ -149,16 +150,16 @@ func writeProperties(ctx context.Context, tx *ent.Tx, namespaceID int64, object 
 }
 
 // rewriteTags makes the tags of a namespace what a list says.
-func rewriteTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []catalog.DocumentTag, now time.Time) error {
+func rewriteTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []metadef.DocumentTag, now time.Time) error {
 	rows, err := tx.Tag.Query().Where(tag.NamespaceID(namespaceID)).All(ctx)
 	if err != nil {
 		return err
 	}
 	there := rowsByName(rows, func(row *ent.Tag) string { return row.NameKey })
 	ids := map[string]int64{}
-	var added []catalog.DocumentTag
+	var added []metadef.DocumentTag
 	for _, wanted := range tags {
-		key := catalog.Fold(wanted.Name)
+		key := text.Fold(wanted.Name)
 		row := there[key]
 		delete(there, key)
 		if row == nil {
@@ -178,11 +179,11 @@ func rewriteTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []cata
 		return err
 	}
 	for _, wanted := range tags {
-		row := kept[catalog.Fold(wanted.Name)]
+		row := kept[text.Fold(wanted.Name)]
 		if row == nil {
 			continue
 		}
-		if err := writeTag(ctx, tx, row, wanted.Name, ids[catalog.Fold(wanted.Parent)], now); err != nil {
+		if err := writeTag(ctx, tx, row, wanted.Name, ids[text.Fold(wanted.Parent)], now); err != nil {
 			return err
 		}
 	}
@@ -194,7 +195,7 @@ func writeTag(ctx context.Context, tx *ent.Tx, row *ent.Tag, name string, parent
 	if row.Name == name && parentOf(row) == parent {
 		return nil
 	}
-	row.Name, row.NameKey, row.UpdatedAt, row.ParentID = name, catalog.Fold(name), now, nil
+	row.Name, row.NameKey, row.UpdatedAt, row.ParentID = name, text.Fold(name), now, nil
 	update := tx.Tag.Update().Where(tag.ID(row.ID)).SetName(name).SetNameKey(row.NameKey).SetUpdatedAt(now)
 	if parent == 0 {
 		update.ClearParentID()
@@ -213,19 +214,19 @@ func parentOf(row *ent.Tag) int64 {
 }
 
 // rewriteAssociations makes the associations of a namespace what a list says.
-func (s *Store) rewriteAssociations(ctx context.Context, tx *ent.Tx, namespaceID int64, wanted []catalog.DocumentAssociation, now time.Time) error {
+func (s *Store) rewriteAssociations(ctx context.Context, tx *ent.Tx, namespaceID int64, wanted []metadef.DocumentAssociation, now time.Time) error {
 	rows, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(namespaceID)).All(ctx)
 	if err != nil {
 		return err
 	}
-	key := func(a catalog.DocumentAssociation) string {
+	key := func(a metadef.DocumentAssociation) string {
 		return a.ResourceType + "\x00" + textOrEmpty(a.Prefix) + "\x00" + textOrEmpty(a.PropertiesTarget)
 	}
 	there := rowsByName(rows, func(row *ent.ResourceTypeAssociation) string {
 		noun := associationNoun(row)
-		return key(catalog.DocumentAssociation{ResourceType: noun.ResourceTypeName, Prefix: noun.Prefix, PropertiesTarget: noun.PropertiesTarget})
+		return key(metadef.DocumentAssociation{ResourceType: noun.ResourceTypeName, Prefix: noun.Prefix, PropertiesTarget: noun.PropertiesTarget})
 	})
-	var added []catalog.DocumentAssociation
+	var added []metadef.DocumentAssociation
 	for _, association := range wanted {
 		if there[key(association)] == nil {
 			added = append(added, association)

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -33,11 +35,11 @@ func wantRefusal(t *testing.T, what string, err, kind error) {
 	}
 }
 
-func text(of string) catalog.Change[*string] { return catalog.Change[*string]{Set: true, Value: &of} }
+func text(of string) metadef.Change[*string] { return metadef.Change[*string]{Set: true, Value: &of} }
 
-func newProperty(namespace, name string) catalog.NewProperty {
+func newProperty(namespace, name string) metadef.NewProperty {
 	title := "T"
-	return catalog.NewProperty{Namespace: namespace, PropertyInput: catalog.PropertyInput{Name: name, Title: &title, Type: catalog.String}}
+	return metadef.NewProperty{Namespace: namespace, PropertyInput: metadef.PropertyInput{Name: name, Title: &title, Type: metadef.String}}
 }
 
 func TestQuotasOfDefinitions(t *testing.T) {
@@ -45,36 +47,36 @@ func TestQuotasOfDefinitions(t *testing.T) {
 	withDefinitions(t, store.DefinitionOptions{NamespacesPerProject: 2, PropertiesPerNamespace: 3, DefinitionSize: 200}, func(t *testing.T, s *store.Store) {
 		ctx, demo := asAdmin(), "demo"
 		for _, name := range []string{"A", "B"} {
-			if _, err := s.CreateNamespace(ctx, catalog.NamespaceInput{Name: name, Owner: &demo}); err != nil {
+			if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: name, Owner: &demo}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, err := s.CreateNamespace(ctx, catalog.NamespaceInput{Name: "C", Owner: &demo})
-		wantRefusal(t, "a third namespace", err, catalog.ErrQuotaExceeded)
-		if _, err := s.CreateNamespace(ctx, catalog.NamespaceInput{Name: "C"}); err != nil {
+		_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "C", Owner: &demo})
+		wantRefusal(t, "a third namespace", err, problem.ErrQuotaExceeded)
+		if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "C"}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.UpdateNamespace(ctx, "C", catalog.NamespacePatch{Owner: text("demo")}, nil)
-		wantRefusal(t, "giving a third namespace", err, catalog.ErrQuotaExceeded)
+		_, err = s.UpdateNamespace(ctx, "C", metadef.NamespacePatch{Owner: text("demo")}, nil)
+		wantRefusal(t, "giving a third namespace", err, problem.ErrQuotaExceeded)
 		for i := range 3 {
 			if _, _, err := s.CreateProperty(ctx, newProperty("C", fmt.Sprint(i))); err != nil {
 				t.Fatal(err)
 			}
 		}
 		_, _, err = s.CreateProperty(ctx, newProperty("C", "more"))
-		wantRefusal(t, "a fourth property", err, catalog.ErrQuotaExceeded)
-		_, _, err = s.CreateObject(ctx, catalog.NewObject{Namespace: "C", ObjectInput: catalog.ObjectInput{Name: "o", Properties: []catalog.PropertyInput{newProperty("", "p").PropertyInput}}})
-		wantRefusal(t, "a fourth property in an object", err, catalog.ErrQuotaExceeded)
+		wantRefusal(t, "a fourth property", err, problem.ErrQuotaExceeded)
+		_, _, err = s.CreateObject(ctx, metadef.NewObject{Namespace: "C", ObjectInput: metadef.ObjectInput{Name: "o", Properties: []metadef.PropertyInput{newProperty("", "p").PropertyInput}}})
+		wantRefusal(t, "a fourth property in an object", err, problem.ErrQuotaExceeded)
 		large := newProperty("A", "p")
 		description := strings.Repeat("x", 200)
 		large.Description = &description
 		_, _, err = s.CreateProperty(ctx, large)
-		wantRefusal(t, "a large definition", err, catalog.ErrQuotaExceeded)
-		_, err = s.CreateNamespace(ctx, catalog.NamespaceInput{Name: "D", Properties: []catalog.PropertyInput{large.PropertyInput}})
-		wantRefusal(t, "a namespace with a large definition", err, catalog.ErrQuotaExceeded)
-		_, err = s.SetTags(ctx, catalog.TagsChange{Namespace: "A", Tags: []catalog.TagInput{{Name: "1"}, {Name: "2"}, {Name: "3"}, {Name: "4"}}})
-		wantRefusal(t, "a fourth tag", err, catalog.ErrQuotaExceeded)
-		reports, err := s.ImportNamespaces(ctx, catalog.ImportRequest{Mode: catalog.Merge, Documents: []string{
+		wantRefusal(t, "a large definition", err, problem.ErrQuotaExceeded)
+		_, err = s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "D", Properties: []metadef.PropertyInput{large.PropertyInput}})
+		wantRefusal(t, "a namespace with a large definition", err, problem.ErrQuotaExceeded)
+		_, err = s.SetTags(ctx, metadef.TagsChange{Namespace: "A", Tags: []metadef.TagInput{{Name: "1"}, {Name: "2"}, {Name: "3"}, {Name: "4"}}})
+		wantRefusal(t, "a fourth tag", err, problem.ErrQuotaExceeded)
+		reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Merge, Documents: []string{
 			`{"namespace": "C", "properties": {"p": {"title": "P", "type": "string"}}}`,
 			`{"namespace": "E", "owner": "demo", "visibility": "public"}`,
 			`{"namespace": "F", "visibility": "public", "properties": {"p": {"title": "` + description + `", "type": "string"}}}`,
@@ -83,7 +85,7 @@ func TestQuotasOfDefinitions(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, report := range reports {
-			if report.Outcome != catalog.ImportFailed || !strings.Contains(strings.Join(report.Errors, ""), "QUOTA_EXCEEDED: ") {
+			if report.Outcome != metadef.ImportFailed || !strings.Contains(strings.Join(report.Errors, ""), "QUOTA_EXCEEDED: ") {
 				t.Errorf("%s: %s %q, want it to exceed a quota", report.Namespace, report.Outcome, report.Errors)
 			}
 		}
@@ -94,27 +96,27 @@ func TestOwnersWriteWhereTheyMay(t *testing.T) {
 	t.Parallel()
 	withDefinitions(t, store.DefinitionOptions{OwnerWrites: true}, func(t *testing.T, s *store.Store) {
 		demo, other := asMemberOf(t, "demo"), "other"
-		own, err := s.CreateNamespace(demo, catalog.NamespaceInput{Name: "Own"})
+		own, err := s.CreateNamespace(demo, metadef.NamespaceInput{Name: "Own"})
 		if err != nil || own.Owner != "demo" {
 			t.Fatalf("%+v %v", own, err)
 		}
-		_, err = s.CreateNamespace(demo, catalog.NamespaceInput{Name: "Given", Owner: &other})
-		wantRefusal(t, "creating for another project", err, catalog.ErrForbidden)
-		_, err = s.UpdateNamespace(demo, "Own", catalog.NamespacePatch{Owner: text("other")}, nil)
-		wantRefusal(t, "giving away", err, catalog.ErrForbidden)
+		_, err = s.CreateNamespace(demo, metadef.NamespaceInput{Name: "Given", Owner: &other})
+		wantRefusal(t, "creating for another project", err, problem.ErrForbidden)
+		_, err = s.UpdateNamespace(demo, "Own", metadef.NamespacePatch{Owner: text("other")}, nil)
+		wantRefusal(t, "giving away", err, problem.ErrForbidden)
 		if _, _, err := s.CreateProperty(demo, newProperty("Own", "p")); err != nil {
 			t.Error(err)
 		}
-		if _, _, err := s.ShareNamespace(demo, "Own", "other", catalog.Reader, nil); err != nil {
+		if _, _, err := s.ShareNamespace(demo, "Own", "other", metadef.Reader, nil); err != nil {
 			t.Error(err)
 		}
 		_, _, err = s.CreateProperty(asMemberOf(t, "other"), newProperty("Own", "q"))
-		wantRefusal(t, "a reader defining", err, catalog.ErrForbidden)
+		wantRefusal(t, "a reader defining", err, problem.ErrForbidden)
 		_, err = s.DeleteNamespace(asMemberOf(t, "third"), "Own", nil)
-		wantRefusal(t, "a foreigner deleting", err, catalog.ErrNotFound)
-		reader := catalog.WithViewer(t.Context(), catalog.Viewer{ProjectID: "demo", Roles: []string{catalog.RoleReader}})
+		wantRefusal(t, "a foreigner deleting", err, problem.ErrNotFound)
+		reader := access.WithViewer(t.Context(), access.Viewer{ProjectID: "demo", Roles: []string{access.RoleReader}})
 		_, err = s.DeleteNamespace(reader, "Own", nil)
-		wantRefusal(t, "a reader of the project deleting", err, catalog.ErrForbidden)
+		wantRefusal(t, "a reader of the project deleting", err, problem.ErrForbidden)
 		for document, want := range map[string]string{
 			`{"namespace": "Own", "visibility": "private", "tags": [{"name": "t"}]}`:         "UPDATED ",
 			`{"namespace": "Mine", "visibility": "private"}`:                                 "CREATED ",
@@ -123,13 +125,13 @@ func TestOwnersWriteWhereTheyMay(t *testing.T) {
 			`{"namespace": "Hidden", "visibility": "public", "properties": {}}`:              `FAILED $.namespace: ALREADY_EXISTS: a namespace "Hidden" exists already`,
 			`{"namespace": "Shown", "visibility": "public", "tags": [{"name": "takeover"}]}`: "FAILED $: FORBIDDEN: only an administrator or a member of the owning project may import into this namespace",
 		} {
-			visible := catalog.Public
-			for name, visibility := range map[string]*catalog.Visibility{"Hidden": nil, "Shown": &visible} {
-				if _, err := s.CreateNamespace(asAdmin(), catalog.NamespaceInput{Name: name, Visibility: visibility}); err != nil && !errors.Is(err, catalog.ErrAlreadyExists) {
+			visible := access.Public
+			for name, visibility := range map[string]*access.Visibility{"Hidden": nil, "Shown": &visible} {
+				if _, err := s.CreateNamespace(asAdmin(), metadef.NamespaceInput{Name: name, Visibility: visibility}); err != nil && !errors.Is(err, problem.ErrAlreadyExists) {
 					t.Fatal(err)
 				}
 			}
-			reports, err := s.ImportNamespaces(demo, catalog.ImportRequest{Documents: []string{document}, Mode: catalog.Merge})
+			reports, err := s.ImportNamespaces(demo, metadef.ImportRequest{Documents: []string{document}, Mode: metadef.Merge})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,19 +139,19 @@ func TestOwnersWriteWhereTheyMay(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", document, got, want)
 			}
 		}
-		ours, another := catalog.OwnOrigin, "demo's"
-		_, err = s.ImportNamespaces(demo, catalog.ImportRequest{Documents: []string{`{"namespace": "Like the product's"}`}, Mode: catalog.Skip, Origin: &ours})
-		wantRefusal(t, "importing as the product", err, catalog.ErrForbidden)
-		load(t, s, catalog.ImportUnchanged, catalog.ImportRequest{Documents: []string{`{"namespace": "Mine"}`}, Origin: &another})
-		unloaded, err := s.UnloadNamespaces(demo, catalog.UnloadRequest{All: true})
+		ours, another := metadef.OwnOrigin, "demo's"
+		_, err = s.ImportNamespaces(demo, metadef.ImportRequest{Documents: []string{`{"namespace": "Like the product's"}`}, Mode: metadef.Skip, Origin: &ours})
+		wantRefusal(t, "importing as the product", err, problem.ErrForbidden)
+		load(t, s, metadef.ImportUnchanged, metadef.ImportRequest{Documents: []string{`{"namespace": "Mine"}`}, Origin: &another})
+		unloaded, err := s.UnloadNamespaces(demo, metadef.UnloadRequest{All: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		outcomes := map[string]catalog.UnloadOutcome{}
+		outcomes := map[string]metadef.UnloadOutcome{}
 		for _, report := range unloaded {
 			outcomes[report.Namespace] = report.Outcome
 		}
-		if outcomes["Own"] != catalog.Unloaded || outcomes["Shown"] != catalog.UnloadFailed || len(outcomes) > 3 {
+		if outcomes["Own"] != metadef.Unloaded || outcomes["Shown"] != metadef.UnloadFailed || len(outcomes) > 3 {
 			t.Errorf("a member unloads %v", outcomes)
 		}
 	})
@@ -159,10 +161,10 @@ func TestOwnersWriteWhereTheyMay(t *testing.T) {
 func TestOwnersWriteNothingUnlessTheyMay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		_, err := s.CreateNamespace(asMemberOf(t, "demo"), catalog.NamespaceInput{Name: "N"})
-		wantRefusal(t, "creating", err, catalog.ErrForbidden)
-		_, err = s.ImportNamespaces(asMemberOf(t, "demo"), catalog.ImportRequest{})
-		wantRefusal(t, "importing", err, catalog.ErrForbidden)
+		_, err := s.CreateNamespace(asMemberOf(t, "demo"), metadef.NamespaceInput{Name: "N"})
+		wantRefusal(t, "creating", err, problem.ErrForbidden)
+		_, err = s.ImportNamespaces(asMemberOf(t, "demo"), metadef.ImportRequest{})
+		wantRefusal(t, "importing", err, problem.ErrForbidden)
 	})
 }
 
@@ -183,13 +185,13 @@ func FuzzImportNamespaces(f *testing.F) {
 }
 
 func importAndExport(ctx context.Context, s *store.Store, document string) error {
-	for _, mode := range []catalog.ImportMode{catalog.Skip, catalog.Merge, catalog.PreferNew, catalog.Overwrite} {
-		request := catalog.ImportRequest{Documents: []string{document}, Mode: mode, IncludeProtected: true}
+	for _, mode := range []metadef.ImportMode{metadef.Skip, metadef.Merge, metadef.PreferNew, metadef.Overwrite} {
+		request := metadef.ImportRequest{Documents: []string{document}, Mode: mode, IncludeProtected: true}
 		reports, err := s.ImportNamespaces(ctx, request)
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode, err)
 		}
-		if reports[0].Outcome == catalog.ImportFailed {
+		if reports[0].Outcome == metadef.ImportFailed {
 			if len(reports[0].Errors) == 0 {
 				return fmt.Errorf("%s: failed without a reason", mode)
 			}
@@ -199,9 +201,9 @@ func importAndExport(ctx context.Context, s *store.Store, document string) error
 		if err != nil {
 			return fmt.Errorf("export after %s: %w", mode, err)
 		}
-		request.Documents, request.Mode = exported, catalog.Overwrite
+		request.Documents, request.Mode = exported, metadef.Overwrite
 		again, err := s.ImportNamespaces(ctx, request)
-		if err != nil || again[0].Outcome != catalog.ImportUnchanged {
+		if err != nil || again[0].Outcome != metadef.ImportUnchanged {
 			return fmt.Errorf("after %s the export %s is not what is stored: %+v (%w)", mode, exported, again[0], err)
 		}
 	}

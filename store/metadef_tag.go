@@ -7,11 +7,15 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 var tagOrders = map[string]sortKey{"NAME": {column: tag.FieldNameKey}}
@@ -19,18 +23,18 @@ var tagOrders = map[string]sortKey{"NAME": {column: tag.FieldNameKey}}
 // Tags is a page of the tags of all namespaces that the viewer may see, by name
 // without regard to case; those whose name has the searched text, where it is
 // not empty.
-func (s *Store) Tags(ctx context.Context, search string, request catalog.PageRequest) (catalog.Page[*catalog.Tag], error) {
-	var problems catalog.Problems
-	if catalog.CheckText(&problems, "search", search, 0, catalog.MaxSearch); len(problems) > 0 {
-		return catalog.Page[*catalog.Tag]{}, problems.Err()
+func (s *Store) Tags(ctx context.Context, search string, request page.Request) (page.Page[*metadef.Tag], error) {
+	var problems problem.Problems
+	if text.Check(&problems, "search", search, 0, metadef.MaxSearch); len(problems) > 0 {
+		return page.Page[*metadef.Tag]{}, problems.Err()
 	}
-	paging, err := newPaging("tags", tagOrders, catalog.Order{Field: "NAME"}, request)
+	paging, err := newPaging("tags", tagOrders, page.Order{Field: "NAME"}, request)
 	if err != nil {
-		return catalog.Page[*catalog.Tag]{}, err
+		return page.Page[*metadef.Tag]{}, err
 	}
 	rows, err := s.tagsNamedLike(ctx, search).Where(paging.within).Order(paging.sort).Limit(paging.limit()).All(ctx)
 	if err != nil {
-		return catalog.Page[*catalog.Tag]{}, fmt.Errorf("list tags: %w", err)
+		return page.Page[*metadef.Tag]{}, fmt.Errorf("list tags: %w", err)
 	}
 	return newPage(paging, rows, tagNoun, func(row *ent.Tag) (any, int64) { return row.NameKey, row.ID }), nil
 }
@@ -47,7 +51,7 @@ func (s *Store) CountTags(ctx context.Context, search string) (int, error) {
 func (s *Store) tagsNamedLike(ctx context.Context, search string) *ent.TagQuery {
 	query := s.ent.Tag.Query().Where(visibleNamespaceOf(ctx))
 	if search != "" {
-		query.Where(tag.NameKeyContains(catalog.Fold(search)))
+		query.Where(tag.NameKeyContains(text.Fold(search)))
 	}
 	return query
 }
@@ -62,10 +66,10 @@ func (s *Store) CountTagged(ctx context.Context, tags []int64) (map[int64]int, e
 	err := s.ent.Tag.Query().Where(among(tag.FieldID, tags), visibleNamespaceOf(ctx)).
 		Modify(func(selector *entsql.Selector) {
 			build := entsql.Dialect(selector.Dialect())
-			tagged, resources := build.Table(resourcetag.Table), build.Table(resource.Table)
+			tagged, resources := build.Table(resourcetag.Table), build.Table(entresource.Table)
 			selector.Join(tagged).On(selector.C(tag.FieldNameKey), tagged.C(resourcetag.FieldNameKey)).
-				Join(resources).On(tagged.C(resourcetag.FieldResourceID), resources.C(resource.FieldID)).
-				Where(resourceIsVisible(catalog.ViewerFrom(ctx), resources.C)).
+				Join(resources).On(tagged.C(resourcetag.FieldResourceID), resources.C(entresource.FieldID)).
+				Where(resourceIsVisible(access.ViewerFrom(ctx), resources.C)).
 				Select(selector.C(tag.FieldID), entsql.As(entsql.Count("*"), "count")).
 				GroupBy(selector.C(tag.FieldID))
 		}).Scan(ctx, &rows)
@@ -82,7 +86,7 @@ func (s *Store) CountTagged(ctx context.Context, tags []int64) (map[int64]int, e
 // SetTags gives a namespace tags: instead of all that it has, or besides them.
 // Those that keep their names keep their identity; others go, which a protected
 // namespace refuses.
-func (s *Store) SetTags(ctx context.Context, input catalog.TagsChange) (*catalog.Namespace, error) {
+func (s *Store) SetTags(ctx context.Context, input metadef.TagsChange) (*metadef.Namespace, error) {
 	e := edit{action: "setTags", what: "set the tags", namespace: input.Namespace, revision: input.Revision}
 	return s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
@@ -98,12 +102,12 @@ func (s *Store) SetTags(ctx context.Context, input catalog.TagsChange) (*catalog
 		if err := s.checkCount("tags", len(existing)+len(input.Tags)); err != nil {
 			return nil, err
 		}
-		tags, problems := catalog.CheckTags(input.Tags, existing, "input.tags")
+		tags, problems := metadef.CheckTags(input.Tags, existing, "input.tags")
 		if err := problems.Err(); err != nil {
 			return nil, err
 		}
 		for i, wanted := range tags {
-			if at := slices.IndexFunc(existing, func(name string) bool { return catalog.Fold(name) == catalog.Fold(wanted.Name) }); at >= 0 {
+			if at := slices.IndexFunc(existing, func(name string) bool { return text.Fold(name) == text.Fold(wanted.Name) }); at >= 0 {
 				return nil, refuseTagTaken(existing[at], row.Name, fmt.Sprintf("input.tags[%d].name", i))
 			}
 		}
@@ -131,16 +135,16 @@ func (s *Store) SetTags(ctx context.Context, input catalog.TagsChange) (*catalog
 }
 
 // losesTags tells whether tags are not among those that are to take their place.
-func losesTags(rows []*ent.Tag, tags []catalog.DocumentTag) bool {
+func losesTags(rows []*ent.Tag, tags []metadef.DocumentTag) bool {
 	kept := map[string]bool{}
 	for _, tag := range tags {
-		kept[catalog.Fold(tag.Name)] = true
+		kept[text.Fold(tag.Name)] = true
 	}
 	return slices.ContainsFunc(rows, func(row *ent.Tag) bool { return !kept[row.NameKey] })
 }
 
 func refuseTagTaken(name, in, field string) error {
-	return catalog.Refuse(catalog.ErrAlreadyExists, "there is a tag %q in the namespace %q already; case makes no difference", name, in).On(field)
+	return problem.Refuse(problem.ErrAlreadyExists, "there is a tag %q in the namespace %q already; case makes no difference", name, in).On(field)
 }
 
 // tagTexts are tags in the audit log, each with its parent.
@@ -159,24 +163,24 @@ func tagTexts(rows []*ent.Tag) fields {
 }
 
 // UpdateTag changes the name or the parent of a tag.
-func (s *Store) UpdateTag(ctx context.Context, input catalog.TagChange) (changed *catalog.Tag, in *catalog.Namespace, err error) {
+func (s *Store) UpdateTag(ctx context.Context, input metadef.TagChange) (changed *metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{action: "updateTag", what: "change a tag", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		there, err := tagsByKey(ctx, tx, row)
 		if err != nil {
 			return nil, err
 		}
-		current := there[catalog.Fold(input.Name)]
+		current := there[text.Fold(input.Name)]
 		if current == nil {
 			return nil, refuseUnknownTag(input.Name, row.Name)
 		}
-		var problems catalog.Problems
-		name := catalog.RenamedAs(&problems, "input.newName", current.Name, input.NewName)
+		var problems problem.Problems
+		name := metadef.RenamedAs(&problems, "input.newName", current.Name, input.NewName)
 		parent := parentIn(there, current, input.Parent, &problems)
 		if err := problems.Err(); err != nil {
 			return nil, err
 		}
-		if other := there[catalog.Fold(name)]; other != nil && other.ID != current.ID {
+		if other := there[text.Fold(name)]; other != nil && other.ID != current.ID {
 			return nil, refuseTagTaken(other.Name, row.Name, "input.newName")
 		}
 		return func() (change, error) {
@@ -190,14 +194,14 @@ func (s *Store) UpdateTag(ctx context.Context, input catalog.TagChange) (changed
 }
 
 // parentIn is the id of the parent that a tag is to have, 0 for none.
-func parentIn(there map[string]*ent.Tag, current *ent.Tag, to catalog.Change[*string], problems *catalog.Problems) int64 {
+func parentIn(there map[string]*ent.Tag, current *ent.Tag, to metadef.Change[*string], problems *problem.Problems) int64 {
 	switch {
 	case !to.Set:
 		return parentOf(current)
 	case to.Value == nil:
 		return 0
 	}
-	parent := there[catalog.Fold(*to.Value)]
+	parent := there[text.Fold(*to.Value)]
 	if parent == nil {
 		problems.Add("input.parent", "is not a tag of the namespace")
 		return 0
@@ -208,7 +212,7 @@ func parentIn(there map[string]*ent.Tag, current *ent.Tag, to catalog.Change[*st
 			parents[row.ID] = *row.ParentID
 		}
 	}
-	if catalog.MakesTagCycle(parents, current.ID, parent.ID) {
+	if metadef.MakesTagCycle(parents, current.ID, parent.ID) {
 		problems.Add("input.parent", "makes the tag its own ancestor")
 	}
 	return parent.ID
@@ -221,18 +225,18 @@ func tagsByKey(ctx context.Context, tx *ent.Tx, row *ent.Namespace) (map[string]
 }
 
 func refuseUnknownTag(name, in string) error {
-	return catalog.Refuse(catalog.ErrNotFound, "there is no tag %q in the namespace %q", name, in).On("input.name")
+	return problem.Refuse(problem.ErrNotFound, "there is no tag %q in the namespace %q", name, in).On("input.name")
 }
 
 // DeleteTag deletes a tag. Those below it have no parent then.
-func (s *Store) DeleteTag(ctx context.Context, namespace, name string, revision *int) (deleted *catalog.Tag, in *catalog.Namespace, err error) {
+func (s *Store) DeleteTag(ctx context.Context, namespace, name string, revision *int) (deleted *metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{action: "deleteTag", what: "delete a tag", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
 		there, err := tagsByKey(ctx, tx, row)
 		if err != nil {
 			return nil, err
 		}
-		current := there[catalog.Fold(name)]
+		current := there[text.Fold(name)]
 		if current == nil {
 			return nil, refuseUnknownTag(name, row.Name)
 		}

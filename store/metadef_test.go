@@ -13,14 +13,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/defaults"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
 func asMemberOf(t testing.TB, project string) context.Context {
-	return catalog.WithViewer(t.Context(), catalog.Viewer{UserID: "mel", ProjectID: project, Roles: []string{catalog.RoleMember, catalog.RoleReader}})
+	return access.WithViewer(t.Context(), access.Viewer{UserID: "mel", ProjectID: project, Roles: []string{access.RoleMember, access.RoleReader}})
 }
 
 // realDefinitions are the texts of the reference system's definition files, from
@@ -52,10 +55,10 @@ func realDefinitions(t testing.TB) []string {
 	return texts
 }
 
-func load(t testing.TB, s *store.Store, want catalog.ImportOutcome, request catalog.ImportRequest) []*catalog.ImportReport {
+func load(t testing.TB, s *store.Store, want metadef.ImportOutcome, request metadef.ImportRequest) []*metadef.ImportReport {
 	t.Helper()
 	if request.Mode == "" {
-		request.Mode = catalog.Skip
+		request.Mode = metadef.Skip
 	}
 	reports, err := s.ImportNamespaces(asAdmin(), request)
 	if err != nil {
@@ -94,14 +97,14 @@ func TestExportImportsAsTheSame(t *testing.T) {
 		documents = append(documents, realDefinitions(t)...)
 	}
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		load(t, s, catalog.ImportCreated, catalog.ImportRequest{Documents: documents})
-		load(t, s, catalog.ImportUnchanged, catalog.ImportRequest{Documents: documents})
+		load(t, s, metadef.ImportCreated, metadef.ImportRequest{Documents: documents})
+		load(t, s, metadef.ImportUnchanged, metadef.ImportRequest{Documents: documents})
 		exported := export(t, s)
-		for _, mode := range []catalog.ImportMode{catalog.Skip, catalog.Merge, catalog.PreferNew, catalog.Overwrite} {
-			load(t, s, catalog.ImportUnchanged, catalog.ImportRequest{Documents: exported, Mode: mode, IncludeProtected: true})
+		for _, mode := range []metadef.ImportMode{metadef.Skip, metadef.Merge, metadef.PreferNew, metadef.Overwrite} {
+			load(t, s, metadef.ImportUnchanged, metadef.ImportRequest{Documents: exported, Mode: mode, IncludeProtected: true})
 		}
 		other := storetest.Open(t, storetest.SQLite(t))
-		for _, report := range load(t, other, catalog.ImportCreated, catalog.ImportRequest{Documents: exported}) {
+		for _, report := range load(t, other, metadef.ImportCreated, metadef.ImportRequest{Documents: exported}) {
 			if strings.Contains(strings.Join(report.Warnings, " "), "missing") {
 				t.Errorf("%s: an export has to be repaired: %q", report.Namespace, report.Warnings)
 			}
@@ -110,14 +113,14 @@ func TestExportImportsAsTheSame(t *testing.T) {
 		if len(exported) != len(documents) || !slices.Equal(exported, again) {
 			t.Fatalf("%d documents became %d and then %d, or differ", len(documents), len(exported), len(again))
 		}
-		given := map[string]*catalog.Document{}
+		given := map[string]*metadef.Document{}
 		for _, text := range documents {
-			document, _, _ := catalog.ParseDocument(text)
+			document, _, _ := metadef.ParseDocument(text)
 			given[document.Name] = document
 		}
 		for _, text := range again {
-			got, _, _ := catalog.ParseDocument(text)
-			if differences := catalog.Differences(given[got.Name], got); !onlyDefaultsAdded(given[got.Name], differences) {
+			got, _, _ := metadef.ParseDocument(text)
+			if differences := metadef.Differences(given[got.Name], got); !onlyDefaultsAdded(given[got.Name], differences) {
 				t.Errorf("%s is not what was given: %q", got.Name, differences)
 			}
 			if !reflect.DeepEqual(given[got.Name].Properties, got.Properties) || !reflect.DeepEqual(given[got.Name].Objects, got.Objects) {
@@ -129,7 +132,7 @@ func TestExportImportsAsTheSame(t *testing.T) {
 
 // onlyDefaultsAdded tells whether the differences say no more than what a file
 // was silent about.
-func onlyDefaultsAdded(given *catalog.Document, differences []string) bool {
+func onlyDefaultsAdded(given *metadef.Document, differences []string) bool {
 	return !slices.ContainsFunc(differences, func(line string) bool {
 		return !(given.Owner == nil && strings.HasPrefix(line, "added $.owner")) &&
 			!(given.Visibility == nil && line == `added $.visibility: "public"`) &&
@@ -141,7 +144,7 @@ func TestDefinitionsOfTheRealFiles(t *testing.T) {
 	t.Parallel()
 	documents := realDefinitions(t)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		load(t, s, catalog.ImportCreated, catalog.ImportRequest{Documents: documents})
+		load(t, s, metadef.ImportCreated, metadef.ImportRequest{Documents: documents})
 		ctx, statements := store.CountStatements(asAdmin())
 		applied, err := s.Definitions(ctx, "OS::Glance::Image", nil, "")
 		if err != nil || statements() != 4 {
@@ -169,11 +172,11 @@ func TestDefinitionsOfTheRealFiles(t *testing.T) {
 				t.Errorf("a volume with target %q has %d keys, want %d", target, got, want)
 			}
 		}
-		report, err := s.ValidateMetadata(asAdmin(), "OS::Glance::Image", nil, []catalog.KeyValue{{Key: "HW_VIF_MODEL", Value: "virtio"}})
+		report, err := s.ValidateMetadata(asAdmin(), "OS::Glance::Image", nil, []metadef.KeyValue{{Key: "HW_VIF_MODEL", Value: "virtio"}})
 		if err != nil || len(report.Items[0].Definitions) != 2 || *report.Items[0].Suggestion != "hw_vif_model" {
 			t.Errorf("case 58: want two candidates: %+v (%v)", report, err)
 		}
-		report, err = s.ValidateMetadata(asAdmin(), "OS::Nova::Flavor", nil, []catalog.KeyValue{
+		report, err = s.ValidateMetadata(asAdmin(), "OS::Nova::Flavor", nil, []metadef.KeyValue{
 			{Key: "hw:cpu_sockets", Value: "two"}, {Key: "hw:cpu_socket", Value: "2"}, {Key: "capabilities:cpu_info:features", Value: "<all-in> aes vmx"}})
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +215,7 @@ func TestPagesUnderEveryOrderAreComplete(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		for i := range 35 {
-			input := catalog.NamespaceInput{Name: fmt.Sprintf("n%02d", i)}
+			input := metadef.NamespaceInput{Name: fmt.Sprintf("n%02d", i)}
 			if title := "Same"; i%5 == 0 {
 				input.DisplayName = &title
 			}
@@ -223,9 +226,9 @@ func TestPagesUnderEveryOrderAreComplete(t *testing.T) {
 		for _, field := range []string{"NAME", "DISPLAY_NAME", "CREATED_AT", "UPDATED_AT"} {
 			for _, descending := range []bool{false, true} {
 				seen := map[string]int{}
-				request, two := catalog.PageRequest{}, 2
+				request, two := page.Request{}, 2
 				for request.First = &two; ; {
-					page, err := s.Namespaces(asAdmin(), catalog.NamespaceFilter{}, catalog.Order{Field: field, Descending: descending}, request)
+					page, err := s.Namespaces(asAdmin(), metadef.NamespaceFilter{}, page.Order{Field: field, Descending: descending}, request)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -262,57 +265,57 @@ func TestEveryChangeCountsForItsNamespace(t *testing.T) {
 		}
 		defer func() { _ = s.Close() }()
 		ctx, title := asAdmin(), "T"
-		before, err := s.CreateNamespace(ctx, catalog.NamespaceInput{Name: "N"})
+		before, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "N"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		property := catalog.PropertyInput{Name: "p", Title: &title, Type: catalog.String}
-		set := func(text string) catalog.Change[*string] { return catalog.Change[*string]{Set: true, Value: &text} }
-		var association *catalog.ResourceTypeAssociation
+		property := metadef.PropertyInput{Name: "p", Title: &title, Type: metadef.String}
+		set := func(text string) metadef.Change[*string] { return metadef.Change[*string]{Set: true, Value: &text} }
+		var association *metadef.ResourceTypeAssociation
 		for _, change := range []struct {
 			name string
 			make func() error
 		}{
 			{"create property", func() error {
-				_, _, err := s.CreateProperty(ctx, catalog.NewProperty{Namespace: "N", PropertyInput: property})
+				_, _, err := s.CreateProperty(ctx, metadef.NewProperty{Namespace: "N", PropertyInput: property})
 				return err
 			}},
 			{"update property", func() error {
-				_, _, err := s.UpdateProperty(ctx, catalog.PropertyChange{Namespace: "N", Name: "p", NewName: set("q")})
+				_, _, err := s.UpdateProperty(ctx, metadef.PropertyChange{Namespace: "N", Name: "p", NewName: set("q")})
 				return err
 			}},
 			{"delete property", func() error { _, _, err := s.DeleteProperty(ctx, "N", nil, "q", nil); return err }},
 			{"create object", func() error {
-				_, _, err := s.CreateObject(ctx, catalog.NewObject{Namespace: "N", ObjectInput: catalog.ObjectInput{Name: "o"}})
+				_, _, err := s.CreateObject(ctx, metadef.NewObject{Namespace: "N", ObjectInput: metadef.ObjectInput{Name: "o"}})
 				return err
 			}},
 			{"update object", func() error {
-				_, _, err := s.UpdateObject(ctx, catalog.ObjectChange{Namespace: "N", Name: "o", NewName: set("x")})
+				_, _, err := s.UpdateObject(ctx, metadef.ObjectChange{Namespace: "N", Name: "o", NewName: set("x")})
 				return err
 			}},
 			{"delete object", func() error { _, _, err := s.DeleteObject(ctx, "N", "x", nil); return err }},
 			{"set tags", func() error {
-				_, err := s.SetTags(ctx, catalog.TagsChange{Namespace: "N", Tags: []catalog.TagInput{{Name: "t"}}})
+				_, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "N", Tags: []metadef.TagInput{{Name: "t"}}})
 				return err
 			}},
 			{"update tag", func() error {
-				_, _, err := s.UpdateTag(ctx, catalog.TagChange{Namespace: "N", Name: "t", NewName: set("u")})
+				_, _, err := s.UpdateTag(ctx, metadef.TagChange{Namespace: "N", Name: "t", NewName: set("u")})
 				return err
 			}},
 			{"delete tag", func() error { _, _, err := s.DeleteTag(ctx, "N", "u", nil); return err }},
 			{"associate", func() (err error) {
-				association, _, err = s.AssociateResourceType(ctx, catalog.NewAssociation{Namespace: "N", ResourceTypeAssociationInput: catalog.ResourceTypeAssociationInput{ResourceType: "X"}})
+				association, _, err = s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: "N", ResourceTypeAssociationInput: metadef.ResourceTypeAssociationInput{ResourceType: "X"}})
 				return err
 			}},
 			{"update association", func() error {
-				_, _, err := s.UpdateAssociation(ctx, catalog.AssociationChange{ID: association.ID, Prefix: set("x:")})
+				_, _, err := s.UpdateAssociation(ctx, metadef.AssociationChange{ID: association.ID, Prefix: set("x:")})
 				return err
 			}},
 			{"disassociate", func() error { _, _, err := s.DisassociateResourceType(ctx, association.ID, nil); return err }},
-			{"share", func() error { _, _, err := s.ShareNamespace(ctx, "N", "demo", catalog.Reader, nil); return err }},
+			{"share", func() error { _, _, err := s.ShareNamespace(ctx, "N", "demo", metadef.Reader, nil); return err }},
 			{"unshare", func() error { _, _, err := s.UnshareNamespace(ctx, "N", "demo", nil); return err }},
 			{"update", func() error {
-				_, err := s.UpdateNamespace(ctx, "N", catalog.NamespacePatch{Description: set("d")}, nil)
+				_, err := s.UpdateNamespace(ctx, "N", metadef.NamespacePatch{Description: set("d")}, nil)
 				return err
 			}},
 		} {
@@ -347,23 +350,23 @@ func TestWritersThatMeet(t *testing.T) {
 			}
 		}
 		create := func(name string) error {
-			_, err := s.CreateNamespace(ctx, catalog.NamespaceInput{Name: name, ResourceTypeAssociations: []catalog.ResourceTypeAssociationInput{{ResourceType: "New " + name}, {ResourceType: "Shared"}}})
+			_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: name, ResourceTypeAssociations: []metadef.ResourceTypeAssociationInput{{ResourceType: "New " + name}, {ResourceType: "Shared"}}})
 			return err
 		}
-		one("creating one name", catalog.ErrAlreadyExists, func(int) error { return create("N") })
+		one("creating one name", problem.ErrAlreadyExists, func(int) error { return create("N") })
 		if done, others := together(writers, func(i int) error { return create(fmt.Sprint("n", i)) }); done != writers {
 			t.Errorf("creating many that share a new type: %v", others)
 		}
 		wanted := "Renamed"
-		one("renaming to one name", catalog.ErrAlreadyExists, func(i int) error {
-			_, err := s.UpdateNamespace(ctx, fmt.Sprint("n", i), catalog.NamespacePatch{NewName: catalog.Change[*string]{Set: true, Value: &wanted}}, nil)
+		one("renaming to one name", problem.ErrAlreadyExists, func(i int) error {
+			_, err := s.UpdateNamespace(ctx, fmt.Sprint("n", i), metadef.NamespacePatch{NewName: metadef.Change[*string]{Set: true, Value: &wanted}}, nil)
 			return err
 		})
 		property := func(name string) error {
-			_, _, err := s.CreateProperty(ctx, catalog.NewProperty{Namespace: "N", PropertyInput: catalog.PropertyInput{Name: name, Title: &title, Type: catalog.String}})
+			_, _, err := s.CreateProperty(ctx, metadef.NewProperty{Namespace: "N", PropertyInput: metadef.PropertyInput{Name: name, Title: &title, Type: metadef.String}})
 			return err
 		}
-		one("creating one property", catalog.ErrAlreadyExists, func(int) error { return property("p") })
+		one("creating one property", problem.ErrAlreadyExists, func(int) error { return property("p") })
 		if done, others := together(writers, func(i int) error { return property(fmt.Sprint("p", i)) }); done != writers {
 			t.Errorf("creating many properties: %v", others)
 		}
@@ -371,30 +374,30 @@ func TestWritersThatMeet(t *testing.T) {
 		if err != nil || namespace.Revision != 2+writers {
 			t.Errorf("revision %d, want %d (%v)", namespace.Revision, 2+writers, err)
 		}
-		one("changing one revision", catalog.ErrConcurrentUpdate, func(i int) error {
+		one("changing one revision", problem.ErrConcurrentUpdate, func(i int) error {
 			text, revision := fmt.Sprint(i), namespace.Revision
-			_, err := s.UpdateNamespace(ctx, "N", catalog.NamespacePatch{Description: catalog.Change[*string]{Set: true, Value: &text}}, &revision)
+			_, err := s.UpdateNamespace(ctx, "N", metadef.NamespacePatch{Description: metadef.Change[*string]{Set: true, Value: &text}}, &revision)
 			return err
 		})
-		one("appending one tag", catalog.ErrAlreadyExists, func(i int) error {
-			_, err := s.SetTags(ctx, catalog.TagsChange{Namespace: "N", Append: true, Tags: []catalog.TagInput{{Name: []string{"Big", "BIG"}[i%2]}}})
+		one("appending one tag", problem.ErrAlreadyExists, func(i int) error {
+			_, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "N", Append: true, Tags: []metadef.TagInput{{Name: []string{"Big", "BIG"}[i%2]}}})
 			return err
 		})
-		if done, others := together(writers, func(i int) error { _, _, err := s.ShareNamespace(ctx, "N", "demo", catalog.Editor, nil); return err }); done != writers {
+		if done, others := together(writers, func(i int) error { _, _, err := s.ShareNamespace(ctx, "N", "demo", metadef.Editor, nil); return err }); done != writers {
 			t.Errorf("sharing with one project: %v", others)
 		}
-		outcomes := make([]catalog.ImportOutcome, writers)
+		outcomes := make([]metadef.ImportOutcome, writers)
 		together(writers, func(i int) error {
-			reports, err := s.ImportNamespaces(ctx, catalog.ImportRequest{Documents: []string{`{"namespace": "I", "visibility": "public", "tags": [{"name": "t"}]}`}, Mode: catalog.Merge})
+			reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Documents: []string{`{"namespace": "I", "visibility": "public", "tags": [{"name": "t"}]}`}, Mode: metadef.Merge})
 			if err == nil {
 				outcomes[i] = reports[0].Outcome
 			}
 			return err
 		})
 		slices.Sort(outcomes)
-		if outcomes[0] != catalog.ImportCreated || outcomes[1] != catalog.ImportUnchanged || outcomes[writers-1] != catalog.ImportUnchanged {
+		if outcomes[0] != metadef.ImportCreated || outcomes[1] != metadef.ImportUnchanged || outcomes[writers-1] != metadef.ImportUnchanged {
 			t.Errorf("importing one document: %v", outcomes)
 		}
-		one("deleting one namespace", catalog.ErrNotFound, func(int) error { _, err := s.DeleteNamespace(ctx, "N", nil); return err })
+		one("deleting one namespace", problem.ErrNotFound, func(int) error { _, err := s.DeleteNamespace(ctx, "N", nil); return err })
 	})
 }

@@ -7,9 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // rowsAtOnce bounds the rows of one INSERT, whose columns are parameters each.
@@ -17,12 +19,12 @@ const rowsAtOnce = 1000
 
 // CreateNamespace creates a namespace with everything in it. A name that is
 // taken is ErrAlreadyExists, by whomever it is taken.
-func (s *Store) CreateNamespace(ctx context.Context, input catalog.NamespaceInput) (*catalog.Namespace, error) {
-	if err := catalog.MayCreateNamespaces(catalog.ViewerFrom(ctx), s.definitions.OwnerWrites, "create a namespace"); err != nil {
+func (s *Store) CreateNamespace(ctx context.Context, input metadef.NamespaceInput) (*metadef.Namespace, error) {
+	if err := metadef.MayCreateNamespaces(access.ViewerFrom(ctx), s.definitions.OwnerWrites, "create a namespace"); err != nil {
 		return nil, err
 	}
 	if input.Owner != nil {
-		if err := catalog.MayGiveNamespace(catalog.ViewerFrom(ctx), *input.Owner); err != nil {
+		if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), *input.Owner); err != nil {
 			return nil, err
 		}
 	}
@@ -51,7 +53,7 @@ func (s *Store) CreateNamespace(ctx context.Context, input catalog.NamespaceInpu
 }
 
 // createDocument writes a document as a new namespace, for a mutation.
-func (s *Store) createDocument(ctx context.Context, tx *ent.Tx, action string, document *catalog.Document) (*ent.Namespace, error) {
+func (s *Store) createDocument(ctx context.Context, tx *ent.Tx, action string, document *metadef.Document) (*ent.Namespace, error) {
 	document = owned(ctx, document)
 	if err := s.checkNamespaceQuota(ctx, tx, *document.Owner); err != nil {
 		return nil, err
@@ -64,17 +66,17 @@ func (s *Store) createDocument(ctx context.Context, tx *ent.Tx, action string, d
 }
 
 // owned is a document with an owner: the viewer's project where it names none.
-func owned(ctx context.Context, document *catalog.Document) *catalog.Document {
+func owned(ctx context.Context, document *metadef.Document) *metadef.Document {
 	if document.Owner != nil {
 		return document
 	}
-	owned, project := *document, catalog.ViewerFrom(ctx).ProjectID
+	owned, project := *document, access.ViewerFrom(ctx).ProjectID
 	owned.Owner = &project
 	return &owned
 }
 
 // insertDocument writes a document as a new namespace.
-func (s *Store) insertDocument(ctx context.Context, tx *ent.Tx, document *catalog.Document) (*ent.Namespace, error) {
+func (s *Store) insertDocument(ctx context.Context, tx *ent.Tx, document *metadef.Document) (*ent.Namespace, error) {
 	now := s.now()
 	row, err := insertNamespace(ctx, tx, document, now)
 	if err != nil {
@@ -92,9 +94,9 @@ func (s *Store) insertDocument(ctx context.Context, tx *ent.Tx, document *catalo
 	return row, insertProperties(ctx, tx, row.ID, nil, document.Properties, now)
 }
 
-func insertNamespace(ctx context.Context, tx *ent.Tx, document *catalog.Document, now time.Time) (*ent.Namespace, error) {
+func insertNamespace(ctx context.Context, tx *ent.Tx, document *metadef.Document, now time.Time) (*ent.Namespace, error) {
 	create := tx.Namespace.Create().SetName(document.Name).SetDisplayName(document.Name).
-		SetVisibility(string(catalog.Private)).SetProtected(false).SetOwner(catalog.ViewerFrom(ctx).ProjectID).
+		SetVisibility(string(access.Private)).SetProtected(false).SetOwner(access.ViewerFrom(ctx).ProjectID).
 		SetNillableDescription(document.Description).SetCreatedAt(now).SetUpdatedAt(now)
 	if document.DisplayName != nil {
 		create.SetTitle(*document.DisplayName).SetDisplayName(*document.DisplayName)
@@ -111,7 +113,7 @@ func insertNamespace(ctx context.Context, tx *ent.Tx, document *catalog.Document
 	return create.SetSearchKey(searchKey(document.Name, textOrEmpty(document.DisplayName), textOrEmpty(document.Description))).Save(ctx)
 }
 
-func (s *Store) insertAssociations(ctx context.Context, tx *ent.Tx, namespaceID int64, associations []catalog.DocumentAssociation, now time.Time) error {
+func (s *Store) insertAssociations(ctx context.Context, tx *ent.Tx, namespaceID int64, associations []metadef.DocumentAssociation, now time.Time) error {
 	if len(associations) == 0 {
 		return nil
 	}
@@ -162,15 +164,15 @@ func (s *Store) ensureResourceTypes(ctx context.Context, tx *ent.Tx, names []str
 
 // insertTags writes tags level by level, parents first. Rows has the ids of the
 // tags that are there, by their folded names, and gets those of the new ones.
-func insertTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []catalog.DocumentTag, rows map[string]int64, now time.Time) error {
+func insertTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []metadef.DocumentTag, rows map[string]int64, now time.Time) error {
 	for len(tags) > 0 {
-		var level []catalog.DocumentTag
+		var level []metadef.DocumentTag
 		var creates []*ent.TagCreate
-		tags = slices.DeleteFunc(slices.Clone(tags), func(tag catalog.DocumentTag) bool {
-			create := tx.Tag.Create().SetNamespaceID(namespaceID).SetName(tag.Name).SetNameKey(catalog.Fold(tag.Name)).
+		tags = slices.DeleteFunc(slices.Clone(tags), func(tag metadef.DocumentTag) bool {
+			create := tx.Tag.Create().SetNamespaceID(namespaceID).SetName(tag.Name).SetNameKey(text.Fold(tag.Name)).
 				SetCreatedAt(now).SetUpdatedAt(now)
 			if tag.Parent != "" {
-				parent, there := rows[catalog.Fold(tag.Parent)]
+				parent, there := rows[text.Fold(tag.Parent)]
 				if !there {
 					return false
 				}
@@ -187,14 +189,14 @@ func insertTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []catal
 			return err
 		}
 		for i, row := range created {
-			rows[catalog.Fold(level[i].Name)] = row.ID
+			rows[text.Fold(level[i].Name)] = row.ID
 		}
 	}
 	return nil
 }
 
 // insertObjects writes objects with their properties.
-func insertObjects(ctx context.Context, tx *ent.Tx, namespaceID int64, objects []catalog.DocumentObject, now time.Time) error {
+func insertObjects(ctx context.Context, tx *ent.Tx, namespaceID int64, objects []metadef.DocumentObject, now time.Time) error {
 	if len(objects) == 0 {
 		return nil
 	}
@@ -215,7 +217,7 @@ func insertObjects(ctx context.Context, tx *ent.Tx, namespaceID int64, objects [
 	return createProperties(ctx, tx, properties)
 }
 
-func newObject(tx *ent.Tx, namespaceID int64, position int, object catalog.DocumentObject, now time.Time) *ent.ObjectDefinitionCreate {
+func newObject(tx *ent.Tx, namespaceID int64, position int, object metadef.DocumentObject, now time.Time) *ent.ObjectDefinitionCreate {
 	return tx.ObjectDefinition.Create().SetNamespaceID(namespaceID).SetName(object.Name).
 		SetNillableDescription(object.Description).SetRequired(jsonOf(object.Required)).SetPosition(position).
 		SetSearchKey(searchKey(object.Name, textOrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
@@ -223,7 +225,7 @@ func newObject(tx *ent.Tx, namespaceID int64, position int, object catalog.Docum
 
 // insertProperties writes the properties of a namespace itself (a nil object) or
 // of an object.
-func insertProperties(ctx context.Context, tx *ent.Tx, namespaceID int64, object *int64, properties []catalog.DocumentProperty, now time.Time) error {
+func insertProperties(ctx context.Context, tx *ent.Tx, namespaceID int64, object *int64, properties []metadef.DocumentProperty, now time.Time) error {
 	var creates []*ent.PropertyDefinitionCreate
 	for i, property := range properties {
 		creates = append(creates, newProperty(tx, namespaceID, i, property, now).SetNillableObjectID(object))
@@ -240,7 +242,7 @@ func createProperties(ctx context.Context, tx *ent.Tx, creates []*ent.PropertyDe
 	return nil
 }
 
-func newProperty(tx *ent.Tx, namespaceID int64, position int, property catalog.DocumentProperty, now time.Time) *ent.PropertyDefinitionCreate {
+func newProperty(tx *ent.Tx, namespaceID int64, position int, property metadef.DocumentProperty, now time.Time) *ent.PropertyDefinitionCreate {
 	return tx.PropertyDefinition.Create().SetNamespaceID(namespaceID).SetName(property.Name).SetPosition(position).
 		SetKeywords(string(property.Keywords)).
 		SetSearchKey(searchKey(property.Name, property.Title, textOrEmpty(property.Description))).
@@ -248,4 +250,4 @@ func newProperty(tx *ent.Tx, namespaceID int64, position int, property catalog.D
 }
 
 // searchKey is what a text search looks through: the texts folded, a line each.
-func searchKey(texts ...string) string { return catalog.Fold(strings.Join(texts, "\n")) }
+func searchKey(texts ...string) string { return text.Fold(strings.Join(texts, "\n")) }

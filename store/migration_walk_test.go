@@ -7,14 +7,15 @@ import (
 
 	"entgo.io/ent/dialect"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
 // asAdmin is the context of an administrator's request.
 func asAdmin() context.Context {
-	return catalog.WithViewer(context.Background(), catalog.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{catalog.RoleAdmin}})
+	return access.WithViewer(context.Background(), access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
 }
 
 // TestMigrationsWalkUpDownAndUpWithRows goes down with rows in the tables, finds
@@ -54,12 +55,12 @@ func fill(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	title, prefix := "Title", "p_"
-	_, err = s.CreateNamespace(asAdmin(), catalog.NamespaceInput{
+	_, err = s.CreateNamespace(asAdmin(), metadef.NamespaceInput{
 		Name:                     "Walked",
-		Properties:               []catalog.PropertyInput{{Name: "one", Title: &title, Type: catalog.String}},
-		Objects:                  []catalog.ObjectInput{{Name: "object", Properties: []catalog.PropertyInput{{Name: "two", Title: &title, Type: catalog.Integer}}}},
-		Tags:                     []catalog.TagInput{{Name: "Parent"}, {Name: "Child", Parent: new("parent")}},
-		ResourceTypeAssociations: []catalog.ResourceTypeAssociationInput{{ResourceType: "OS::Nova::Flavor", Prefix: &prefix}},
+		Properties:               []metadef.PropertyInput{{Name: "one", Title: &title, Type: metadef.String}},
+		Objects:                  []metadef.ObjectInput{{Name: "object", Properties: []metadef.PropertyInput{{Name: "two", Title: &title, Type: metadef.Integer}}}},
+		Tags:                     []metadef.TagInput{{Name: "Parent"}, {Name: "Child", Parent: new("parent")}},
+		ResourceTypeAssociations: []metadef.ResourceTypeAssociationInput{{ResourceType: "OS::Nova::Flavor", Prefix: &prefix}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,8 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // sortKey is a column that a list can be ordered by; times need their own
@@ -25,7 +26,7 @@ var namedOrders = map[string]sortKey{
 }
 
 // keyUnder is the key of such a thing under one of namedOrders.
-func keyUnder(order catalog.Order, name string, createdAt, updatedAt time.Time) any {
+func keyUnder(order page.Order, name string, createdAt, updatedAt time.Time) any {
 	switch order.Field {
 	case "CREATED_AT":
 		return createdAt
@@ -43,27 +44,27 @@ type paging struct {
 	list       string
 	// part is the column of a nested list's key; empty for a list of its own.
 	part    string
-	request catalog.PageRequest
-	after   *catalog.Position
-	before  *catalog.Position
+	request page.Request
+	after   *page.Position
+	before  *page.Position
 }
 
 // newPaging reads a page request against the orders that a list offers. Every
 // bad argument is a problem of its own.
-func newPaging(list string, keys map[string]sortKey, order catalog.Order, request catalog.PageRequest) (paging, error) {
+func newPaging(list string, keys map[string]sortKey, order page.Order, request page.Request) (paging, error) {
 	p := paging{key: keys[order.Field], descending: order.Descending, list: order.Of(list), request: request}
-	var problems catalog.Problems
+	var problems problem.Problems
 	request.Check(&problems)
 	p.after = p.position(request.After, "after", &problems)
 	p.before = p.position(request.Before, "before", &problems)
 	return p, problems.Err()
 }
 
-func (p paging) position(cursor *string, field string, problems *catalog.Problems) *catalog.Position {
+func (p paging) position(cursor *string, field string, problems *problem.Problems) *page.Position {
 	if cursor == nil {
 		return nil
 	}
-	position, ok := catalog.ParsePosition(*cursor, p.list)
+	position, ok := page.ParsePosition(*cursor, p.list)
 	if ok && p.key.isTime {
 		_, err := time.Parse(time.RFC3339Nano, position.Key)
 		ok = err == nil
@@ -110,7 +111,7 @@ func (p paging) within(s *entsql.Selector) {
 
 // compare is a comparison of row values, which an index on (column, id) serves,
 // with the part before them where there is one.
-func (p paging) compare(s *entsql.Selector, operator string, at catalog.Position) *entsql.Predicate {
+func (p paging) compare(s *entsql.Selector, operator string, at page.Position) *entsql.Predicate {
 	id, _ := strconv.ParseInt(at.ID, 10, 64)
 	var key any = at.Key
 	if p.key.isTime {
@@ -133,8 +134,8 @@ func (p paging) compare(s *entsql.Selector, operator string, at catalog.Position
 
 // newPage makes a newPage of the rows found: cut to its size, in the list's order,
 // each with its cursor.
-func newPage[Row, Noun any](p paging, rows []Row, noun func(Row) Noun, place func(Row) (key any, id int64)) catalog.Page[Noun] {
-	out := catalog.Page[Noun]{HasMore: len(rows) >= p.limit()}
+func newPage[Row, Noun any](p paging, rows []Row, noun func(Row) Noun, place func(Row) (key any, id int64)) page.Page[Noun] {
+	out := page.Page[Noun]{HasMore: len(rows) >= p.limit()}
 	if out.HasMore {
 		rows = rows[:p.request.Limit()]
 	}
@@ -145,7 +146,7 @@ func newPage[Row, Noun any](p paging, rows []Row, noun func(Row) Noun, place fun
 	out.Cursors = make([]string, len(rows))
 	for i, row := range rows {
 		key, id := place(row)
-		position := catalog.Position{List: p.list, ID: strconv.FormatInt(id, 10)}
+		position := page.Position{List: p.list, ID: strconv.FormatInt(id, 10)}
 		switch key := key.(type) {
 		case string:
 			position.Key = key

@@ -5,7 +5,7 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 	"github.com/lib/pq"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/page"
 )
 
 // firstOfEach keeps, of the rows that have one key in a column, the first ones
@@ -111,12 +111,12 @@ func (p paging) behind(s *entsql.Selector) {
 
 // pagesOf makes a page of each partition of the rows that ofEach kept, for every
 // key.
-func pagesOf[Row, Noun any](p paging, keys []int64, rows []Row, partition func(Row) int64, noun func(Row) Noun, place func(Row) (key any, id int64)) map[int64]catalog.Page[Noun] {
+func pagesOf[Row, Noun any](p paging, keys []int64, rows []Row, partition func(Row) int64, noun func(Row) Noun, place func(Row) (key any, id int64)) map[int64]page.Page[Noun] {
 	parts := make(map[int64][]Row, len(keys))
 	for _, row := range rows {
 		parts[partition(row)] = append(parts[partition(row)], row)
 	}
-	pages := make(map[int64]catalog.Page[Noun], len(keys))
+	pages := make(map[int64]page.Page[Noun], len(keys))
 	for _, key := range keys {
 		pages[key] = newPage(p, parts[key], noun, place)
 	}

@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // ProviderPage is a page of the resource providers, with the world that they
 // come from and how many there are in the whole list.
 type ProviderPage struct {
-	catalog.Page[*placement.Provider]
+	page.Page[*placement.Provider]
 	World *placement.World
 	Total int
 }
@@ -30,7 +32,7 @@ func sortableTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:
 
 // ResourceProviders is a page of the providers, each judged by itself, from the
 // world.
-func (s *Store) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order catalog.Order, request catalog.PageRequest) (ProviderPage, error) {
+func (s *Store) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order page.Order, request page.Request) (ProviderPage, error) {
 	world, err := s.World(ctx)
 	if err != nil {
 		return ProviderPage{}, err
@@ -41,7 +43,7 @@ func (s *Store) ResourceProviders(ctx context.Context, filter placement.Provider
 		found = world.Filter(filter)
 	}
 	key := providerKeys[order.Field]
-	page, err := catalog.PageOf("resourceProviders", order, found, request, problems,
+	page, err := page.Of("resourceProviders", order, found, request, problems,
 		func(p *placement.Provider) (string, string) { return key(p), p.UUID })
 	return ProviderPage{Page: page, World: world, Total: len(found)}, err
 }
@@ -53,14 +55,14 @@ func (s *Store) ConsumerByUUID(ctx context.Context, uuid string) (*placement.Con
 		return nil, err
 	}
 	if found[uuid] == nil {
-		return nil, catalog.Refuse(catalog.ErrNotFound, "consumer %s has no allocations", uuid)
+		return nil, problem.Refuse(problem.ErrNotFound, "consumer %s has no allocations", uuid)
 	}
 	return found[uuid], nil
 }
 
 // ConsumersByUUID are the consumers that exist.
 func (s *Store) ConsumersByUUID(ctx context.Context, uuids []string) (map[string]*placement.Consumer, error) {
-	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
 		return nil, err
 	}
 	found := map[string]*placement.Consumer{}
@@ -89,7 +91,7 @@ func scanConsumer(rows *sql.Rows) (int64, *placement.Consumer, error) {
 // AllocationsOfConsumers are the allocations of consumers, by provider and
 // class.
 func (s *Store) AllocationsOfConsumers(ctx context.Context, uuids []string) (map[string][]*placement.Allocation, error) {
-	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
 		return nil, err
 	}
 	found := map[string][]*placement.Allocation{}

@@ -8,22 +8,23 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // allocationList names the list of a provider's allocations in cursors.
 const allocationList = "allocations"
 
 // allocationBounds are the rows between the cursors of a page.
-func allocationBounds(request catalog.PageRequest) (after, before int64, err error) {
-	var problems catalog.Problems
+func allocationBounds(request page.Request) (after, before int64, err error) {
+	var problems problem.Problems
 	request.Check(&problems)
 	row := func(field string, cursor *string, none int64) int64 {
 		if cursor == nil {
 			return none
 		}
-		position, ok := catalog.ParsePosition(*cursor, allocationList)
+		position, ok := page.ParsePosition(*cursor, allocationList)
 		id, err := strconv.ParseInt(position.ID, 10, 64)
 		if !ok || err != nil {
 			problems.Add(field, "is not a cursor of this list under this order")
@@ -36,7 +37,7 @@ func allocationBounds(request catalog.PageRequest) (after, before int64, err err
 
 // AllocationsOfProviders is a page of the allocations of each provider, in the
 // order in which they were made.
-func (s *Store) AllocationsOfProviders(ctx context.Context, uuids []string, request catalog.PageRequest) (map[string]catalog.Page[*placement.Allocation], error) {
+func (s *Store) AllocationsOfProviders(ctx context.Context, uuids []string, request page.Request) (map[string]page.Page[*placement.Allocation], error) {
 	after, before, err := allocationBounds(request)
 	if err != nil {
 		return nil, err
@@ -45,7 +46,7 @@ func (s *Store) AllocationsOfProviders(ctx context.Context, uuids []string, requ
 	if request.Backward() {
 		direction = "DESC"
 	}
-	pages := map[string]catalog.Page[*placement.Allocation]{}
+	pages := map[string]page.Page[*placement.Allocation]{}
 	err = s.query(ctx, s.db, `SELECT x.provider, x.id, x.consumer, x.class, x.used FROM (
 			SELECT p.uuid AS provider, a.id AS id, o.uuid AS consumer, c.name AS class, a.used AS used,
 				ROW_NUMBER() OVER (PARTITION BY a.provider_id ORDER BY a.id `+direction+`) AS place
@@ -56,12 +57,12 @@ func (s *Store) AllocationsOfProviders(ctx context.Context, uuids []string, requ
 		var id int64
 		a := new(placement.Allocation)
 		err := rows.Scan(&a.Provider, &id, &a.Consumer, &a.ResourceClass, &a.Used)
-		page := pages[a.Provider]
-		if page.HasMore = len(page.Items) == request.Limit(); !page.HasMore {
-			page.Items = append(page.Items, a)
-			page.Cursors = append(page.Cursors, catalog.Position{List: allocationList, ID: strconv.FormatInt(id, 10)}.Cursor())
+		current := pages[a.Provider]
+		if current.HasMore = len(current.Items) == request.Limit(); !current.HasMore {
+			current.Items = append(current.Items, a)
+			current.Cursors = append(current.Cursors, page.Position{List: allocationList, ID: strconv.FormatInt(id, 10)}.Cursor())
 		}
-		pages[a.Provider] = page
+		pages[a.Provider] = current
 		return err
 	}, jsonOf(uuids), after, before, request.Limit()+1)
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *Store) AllocationsOfProviders(ctx context.Context, uuids []string, requ
 
 // AllocationsBehind tells of each provider whether there are allocations on the
 // side where a page begins.
-func (s *Store) AllocationsBehind(ctx context.Context, uuids []string, request catalog.PageRequest) (map[string]bool, error) {
+func (s *Store) AllocationsBehind(ctx context.Context, uuids []string, request page.Request) (map[string]bool, error) {
 	after, before, err := allocationBounds(request)
 	if err != nil {
 		return nil, err

@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // SetAllocations replaces the allocations of consumers, all of them or none, and
 // gives the consumers that have any afterwards, in the order of the claim. Claims
 // that wait for one provider share a transaction, each judged by itself.
 func (s *Store) SetAllocations(ctx context.Context, claim placement.Claim) ([]*placement.Consumer, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set allocations"); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "set allocations"); err != nil {
 		return nil, err
 	}
 	if err := problemsOf(claim.Validate("input")).Err(); err != nil {
@@ -94,7 +95,7 @@ func (s *Store) settleClaims(ctx context.Context, claims []*waitingClaim) error 
 // DeleteAllocations takes all allocations of a consumer away, and gives the
 // consumer as it was.
 func (s *Store) DeleteAllocations(ctx context.Context, uuid string) (*placement.Consumer, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "delete allocations"); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "delete allocations"); err != nil {
 		return nil, err
 	}
 	var consumer *placement.Consumer
@@ -104,7 +105,7 @@ func (s *Store) DeleteAllocations(ctx context.Context, uuid string) (*placement.
 			return err
 		}
 		if !b.ledger.Release(uuid) {
-			return catalog.Refuse(catalog.ErrNotFound, "consumer %s has no allocations", uuid).On("input.consumer")
+			return problem.Refuse(problem.ErrNotFound, "consumer %s has no allocations", uuid).On("input.consumer")
 		}
 		consumer = b.released(uuid)
 		if err := s.closeBooks(ctx, tx, b, t); err != nil {
@@ -176,16 +177,16 @@ func refusalOf(objections []placement.Refusal) error {
 	first := objections[0]
 	switch first.Kind {
 	case placement.UnknownProvider, placement.UnknownResourceClass:
-		var problems catalog.Problems
+		var problems problem.Problems
 		for _, objection := range objections {
 			problems.Add(objection.Path, "%s", objection.Message)
 		}
 		return problems.Err()
 	case placement.GenerationConflict:
-		return catalog.Refuse(catalog.ErrConcurrentUpdate, "%s", first.Message).On(first.Path)
+		return problem.Refuse(problem.ErrConcurrentUpdate, "%s", first.Message).On(first.Path)
 	case placement.InventoryInUse:
-		return catalog.Refuse(catalog.ErrInUse, "%s", first.Message).On(first.Path)
+		return problem.Refuse(problem.ErrInUse, "%s", first.Message).On(first.Path)
 	default:
-		return catalog.Refuse(catalog.ErrCapacityExceeded, "%s", first.Message).On(first.Path)
+		return problem.Refuse(problem.ErrCapacityExceeded, "%s", first.Message).On(first.Path)
 	}
 }

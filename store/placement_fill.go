@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/ent"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
@@ -32,7 +32,7 @@ func (s *Store) insertProviders(ctx context.Context, tx *ent.Tx, providers []pla
 	if names.classes, err = s.rowsNamed(ctx, tx, "resource_classes", distinct(classes)); err != nil {
 		return err
 	}
-	rows, err := tx.Resource.Query().Where(among(resource.FieldUUID, resources)).All(ctx)
+	rows, err := tx.Resource.Query().Where(among(entresource.FieldUUID, resources)).All(ctx)
 	if err != nil {
 		return err
 	}

@@ -9,15 +9,16 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/inventory"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // SetInventories replaces the inventories of a provider.
 func (s *Store) SetInventories(ctx context.Context, input placement.ProviderInventories) (*placement.World, *placement.Provider, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set inventories"); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "set inventories"); err != nil {
 		return nil, nil, err
 	}
 	return s.changeProvider(ctx, "setInventories", input.Provider, func(tx *ent.Tx, t *touched) error {
@@ -37,7 +38,7 @@ func (s *Store) SetInventories(ctx context.Context, input placement.ProviderInve
 
 // SetInventory writes one inventory of a provider, which may have had it or not.
 func (s *Store) SetInventory(ctx context.Context, input placement.OneInventory) (*placement.World, *placement.Provider, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set an inventory"); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "set an inventory"); err != nil {
 		return nil, nil, err
 	}
 	return s.changeProvider(ctx, "setInventory", input.Provider, func(tx *ent.Tx, t *touched) error {
@@ -58,7 +59,7 @@ func (s *Store) SetInventory(ctx context.Context, input placement.OneInventory) 
 
 // DeleteInventory deletes one inventory of a provider.
 func (s *Store) DeleteInventory(ctx context.Context, input placement.InventoryClass) (*placement.World, *placement.Provider, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "delete an inventory"); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "delete an inventory"); err != nil {
 		return nil, nil, err
 	}
 	if err := problemsOf(placement.ValidateName("input.resourceClass", input.ResourceClass)).Err(); err != nil {
@@ -73,9 +74,9 @@ func (s *Store) DeleteInventory(ctx context.Context, input placement.InventoryCl
 			case err != nil:
 				return err
 			case id == 0:
-				return catalog.Refuse(catalog.ErrNotFound, "resource provider %s has no inventory of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
+				return problem.Refuse(problem.ErrNotFound, "resource provider %s has no inventory of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
 			case used > 0:
-				return catalog.Refuse(catalog.ErrInUse, "resource provider %s has allocations of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
+				return problem.Refuse(problem.ErrInUse, "resource provider %s has allocations of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
 			}
 			return s.execute(ctx, tx, `DELETE FROM inventories WHERE id = $1`, id)
 		})
@@ -109,7 +110,7 @@ func (s *Store) replaceInventories(ctx context.Context, tx *ent.Tx, provider int
 		return err
 	}
 	if len(used) > 0 {
-		return catalog.Refuse(catalog.ErrInUse, "resource provider %s has allocations of %s", input.Provider, strings.Join(used, ", ")).On("input.inventories")
+		return problem.Refuse(problem.ErrInUse, "resource provider %s has allocations of %s", input.Provider, strings.Join(used, ", ")).On("input.inventories")
 	}
 	if len(dropped) > 0 {
 		if err := s.execute(ctx, tx, `DELETE FROM inventories WHERE `+s.listed("id", "$1", "bigint"), jsonOf(dropped)); err != nil {
@@ -144,7 +145,7 @@ func newInventory(tx *ent.Tx, provider, class int64, i placement.Inventory) *ent
 
 // classRows are the rows of the classes that inventories are of; unknown ones
 // are problems.
-func (s *Store) classRows(ctx context.Context, tx *ent.Tx, inventories []placement.Inventory, path func(int) string, problems *catalog.Problems) (map[string]int64, error) {
+func (s *Store) classRows(ctx context.Context, tx *ent.Tx, inventories []placement.Inventory, path func(int) string, problems *problem.Problems) (map[string]int64, error) {
 	var names []string
 	for _, given := range inventories {
 		if len(placement.ValidateName("", given.ResourceClass)) == 0 {

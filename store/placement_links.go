@@ -5,18 +5,19 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/catalog"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/access"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // ResourcesByUUID are the resources that the viewer may see.
-func (s *Store) ResourcesByUUID(ctx context.Context, uuids []string) (map[string]*catalog.Resource, error) {
-	rows, err := s.ent.Resource.Query().Where(visibleResources(ctx), among(resource.FieldUUID, uuids)).All(ctx)
+func (s *Store) ResourcesByUUID(ctx context.Context, uuids []string) (map[string]*resource.Resource, error) {
+	rows, err := s.ent.Resource.Query().Where(visibleResources(ctx), among(entresource.FieldUUID, uuids)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up resources: %w", err)
 	}
-	found := make(map[string]*catalog.Resource, len(rows))
+	found := make(map[string]*resource.Resource, len(rows))
 	for _, row := range rows {
 		found[row.UUID] = resourceNoun(row)
 	}
@@ -27,7 +28,7 @@ func (s *Store) ResourcesByUUID(ctx context.Context, uuids []string) (map[string
 // resources, with the world that they are in. A viewer without any role sees
 // none.
 func (s *Store) ProvidersOfResources(ctx context.Context, resources []int64) (*placement.World, map[int64]*placement.Provider, error) {
-	if catalog.MayReadPlacement(catalog.ViewerFrom(ctx)) != nil {
+	if access.MayReadPlacement(access.ViewerFrom(ctx)) != nil {
 		return nil, nil, nil
 	}
 	of := map[int64]string{}

@@ -8,7 +8,7 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/allocation"
 	"github.com/cadastre-dev/cadastre/ent/consumer"
@@ -17,7 +17,10 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourceclass"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/ent/trait"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 var (
@@ -27,12 +30,12 @@ var (
 )
 
 // byName is the only order of traits and classes.
-var byName = catalog.Order{Field: "NAME"}
+var byName = page.Order{Field: "NAME"}
 
 // Consumers is a page of the consumers.
-func (s *Store) Consumers(ctx context.Context, filter placement.ConsumerFilter, order catalog.Order, request catalog.PageRequest) (catalog.Page[*placement.Consumer], error) {
-	var none catalog.Page[*placement.Consumer]
-	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+func (s *Store) Consumers(ctx context.Context, filter placement.ConsumerFilter, order page.Order, request page.Request) (page.Page[*placement.Consumer], error) {
+	var none page.Page[*placement.Consumer]
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
 		return none, err
 	}
 	paging, err := newPaging("consumers", consumerOrders, order, request)
@@ -82,9 +85,9 @@ func consumerNoun(row *ent.Consumer) *placement.Consumer {
 }
 
 // Traits is a page of the traits, by name.
-func (s *Store) Traits(ctx context.Context, filter placement.TraitFilter, request catalog.PageRequest) (catalog.Page[*placement.Trait], error) {
-	var none catalog.Page[*placement.Trait]
-	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+func (s *Store) Traits(ctx context.Context, filter placement.TraitFilter, request page.Request) (page.Page[*placement.Trait], error) {
+	var none page.Page[*placement.Trait]
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
 		return none, err
 	}
 	if err := problemsOf(filter.Validate("filter")).Err(); err != nil {
@@ -139,9 +142,9 @@ func traitsThat(filter placement.TraitFilter) predicate.Trait {
 }
 
 // ResourceClasses is a page of the resource classes, by name.
-func (s *Store) ResourceClasses(ctx context.Context, filter placement.ResourceClassFilter, request catalog.PageRequest) (catalog.Page[*placement.ResourceClass], error) {
-	var none catalog.Page[*placement.ResourceClass]
-	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+func (s *Store) ResourceClasses(ctx context.Context, filter placement.ResourceClassFilter, request page.Request) (page.Page[*placement.ResourceClass], error) {
+	var none page.Page[*placement.ResourceClass]
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
 		return none, err
 	}
 	if err := problemsOf(filter.Validate("filter")).Err(); err != nil {
@@ -183,13 +186,13 @@ func classesThat(filter placement.ResourceClassFilter) predicate.ResourceClass {
 
 // Usages are what the consumers of a project use, in a group for each type.
 func (s *Store) Usages(ctx context.Context, project string, user, consumerType *string) ([]*placement.UsageGroup, error) {
-	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
 		return nil, err
 	}
-	var problems catalog.Problems
-	catalog.CheckText(&problems, "projectId", project, 1, placement.MaxNameLength)
+	var problems problem.Problems
+	text.Check(&problems, "projectId", project, 1, placement.MaxNameLength)
 	if user != nil {
-		catalog.CheckText(&problems, "userId", *user, 1, placement.MaxNameLength)
+		text.Check(&problems, "userId", *user, 1, placement.MaxNameLength)
 	}
 	if consumerType != nil {
 		problems = append(problems, problemsOf(placement.ValidateName("consumerType", *consumerType))...)

@@ -5,9 +5,10 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // CreateTrait creates a custom trait, for administrators and services.
@@ -39,7 +40,7 @@ func (s *Store) CreateResourceClass(ctx context.Context, name string) (*placemen
 
 // createName creates a custom name of a kind.
 func (s *Store) createName(ctx context.Context, kind nameKind, name string, insert func(tx *ent.Tx, t *touched) error) error {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "create a "+kind.words); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "create a "+kind.words); err != nil {
 		return err
 	}
 	if err := problemsOf(placement.ValidateCustomName("input.name", name)).Err(); err != nil {
@@ -54,7 +55,7 @@ func (s *Store) createName(ctx context.Context, kind nameKind, name string, inse
 		return insert(tx, t)
 	})
 	if isDuplicate(err) {
-		return catalog.Refuse(catalog.ErrAlreadyExists, "a %s %s exists already", kind.words, name).On("input.name").Because(err)
+		return problem.Refuse(problem.ErrAlreadyExists, "a %s %s exists already", kind.words, name).On("input.name").Because(err)
 	}
 	if err != nil {
 		return fmt.Errorf("create a %s: %w", kind.words, err)
@@ -90,7 +91,7 @@ func (s *Store) DeleteResourceClass(ctx context.Context, name string) (*placemen
 
 // deleteName deletes a custom name of a kind. A foreign key refuses one in use.
 func (s *Store) deleteName(ctx context.Context, kind nameKind, name string, note func(*touched)) error {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "delete a "+kind.words); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "delete a "+kind.words); err != nil {
 		return err
 	}
 	if err := problemsOf(placement.ValidateCustomName("input.name", name)).Err(); err != nil {
@@ -105,13 +106,13 @@ func (s *Store) deleteName(ctx context.Context, kind nameKind, name string, note
 			return rows.Scan(new(int64))
 		}, name)
 		if isReferred(err) {
-			return catalog.Refuse(catalog.ErrInUse, "the %s %s is in use by a resource provider", kind.words, name).On("input.name").Because(err)
+			return problem.Refuse(problem.ErrInUse, "the %s %s is in use by a resource provider", kind.words, name).On("input.name").Because(err)
 		}
 		if err != nil {
 			return err
 		}
 		if deleted == 0 {
-			return catalog.Refuse(catalog.ErrNotFound, "there is no %s %s", kind.words, name).On("input.name")
+			return problem.Refuse(problem.ErrNotFound, "there is no %s %s", kind.words, name).On("input.name")
 		}
 		note(t)
 		t.audit = append(t.audit, func(*placement.Provider) change {

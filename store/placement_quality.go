@@ -5,14 +5,14 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
 // SetProviderTraits replaces the traits of a provider.
 func (s *Store) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*placement.World, *placement.Provider, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set traits of a provider"); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "set traits of a provider"); err != nil {
 		return nil, nil, err
 	}
 	return s.changeProvider(ctx, "setProviderTraits", input.Provider, func(tx *ent.Tx, t *touched) error {
@@ -80,7 +80,7 @@ func (s *Store) replaceTraits(ctx context.Context, tx *ent.Tx, provider int64, w
 
 // SetProviderAggregates replaces the aggregates of a provider.
 func (s *Store) SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*placement.World, *placement.Provider, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "set aggregates of a provider"); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "set aggregates of a provider"); err != nil {
 		return nil, nil, err
 	}
 	if err := problemsOf(input.Validate("input")).Err(); err != nil {

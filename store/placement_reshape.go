@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/placement"
 )
@@ -14,7 +14,7 @@ import (
 // the world, the providers in the order of the input, and the consumers that have
 // allocations afterwards.
 func (s *Store) Reshape(ctx context.Context, reshape placement.Reshape) (*placement.World, []*placement.Provider, []*placement.Consumer, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "reshape"); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "reshape"); err != nil {
 		return nil, nil, nil, err
 	}
 	if err := problemsOf(reshape.Validate("input")).Err(); err != nil {

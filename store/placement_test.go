@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -104,7 +104,7 @@ func TestWhatGoesIsRefusedOrKept(t *testing.T) {
 		for _, steps := range [][]func() error{
 			{
 				func() error {
-					_, err := s.CreateResource(ctx, catalog.ResourceInput{UUID: &host, Type: "physical:host", Name: "host"})
+					_, err := s.CreateResource(ctx, resource.Input{UUID: &host, Type: "physical:host", Name: "host"})
 					return err
 				},
 				func() error { _, err := s.DeleteResource(ctx, host, nil); return err },

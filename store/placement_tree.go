@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // UpdateResourceProvider renames a provider, moves it with everything below it,
 // or links it to a resource. No generation moves.
 func (s *Store) UpdateResourceProvider(ctx context.Context, input placement.ProviderPatch) (*placement.World, *placement.Provider, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "change a resource provider"); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "change a resource provider"); err != nil {
 		return nil, nil, err
 	}
 	if err := problemsOf(input.Validate("input")).Err(); err != nil {
@@ -40,7 +41,7 @@ func (s *Store) UpdateResourceProvider(ctx context.Context, input placement.Prov
 		case *input.Resource == "":
 			update.ClearResourceID()
 		default:
-			var problems catalog.Problems
+			var problems problem.Problems
 			linked, err := s.linkedResource(ctx, tx, *input.Resource, &problems)
 			if err == nil {
 				err = problems.Err()
@@ -59,14 +60,14 @@ func (s *Store) UpdateResourceProvider(ctx context.Context, input placement.Prov
 	return world, changed, err
 }
 
-func duplicateChange(input placement.ProviderPatch) *catalog.Refusal {
+func duplicateChange(input placement.ProviderPatch) *problem.Refusal {
 	if input.NewName != nil && (input.Resource == nil || *input.Resource == "") {
-		return catalog.Refuse(catalog.ErrAlreadyExists, "a resource provider named %q exists already", *input.NewName).On("input.newName")
+		return problem.Refuse(problem.ErrAlreadyExists, "a resource provider named %q exists already", *input.NewName).On("input.newName")
 	}
 	if input.NewName == nil && input.Resource != nil {
-		return catalog.Refuse(catalog.ErrAlreadyExists, "another resource provider is linked to resource %s", *input.Resource).On("input.resource")
+		return problem.Refuse(problem.ErrAlreadyExists, "another resource provider is linked to resource %s", *input.Resource).On("input.resource")
 	}
-	return catalog.Refuse(catalog.ErrAlreadyExists, "another resource provider has this name or resource").On("input")
+	return problem.Refuse(problem.ErrAlreadyExists, "another resource provider has this name or resource").On("input")
 }
 
 // lockForMove locks the provider to be changed and, if it is to move below a
@@ -83,14 +84,14 @@ func (s *Store) lockForMove(ctx context.Context, tx *ent.Tx, input placement.Pro
 		return 0, 0, err
 	}
 	if len(line) == 0 {
-		return 0, 0, catalog.Refuse(catalog.ErrNotFound, "there is no resource provider %s", input.Provider).On("input.provider")
+		return 0, 0, problem.Refuse(problem.ErrNotFound, "there is no resource provider %s", input.Provider).On("input.provider")
 	}
 	above, err := s.lineOf(ctx, tx, *input.Parent)
 	if err != nil {
 		return 0, 0, err
 	}
 	if len(above) == 0 && *input.Parent != "" {
-		return 0, 0, catalog.Invalid("input.parent", "must be an existing resource provider, %s is none", *input.Parent)
+		return 0, 0, problem.Invalid("input.parent", "must be an existing resource provider, %s is none", *input.Parent)
 	}
 	id = line[0]
 	locked := []int64{id, line[len(line)-1]}
@@ -114,7 +115,7 @@ func (s *Store) lockForMove(ctx context.Context, tx *ent.Tx, input placement.Pro
 		return 0, 0, errMoved
 	}
 	if slices.Contains(above, id) {
-		return 0, 0, catalog.Invalid("input.parent", "must not lie below the provider itself")
+		return 0, 0, problem.Invalid("input.parent", "must not lie below the provider itself")
 	}
 	if len(above) == 0 {
 		return id, 0, nil
@@ -140,7 +141,7 @@ func (s *Store) lineOf(ctx context.Context, tx *ent.Tx, uuid string) ([]int64, e
 // DeleteResourceProvider deletes a provider that has nothing below it and no
 // allocations, and gives it as it was, with the world that it was in.
 func (s *Store) DeleteResourceProvider(ctx context.Context, uuid string) (*placement.World, *placement.Provider, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "delete a resource provider"); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "delete a resource provider"); err != nil {
 		return nil, nil, err
 	}
 	world := s.resident.world.Load()
@@ -156,11 +157,11 @@ func (s *Store) DeleteResourceProvider(ctx context.Context, uuid string) (*place
 		case err != nil:
 			return err
 		case id == 0:
-			return catalog.Refuse(catalog.ErrNotFound, "there is no resource provider %s", uuid).On("input.provider")
+			return problem.Refuse(problem.ErrNotFound, "there is no resource provider %s", uuid).On("input.provider")
 		case children:
-			return catalog.Refuse(catalog.ErrInUse, "resource provider %s has providers below it", uuid).On("input.provider")
+			return problem.Refuse(problem.ErrInUse, "resource provider %s has providers below it", uuid).On("input.provider")
 		case allocations:
-			return catalog.Refuse(catalog.ErrInUse, "resource provider %s has allocations", uuid).On("input.provider")
+			return problem.Refuse(problem.ErrInUse, "resource provider %s has allocations", uuid).On("input.provider")
 		}
 		states, err := s.readProviders(ctx, tx, []int64{id}, func() {})
 		if err != nil {
@@ -173,7 +174,7 @@ func (s *Store) DeleteResourceProvider(ctx context.Context, uuid string) (*place
 		})
 		err = s.execute(ctx, tx, `DELETE FROM resource_providers WHERE id = $1`, id)
 		if isReferred(err) {
-			return catalog.Refuse(catalog.ErrInUse, "resource provider %s has providers below it or allocations", uuid).On("input.provider").Because(err)
+			return problem.Refuse(problem.ErrInUse, "resource provider %s has providers below it or allocations", uuid).On("input.provider").Because(err)
 		}
 		return err
 	})

@@ -6,10 +6,11 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // Every write of a provider first locks the provider's row, and several rows in
@@ -19,7 +20,7 @@ import (
 
 // CreateResourceProvider creates a provider, for administrators and services.
 func (s *Store) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*placement.World, *placement.Provider, error) {
-	if err := catalog.MayWritePlacement(catalog.ViewerFrom(ctx), "create a resource provider"); err != nil {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "create a resource provider"); err != nil {
 		return nil, nil, err
 	}
 	if err := problemsOf(input.Validate("input")).Err(); err != nil {
@@ -39,7 +40,7 @@ func (s *Store) CreateResourceProvider(ctx context.Context, input placement.NewP
 		now := s.now()
 		create := tx.ResourceProvider.Create().SetUUID(uuid).SetName(input.Name).SetGeneration(0).SetVersion(0).
 			SetCreatedAt(now).SetUpdatedAt(now)
-		var problems catalog.Problems
+		var problems problem.Problems
 		if input.Parent != nil {
 			parent, err := s.providerRow(ctx, tx, *input.Parent, "KEY SHARE")
 			if err != nil {
@@ -82,31 +83,31 @@ const uuidsKey = 7_261_004
 
 // duplicateProvider says what of a new provider another one has. The name and the
 // uuid were free a moment before.
-func (s *Store) duplicateProvider(uuid string, input placement.NewProvider) *catalog.Refusal {
+func (s *Store) duplicateProvider(uuid string, input placement.NewProvider) *problem.Refusal {
 	world := s.resident.world.Load()
 	_, sameUUID := world.Provider(uuid)
 	_, sameName := world.ProviderNamed(input.Name)
 	switch {
 	case sameUUID:
-		return catalog.Refuse(catalog.ErrAlreadyExists, "a resource provider %s exists already", uuid).On("input.uuid")
+		return problem.Refuse(problem.ErrAlreadyExists, "a resource provider %s exists already", uuid).On("input.uuid")
 	case sameName || input.Resource == nil:
-		return catalog.Refuse(catalog.ErrAlreadyExists, "a resource provider named %q exists already", input.Name).On("input.name")
+		return problem.Refuse(problem.ErrAlreadyExists, "a resource provider named %q exists already", input.Name).On("input.name")
 	}
-	return catalog.Refuse(catalog.ErrAlreadyExists, "another resource provider is linked to resource %s", *input.Resource).On("input.resource")
+	return problem.Refuse(problem.ErrAlreadyExists, "another resource provider is linked to resource %s", *input.Resource).On("input.resource")
 }
 
 // refuseTaken refuses a uuid and a name that a provider has.
 func (s *Store) refuseTaken(ctx context.Context, tx *ent.Tx, uuid, name string) error {
-	var refusal *catalog.Refusal
+	var refusal *problem.Refusal
 	err := s.query(ctx, tx, `SELECT uuid FROM resource_providers WHERE uuid = $1 OR name = $2`, func(rows *sql.Rows) error {
 		var taken string
 		if err := rows.Scan(&taken); err != nil {
 			return err
 		}
 		if taken == uuid {
-			refusal = catalog.Refuse(catalog.ErrAlreadyExists, "a resource provider %s exists already", uuid).On("input.uuid")
+			refusal = problem.Refuse(problem.ErrAlreadyExists, "a resource provider %s exists already", uuid).On("input.uuid")
 		} else if refusal == nil {
-			refusal = catalog.Refuse(catalog.ErrAlreadyExists, "a resource provider named %q exists already", name).On("input.name")
+			refusal = problem.Refuse(problem.ErrAlreadyExists, "a resource provider named %q exists already", name).On("input.name")
 		}
 		return nil
 	}, uuid, name)
@@ -118,9 +119,9 @@ func (s *Store) refuseTaken(ctx context.Context, tx *ent.Tx, uuid, name string) 
 
 // linkedResource is the row of the resource that a provider is to be linked to,
 // which stays until the transaction ends.
-func (s *Store) linkedResource(ctx context.Context, tx *ent.Tx, uuid string, problems *catalog.Problems) (int64, error) {
+func (s *Store) linkedResource(ctx context.Context, tx *ent.Tx, uuid string, problems *problem.Problems) (int64, error) {
 	var row int64
-	visible, err := tx.Resource.Query().Where(visibleResources(ctx), resource.UUID(uuid)).OnlyID(ctx)
+	visible, err := tx.Resource.Query().Where(visibleResources(ctx), entresource.UUID(uuid)).OnlyID(ctx)
 	switch {
 	case err == nil:
 		err = s.query(ctx, tx, `SELECT id FROM resources WHERE id = $1`+s.locking("KEY SHARE"),
@@ -153,9 +154,9 @@ func (s *Store) lockProvider(ctx context.Context, tx *ent.Tx, uuid string, gener
 	case err != nil:
 		return 0, err
 	case id == 0:
-		return 0, catalog.Refuse(catalog.ErrNotFound, "there is no resource provider %s", uuid).On("input.provider")
+		return 0, problem.Refuse(problem.ErrNotFound, "there is no resource provider %s", uuid).On("input.provider")
 	case generation != nil && *generation != current:
-		return 0, catalog.Refuse(catalog.ErrConcurrentUpdate, "resource provider %s has generation %d, not %d", uuid, current, *generation).On("input.generation")
+		return 0, problem.Refuse(problem.ErrConcurrentUpdate, "resource provider %s has generation %d, not %d", uuid, current, *generation).On("input.generation")
 	}
 	return id, nil
 }
@@ -248,10 +249,10 @@ func (s *Store) rowsNamed(ctx context.Context, on conn, table string, names []st
 }
 
 // problemsOf are the violations of placement's rules as problems of an input.
-func problemsOf(violations []placement.Problem) catalog.Problems {
-	var problems catalog.Problems
+func problemsOf(violations []placement.Problem) problem.Problems {
+	var problems problem.Problems
 	for _, violation := range violations {
-		problems = append(problems, catalog.Problem{Field: violation.Path, Message: violation.Message})
+		problems = append(problems, problem.Problem{Field: violation.Path, Message: violation.Message})
 	}
 	return problems
 }

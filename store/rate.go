@@ -4,7 +4,9 @@ import (
 	"context"
 	"sync"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // mostBuckets is how many projects are remembered before those that wrote
@@ -14,13 +16,13 @@ const mostBuckets = 10_000
 // writeRates counts the writes of each project, in this process.
 type writeRates struct {
 	mu      sync.Mutex
-	buckets map[string]*catalog.TokenBucket
+	buckets map[string]*resource.TokenBucket
 }
 
 // mayWriteNow refuses with ErrRateLimited a viewer whose project writes
 // resources too fast. Administrators and services are never too fast.
 func (s *Store) mayWriteNow(ctx context.Context) error {
-	viewer := catalog.ViewerFrom(ctx)
+	viewer := access.ViewerFrom(ctx)
 	rate := s.limits.Writes
 	if rate.PerMinute <= 0 || viewer.IsAdmin() || viewer.IsService() {
 		return nil
@@ -38,14 +40,14 @@ func (s *Store) mayWriteNow(ctx context.Context) error {
 	bucket := s.writes.buckets[viewer.ProjectID]
 	if bucket == nil {
 		if s.writes.buckets == nil {
-			s.writes.buckets = map[string]*catalog.TokenBucket{}
+			s.writes.buckets = map[string]*resource.TokenBucket{}
 		}
-		bucket = &catalog.TokenBucket{}
+		bucket = &resource.TokenBucket{}
 		s.writes.buckets[viewer.ProjectID] = bucket
 	}
 	wait, ok := bucket.Take(rate, now)
 	if ok {
 		return nil
 	}
-	return catalog.Refuse(catalog.ErrRateLimited, "the project writes more than %d times a minute", rate.PerMinute).After(wait)
+	return problem.Refuse(problem.ErrRateLimited, "the project writes more than %d times a minute", rate.PerMinute).After(wait)
 }

@@ -6,22 +6,25 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // scopeColumns says in which column resources refer to what they hang off.
-var scopeColumns = map[catalog.ResourceScope]string{
-	catalog.ChildrenOfResource: resource.FieldParentID,
-	catalog.ResourcesOfType:    resource.FieldResourceTypeID,
+var scopeColumns = map[resource.Scope]string{
+	resource.ChildrenOfResource: entresource.FieldParentID,
+	resource.ResourcesOfType:    entresource.FieldResourceTypeID,
 }
 
 // Resources is a page of the resources that the viewer may see.
-func (s *Store) Resources(ctx context.Context, filter catalog.ResourceFilter, order catalog.Order, request catalog.PageRequest) (catalog.Page[*catalog.Resource], error) {
-	none := catalog.Page[*catalog.Resource]{}
+func (s *Store) Resources(ctx context.Context, filter resource.Filter, order page.Order, request page.Request) (page.Page[*resource.Resource], error) {
+	none := page.Page[*resource.Resource]{}
 	paging, err := newPaging("resources", namedOrders, order, request)
 	if err != nil {
 		return none, err
@@ -38,7 +41,7 @@ func (s *Store) Resources(ctx context.Context, filter catalog.ResourceFilter, or
 }
 
 // CountResources is how many resources Resources goes through in all.
-func (s *Store) CountResources(ctx context.Context, filter catalog.ResourceFilter) (int, error) {
+func (s *Store) CountResources(ctx context.Context, filter resource.Filter) (int, error) {
 	wanted, err := s.resourcesThat(ctx, filter)
 	if err != nil {
 		return 0, err
@@ -51,12 +54,12 @@ func (s *Store) CountResources(ctx context.Context, filter catalog.ResourceFilte
 }
 
 // ResourcesWithin is a page of the resources that hang off each key.
-func (s *Store) ResourcesWithin(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter, order catalog.Order, request catalog.PageRequest) (map[int64]catalog.Page[*catalog.Resource], error) {
+func (s *Store) ResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]page.Page[*resource.Resource], error) {
 	paging, wanted, err := s.pagingWithin(ctx, scope, filter, order, request)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.ent.Resource.Query().Where(paging.ofEach(resource.Table, scopeColumns[scope], keys, wanted)).All(ctx)
+	rows, err := s.ent.Resource.Query().Where(paging.ofEach(entresource.Table, scopeColumns[scope], keys, wanted)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list resources within others: %w", err)
 	}
@@ -65,19 +68,19 @@ func (s *Store) ResourcesWithin(ctx context.Context, scope catalog.ResourceScope
 
 // ResourcesBehind tells for which keys there are resources on the side where
 // the page of ResourcesWithin begins.
-func (s *Store) ResourcesBehind(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter, order catalog.Order, request catalog.PageRequest) (map[int64]bool, error) {
+func (s *Store) ResourcesBehind(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]bool, error) {
 	paging, wanted, err := s.pagingWithin(ctx, scope, filter, order, request)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.ent.Resource.Query().Where(paging.behindEach(resource.Table, scopeColumns[scope], keys, wanted)).All(ctx)
+	rows, err := s.ent.Resource.Query().Where(paging.behindEach(entresource.Table, scopeColumns[scope], keys, wanted)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for resources within others: %w", err)
 	}
 	return keysOf(rows, scopeKey(scope)), nil
 }
 
-func (s *Store) pagingWithin(ctx context.Context, scope catalog.ResourceScope, filter catalog.ResourceFilter, order catalog.Order, request catalog.PageRequest) (paging, predicate.Resource, error) {
+func (s *Store) pagingWithin(ctx context.Context, scope resource.Scope, filter resource.Filter, order page.Order, request page.Request) (paging, predicate.Resource, error) {
 	paging, err := newPaging(string(scope), namedOrders, order, request)
 	if err != nil {
 		return paging, nil, err
@@ -87,7 +90,7 @@ func (s *Store) pagingWithin(ctx context.Context, scope catalog.ResourceScope, f
 }
 
 // CountResourcesWithin is how many resources hang off each key.
-func (s *Store) CountResourcesWithin(ctx context.Context, scope catalog.ResourceScope, keys []int64, filter catalog.ResourceFilter) (map[int64]int, error) {
+func (s *Store) CountResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter) (map[int64]int, error) {
 	wanted, err := s.resourcesThat(ctx, filter)
 	if err != nil {
 		return nil, err
@@ -111,8 +114,8 @@ func (s *Store) CountResourcesWithin(ctx context.Context, scope catalog.Resource
 }
 
 // ResourceByUUID is the resource with a uuid, or ErrNotFound.
-func (s *Store) ResourceByUUID(ctx context.Context, uuid string) (*catalog.Resource, error) {
-	row, err := s.ent.Resource.Query().Where(visibleResources(ctx), resource.UUID(uuid)).Only(ctx)
+func (s *Store) ResourceByUUID(ctx context.Context, uuid string) (*resource.Resource, error) {
+	row, err := s.ent.Resource.Query().Where(visibleResources(ctx), entresource.UUID(uuid)).Only(ctx)
 	if ent.IsNotFound(err) {
 		return nil, noResource(uuid)
 	}
@@ -122,13 +125,13 @@ func (s *Store) ResourceByUUID(ctx context.Context, uuid string) (*catalog.Resou
 	return resourceNoun(row), nil
 }
 
-func noResource(uuid string) *catalog.Refusal {
-	return catalog.Refuse(catalog.ErrNotFound, "there is no resource %s", uuid)
+func noResource(uuid string) *problem.Refusal {
+	return problem.Refuse(problem.ErrNotFound, "there is no resource %s", uuid)
 }
 
 // ResourcesByID are the resources of the rows that the viewer may see.
-func (s *Store) ResourcesByID(ctx context.Context, ids []int64) (map[int64]*catalog.Resource, error) {
-	rows, err := s.ent.Resource.Query().Where(visibleResources(ctx), among(resource.FieldID, ids)).All(ctx)
+func (s *Store) ResourcesByID(ctx context.Context, ids []int64) (map[int64]*resource.Resource, error) {
+	rows, err := s.ent.Resource.Query().Where(visibleResources(ctx), among(entresource.FieldID, ids)).All(ctx)
 	return byID(rows, err, "resources", resourceNoun, func(row *ent.Resource) int64 { return row.ID })
 }
 
@@ -143,23 +146,23 @@ func (s *Store) TagsOfResources(ctx context.Context, resources []int64) (map[int
 		func(row *ent.ResourceTag) int64 { return row.ResourceID })
 }
 
-func scopeKey(scope catalog.ResourceScope) func(*ent.Resource) int64 {
-	if scope == catalog.ChildrenOfResource {
+func scopeKey(scope resource.Scope) func(*ent.Resource) int64 {
+	if scope == resource.ChildrenOfResource {
 		return func(row *ent.Resource) int64 { return *row.ParentID }
 	}
 	return func(row *ent.Resource) int64 { return row.ResourceTypeID }
 }
 
-func resourcePlace(order catalog.Order) func(*ent.Resource) (any, int64) {
+func resourcePlace(order page.Order) func(*ent.Resource) (any, int64) {
 	return func(row *ent.Resource) (any, int64) {
 		return keyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
 	}
 }
 
-func resourceNoun(row *ent.Resource) *catalog.Resource {
-	r := &catalog.Resource{
+func resourceNoun(row *ent.Resource) *resource.Resource {
+	r := &resource.Resource{
 		ID: row.ID, UUID: row.UUID, TypeID: row.ResourceTypeID, Name: row.Name, Description: row.Description,
-		ProjectID: row.ProjectID, Visibility: catalog.Visibility(row.Visibility), Revision: row.Revision,
+		ProjectID: row.ProjectID, Visibility: access.Visibility(row.Visibility), Revision: row.Revision,
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
 	if row.ParentID != nil {

@@ -7,23 +7,23 @@ import (
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // ExplainResources tells for each condition of a filter how many of the
 // resources that the viewer may see it holds of, and how many are left with all
 // conditions before it: in one statement, which numbers each resource by the
 // conditions that it held before the first that it did not.
-func (s *Store) ExplainResources(ctx context.Context, filter catalog.ResourceFilter) (*catalog.ResourceExplanation, error) {
+func (s *Store) ExplainResources(ctx context.Context, filter resource.Filter) (*resource.Explanation, error) {
 	clauses, err := s.clausesOf(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
 	build := entsql.Dialect(s.db.dialect)
-	judged := build.Select().From(build.Table(resource.Table))
-	judged.Select(judged.C(resource.FieldID))
+	judged := build.Select().From(build.Table(entresource.Table))
+	judged.Select(judged.C(entresource.FieldID))
 	visibleResources(ctx)(judged)
 	for i, clause := range clauses {
 		judged.AppendSelectExprAs(oneIf(clause.judge(judged)), passes(i))
@@ -49,7 +49,7 @@ func (s *Store) ExplainResources(ctx context.Context, filter catalog.ResourceFil
 		return nil, fmt.Errorf("explain a filter: %w", err)
 	}
 	defer rows.Close()
-	explanation := &catalog.ResourceExplanation{Clauses: make([]catalog.ResourceClause, len(clauses))}
+	explanation := &resource.Explanation{Clauses: make([]resource.Clause, len(clauses))}
 	targets := []any{&explanation.Considered}
 	for i := range explanation.Clauses {
 		of := &explanation.Clauses[i]

@@ -5,12 +5,16 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // clause is one condition of a filter.
@@ -23,7 +27,7 @@ type clause struct {
 }
 
 // resourcesThat keeps the resources that the viewer may see and a filter wants.
-func (s *Store) resourcesThat(ctx context.Context, filter catalog.ResourceFilter) (predicate.Resource, error) {
+func (s *Store) resourcesThat(ctx context.Context, filter resource.Filter) (predicate.Resource, error) {
 	clauses, err := s.clausesOf(ctx, filter)
 	if err != nil {
 		return nil, err
@@ -49,8 +53,8 @@ func (s *Store) resourcesThat(ctx context.Context, filter catalog.ResourceFilter
 const joinedClauses = 8
 
 // clausesOf are the conditions of a filter, one by one.
-func (s *Store) clausesOf(ctx context.Context, filter catalog.ResourceFilter) ([]clause, error) {
-	var problems catalog.Problems
+func (s *Store) clausesOf(ctx context.Context, filter resource.Filter) ([]clause, error) {
+	var problems problem.Problems
 	filter.Check(&problems, "filter")
 	plan := filter.Plan(&problems, "filter")
 	if err := problems.Err(); err != nil {
@@ -67,7 +71,7 @@ func (s *Store) clausesOf(ctx context.Context, filter catalog.ResourceFilter) ([
 	clauses := s.plainClauses(ctx, filter)
 	for _, c := range conditions {
 		of := clause{name: c.Clause, holds: condition{c.Condition, known}.holds, ignored: c.Ignored}
-		if c.Condition.Kind == catalog.ConditionCapability && c.Condition.Test.ComparesNumbers() {
+		if c.Condition.Kind == resource.ConditionCapability && c.Condition.Test.ComparesNumbers() {
 			of.comparesNumbers = known[c.Condition.Test.Name]
 		}
 		clauses = append(clauses, of)
@@ -76,15 +80,15 @@ func (s *Store) clausesOf(ctx context.Context, filter catalog.ResourceFilter) ([
 }
 
 // plainClauses are the conditions of a filter that ask for no capability.
-func (s *Store) plainClauses(ctx context.Context, filter catalog.ResourceFilter) []clause {
-	viewer := catalog.ViewerFrom(ctx)
+func (s *Store) plainClauses(ctx context.Context, filter resource.Filter) []clause {
+	viewer := access.ViewerFrom(ctx)
 	var clauses []clause
 	add := func(name string, holds func(*entsql.Selector) *entsql.Predicate) {
 		clauses = append(clauses, clause{name: name, holds: holds})
 	}
 	if filter.Types != nil {
 		add("types", func(s *entsql.Selector) *entsql.Predicate {
-			return isOfType(s, s.C(resource.FieldResourceTypeID), filter.Types)
+			return isOfType(s, s.C(entresource.FieldResourceTypeID), filter.Types)
 		})
 	}
 	equals := func(name, column string, value *string) {
@@ -92,24 +96,24 @@ func (s *Store) plainClauses(ctx context.Context, filter catalog.ResourceFilter)
 			add(name, func(s *entsql.Selector) *entsql.Predicate { return entsql.EQ(s.C(column), *value) })
 		}
 	}
-	equals("projectId", resource.FieldProjectID, filter.ProjectID)
-	equals("name", resource.FieldName, filter.Name)
+	equals("projectId", entresource.FieldProjectID, filter.ProjectID)
+	equals("name", entresource.FieldName, filter.Name)
 	if filter.NameContains != nil {
 		add("nameContains", func(s *entsql.Selector) *entsql.Predicate {
-			return containsText(s.C(resource.FieldNameKey), catalog.Fold(*filter.NameContains))
+			return containsText(s.C(entresource.FieldNameKey), text.Fold(*filter.NameContains))
 		})
 	}
 	if filter.UUIDs != nil {
 		add("uuids", func(s *entsql.Selector) *entsql.Predicate {
-			return isAmong(s, s.C(resource.FieldUUID), filter.UUIDs)
+			return isAmong(s, s.C(entresource.FieldUUID), filter.UUIDs)
 		})
 	}
 	if filter.Parent != nil {
 		add("parent", func(s *entsql.Selector) *entsql.Predicate {
-			parents := entsql.Dialect(s.Dialect()).Table(resource.Table).As("parents")
-			return entsql.In(s.C(resource.FieldParentID), entsql.Dialect(s.Dialect()).
-				Select(parents.C(resource.FieldID)).From(parents).
-				Where(entsql.And(entsql.EQ(parents.C(resource.FieldUUID), *filter.Parent), resourceIsVisible(viewer, parents.C))))
+			parents := entsql.Dialect(s.Dialect()).Table(entresource.Table).As("parents")
+			return entsql.In(s.C(entresource.FieldParentID), entsql.Dialect(s.Dialect()).
+				Select(parents.C(entresource.FieldID)).From(parents).
+				Where(entsql.And(entsql.EQ(parents.C(entresource.FieldUUID), *filter.Parent), resourceIsVisible(viewer, parents.C))))
 		})
 	}
 	for _, tag := range filter.Tags {
@@ -123,7 +127,7 @@ func (s *Store) plainClauses(ctx context.Context, filter catalog.ResourceFilter)
 
 // hasPair holds for the resources that have a key with exactly that value. The
 // index holds the hash of the value; the value itself is compared after it.
-func hasPair(s *entsql.Selector, pair catalog.KeyValue) *entsql.Predicate {
+func hasPair(s *entsql.Selector, pair metadef.KeyValue) *entsql.Predicate {
 	items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
 	return resourcesWith(s, items, entsql.And(
 		entsql.EQ(items.C(metadataitem.FieldKey), pair.Key),
@@ -135,25 +139,25 @@ func hasPair(s *entsql.Selector, pair catalog.KeyValue) *entsql.Predicate {
 // hasPrefix holds where a column begins with a text. Another column keeps the
 // first characters of it, which an index holds: the range of those that can
 // begin so is looked up there, and a longer prefix is compared after it.
-func hasPrefix(column, prefixColumn, text string) *entsql.Predicate {
+func hasPrefix(column, prefixColumn, input string) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
-		indexed := prefixOf(text)
+		indexed := prefixOf(input)
 		b.Ident(prefixColumn).WriteString(" >= ").Arg(indexed)
-		if end, ok := catalog.TextAfter(indexed); ok {
+		if end, ok := text.After(indexed); ok {
 			b.WriteString(" AND ").Ident(prefixColumn).WriteString(" < ").Arg(end)
 		}
-		if indexed != text {
-			b.WriteString(" AND substr(").Ident(column).WriteString(", 1, ").Arg(catalog.Length(text)).WriteString(") = ").Arg(text)
+		if indexed != input {
+			b.WriteString(" AND substr(").Ident(column).WriteString(", 1, ").Arg(text.Length(input)).WriteString(") = ").Arg(input)
 		}
 	})
 }
 
 // hasTag holds for the resources with a tag, or with one that the definitions
 // which the viewer may see place below it.
-func hasTag(s *entsql.Selector, viewer catalog.Viewer, wanted catalog.TagFilter) *entsql.Predicate {
+func hasTag(s *entsql.Selector, viewer access.Viewer, wanted resource.TagFilter) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	tagged := build.Table(resourcetag.Table)
-	key, nameKey := catalog.Fold(wanted.Name), tagged.C(resourcetag.FieldNameKey)
+	key, nameKey := text.Fold(wanted.Name), tagged.C(resourcetag.FieldNameKey)
 	is := entsql.EQ(nameKey, key)
 	if wanted.IncludeDescendants {
 		namespaces := build.Table(namespace.Table)

@@ -6,9 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // ResourceRecord is a resource with everything that hangs off it, by names and
@@ -20,10 +23,10 @@ type ResourceRecord struct {
 	Name        string
 	Description string
 	ProjectID   string
-	Visibility  catalog.Visibility
+	Visibility  access.Visibility
 	// Metadata has Key, Value and UserModifiable of each item.
-	Metadata     []catalog.MetadataItem
-	Capabilities []catalog.KeyValue
+	Metadata     []resource.MetadataItem
+	Capabilities []metadef.KeyValue
 	Tags         []string
 }
 
@@ -46,7 +49,7 @@ func (s *Store) insertResources(ctx context.Context, tx *ent.Tx, records []Resou
 		return err
 	}
 	rows := map[string]int64{"": 0}
-	there, err := tx.Resource.Query().Where(among(resource.FieldUUID, parents)).All(ctx)
+	there, err := tx.Resource.Query().Where(among(entresource.FieldUUID, parents)).All(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,7 +90,7 @@ func (s *Store) insertResourceLevel(ctx context.Context, tx *ent.Tx, level []new
 		creates := make([]*ent.ResourceCreate, len(chunk))
 		for i, r := range chunk {
 			creates[i] = tx.Resource.Create().SetUUID(r.UUID).SetResourceTypeID(r.typeID).SetName(r.Name).
-				SetNameKey(catalog.Fold(r.Name)).SetNillableDescription(textOrNil(r.Description)).SetProjectID(r.ProjectID).
+				SetNameKey(text.Fold(r.Name)).SetNillableDescription(textOrNil(r.Description)).SetProjectID(r.ProjectID).
 				SetVisibility(string(r.Visibility)).SetRevision(1).SetCreatedAt(now).SetUpdatedAt(now)
 			if r.parentID != 0 {
 				creates[i].SetParentID(r.parentID)
@@ -131,7 +134,7 @@ func (s *Store) insertMetadataAndTags(ctx context.Context, tx *ent.Tx, level []n
 }
 
 func newResourceTag(tx *ent.Tx, resourceID int64, tag string) *ent.ResourceTagCreate {
-	return tx.ResourceTag.Create().SetResourceID(resourceID).SetName(tag).SetNameKey(catalog.Fold(tag))
+	return tx.ResourceTag.Create().SetResourceID(resourceID).SetName(tag).SetNameKey(text.Fold(tag))
 }
 
 func (s *Store) insertCapabilitiesOf(ctx context.Context, tx *ent.Tx, level []newResource, rows []*ent.Resource, now time.Time) error {

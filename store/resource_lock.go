@@ -5,9 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // lockResources locks the resources to be written, in the order of their rows,
@@ -15,7 +16,7 @@ import (
 // which they were named. It refuses those that the viewer may not see, then
 // those that the viewer may not write.
 func (s *Store) lockResources(ctx context.Context, tx *ent.Tx, uuids []string) ([]*ent.Resource, error) {
-	found, err := tx.Resource.Query().Where(visibleResources(ctx), among(resource.FieldUUID, uuids), s.locked()).Order(resource.ByID()).All(ctx)
+	found, err := tx.Resource.Query().Where(visibleResources(ctx), among(entresource.FieldUUID, uuids), s.locked()).Order(entresource.ByID()).All(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +31,7 @@ func (s *Store) lockResources(ctx context.Context, tx *ent.Tx, uuids []string) (
 		}
 	}
 	for _, row := range rows {
-		if err := catalog.MayWriteForProject(catalog.ViewerFrom(ctx), row.ProjectID, "the resource "+row.UUID); err != nil {
+		if err := resource.MayWriteForProject(access.ViewerFrom(ctx), row.ProjectID, "the resource "+row.UUID); err != nil {
 			return nil, err
 		}
 	}
@@ -39,14 +40,14 @@ func (s *Store) lockResources(ctx context.Context, tx *ent.Tx, uuids []string) (
 
 // touchResources gives the resources that were changed their next revision, and
 // all of them as they are now.
-func touchResources(ctx context.Context, tx *ent.Tx, rows []*ent.Resource, touched []int64, now time.Time) ([]*catalog.Resource, error) {
+func touchResources(ctx context.Context, tx *ent.Tx, rows []*ent.Resource, touched []int64, now time.Time) ([]*resource.Resource, error) {
 	if len(touched) > 0 {
-		err := tx.Resource.Update().Where(among(resource.FieldID, touched)).AddRevision(1).SetUpdatedAt(now).Exec(ctx)
+		err := tx.Resource.Update().Where(among(entresource.FieldID, touched)).AddRevision(1).SetUpdatedAt(now).Exec(ctx)
 		if err != nil {
 			return nil, err
 		}
 	}
-	resources := make([]*catalog.Resource, len(rows))
+	resources := make([]*resource.Resource, len(rows))
 	for i, row := range rows {
 		if slices.Contains(touched, row.ID) {
 			row.Revision++
@@ -64,5 +65,5 @@ func (s *Store) lockResource(ctx context.Context, tx *ent.Tx, uuid string, revis
 	if err != nil {
 		return nil, err
 	}
-	return rows[0], catalog.CheckRevision(uuid, revision, rows[0].Revision)
+	return rows[0], resource.CheckRevision(uuid, revision, rows[0].Revision)
 }

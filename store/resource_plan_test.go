@@ -10,7 +10,9 @@ import (
 
 	"entgo.io/ent/dialect"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -25,8 +27,8 @@ func TestMetadataIsFoundByAnIndex(t *testing.T) {
 		fillResources(t, url, count)
 		s, recorded := store.RecordStatements(storetest.Open(t, url))
 		ctx, statements := store.CountStatements(asAdmin())
-		filter := catalog.ResourceFilter{Metadata: pairs("key-0", "value-7", "key-3", "value-7")}
-		page, err := s.Resources(ctx, filter, catalog.Order{Field: "NAME"}, catalog.PageRequest{})
+		filter := resource.Filter{Metadata: pairs("key-0", "value-7", "key-3", "value-7")}
+		page, err := s.Resources(ctx, filter, page.Order{Field: "NAME"}, page.Request{})
 		if err != nil || len(page.Items) != min(50, count/500) {
 			t.Fatalf("%d resources, error %v", len(page.Items), err)
 		}
@@ -45,8 +47,8 @@ func TestMetadataIsFoundByAnIndex(t *testing.T) {
 			t.Errorf("%d statements, want 3", statements())
 		}
 		long, prefix := strings.Repeat("界", 80), "value-77"
-		for _, where := range []catalog.MetadataCondition{{Key: "key-1", Prefix: &prefix}, {Key: "key-2", Prefix: &long}, {Key: "key-4", In: []string{"value-1", "value-2"}}} {
-			if _, err := s.CountResources(ctx, catalog.ResourceFilter{Where: &catalog.ResourceCondition{Metadata: &where}}); err != nil {
+		for _, where := range []resource.MetadataCondition{{Key: "key-1", Prefix: &prefix}, {Key: "key-2", Prefix: &long}, {Key: "key-4", In: []string{"value-1", "value-2"}}} {
+			if _, err := s.CountResources(ctx, resource.Filter{Where: &resource.Where{Metadata: &where}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -70,7 +72,7 @@ func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		fillResources(t, url, count)
 		s := storetest.Open(t, url)
-		types, err := s.ResourceTypes(asAdmin(), catalog.ResourceTypeFilter{}, catalog.Order{Field: "NAME"}, catalog.PageRequest{})
+		types, err := s.ResourceTypes(asAdmin(), metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, page.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,22 +81,22 @@ func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 			ids, filled = append(ids, of.ID), min(filled, of.ID)
 		}
 		s, recorded := store.RecordStatements(s)
-		ten, order := 10, catalog.Order{Field: "NAME"}
+		ten, order := 10, page.Order{Field: "NAME"}
 		for _, viewer := range []context.Context{asAdmin(), asMember("demo")} {
-			request := catalog.PageRequest{First: &ten}
+			request := page.Request{First: &ten}
 			began := time.Now()
-			pages, err := s.ResourcesWithin(viewer, catalog.ResourcesOfType, ids, catalog.ResourceFilter{}, order, request)
+			pages, err := s.ResourcesWithin(viewer, resource.ResourcesOfType, ids, resource.Filter{}, order, request)
 			if err != nil || len(pages[filled].Items) != ten || !pages[filled].HasMore || len(pages) != len(ids) {
 				t.Fatalf("%d pages, error %v", len(pages), err)
 			}
 			paged := time.Since(began)
 			request.After = &pages[filled].Cursors[ten-1]
-			behind, err := s.ResourcesBehind(viewer, catalog.ResourcesOfType, ids, catalog.ResourceFilter{}, order, request)
+			behind, err := s.ResourcesBehind(viewer, resource.ResourcesOfType, ids, resource.Filter{}, order, request)
 			if err != nil || !behind[filled] || len(behind) != 1 {
 				t.Fatalf("behind: %v, error %v", behind, err)
 			}
 			ten := 10
-			pages, err = s.ResourcesWithin(viewer, catalog.ResourcesOfType, ids, catalog.ResourceFilter{}, order, catalog.PageRequest{Last: &ten, Before: request.After})
+			pages, err = s.ResourcesWithin(viewer, resource.ResourcesOfType, ids, resource.Filter{}, order, page.Request{Last: &ten, Before: request.After})
 			if err != nil || len(pages[filled].Items) != ten-1 {
 				t.Fatalf("backward: %d, error %v", len(pages[filled].Items), err)
 			}

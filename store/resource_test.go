@@ -7,7 +7,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -20,7 +24,7 @@ func TestConcurrentMovesMakeNoCircle(t *testing.T) {
 		ctx := asAdmin()
 		var uuids []string
 		for i := range 8 {
-			r, err := s.CreateResource(ctx, catalog.ResourceInput{Type: "physical:host", Name: fmt.Sprint("r", i)})
+			r, err := s.CreateResource(ctx, resource.Input{Type: "physical:host", Name: fmt.Sprint("r", i)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,15 +36,15 @@ func TestConcurrentMovesMakeNoCircle(t *testing.T) {
 				random := rand.New(rand.NewPCG(uint64(mover), 5))
 				for range 20 {
 					of, below := uuids[random.IntN(8)], uuids[random.IntN(8)]
-					_, err := s.UpdateResource(ctx, catalog.ResourcePatch{UUID: of, Parent: catalog.Change[*string]{Set: true, Value: &below}})
-					if err != nil && !errors.Is(err, catalog.ErrInvalidInput) {
+					_, err := s.UpdateResource(ctx, resource.Patch{UUID: of, Parent: metadef.Change[*string]{Set: true, Value: &below}})
+					if err != nil && !errors.Is(err, problem.ErrInvalidInput) {
 						t.Errorf("move: %v", err)
 					}
 				}
 			})
 		}
 		moving.Wait()
-		page, err := s.Resources(ctx, catalog.ResourceFilter{}, catalog.Order{Field: "NAME"}, catalog.PageRequest{})
+		page, err := s.Resources(ctx, resource.Filter{}, page.Order{Field: "NAME"}, page.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,17 +69,17 @@ func TestDeletingRefusesWhatIsInUse(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := asAdmin()
-		host, err := s.CreateResource(ctx, catalog.ResourceInput{
+		host, err := s.CreateResource(ctx, resource.Input{
 			Type: "physical:host", Name: "host", Metadata: pairs("a", "1"), Capabilities: pairs("arch", "x86_64"), Tags: []string{"t"},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		child, err := s.CreateResource(ctx, catalog.ResourceInput{Type: "physical:host", Name: "child", Parent: &host.UUID})
+		child, err := s.CreateResource(ctx, resource.Input{Type: "physical:host", Name: "child", Parent: &host.UUID})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.DeleteResource(ctx, host.UUID, nil); !errors.Is(err, catalog.ErrInUse) {
+		if _, err := s.DeleteResource(ctx, host.UUID, nil); !errors.Is(err, problem.ErrInUse) {
 			t.Errorf("a parent: %v", err)
 		}
 		for _, uuid := range []string{child.UUID, host.UUID} {
@@ -95,15 +99,15 @@ func TestExplicitRegistration(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s, err := store.Open(t.Context(), store.Options{
-			URL: url, CapabilityRegistration: catalog.RegisterExplicitly, CapabilityDefaultVisibility: catalog.Public,
+			URL: url, CapabilityRegistration: resource.RegisterExplicitly, CapabilityDefaultVisibility: access.Public,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
 		ctx := asAdmin()
-		input := catalog.ResourceInput{Type: "physical:host", Name: "host", Capabilities: pairs("arch", "x86_64")}
-		if _, err := s.CreateResource(ctx, input); !errors.Is(err, catalog.ErrInvalidInput) {
+		input := resource.Input{Type: "physical:host", Name: "host", Capabilities: pairs("arch", "x86_64")}
+		if _, err := s.CreateResource(ctx, input); !errors.Is(err, problem.ErrInvalidInput) {
 			t.Errorf("a name that is not registered: %v", err)
 		}
 		made, err := s.CreateCapability(ctx, "physical:host", "arch", nil)
@@ -114,7 +118,7 @@ func TestExplicitRegistration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.SetCapabilities(ctx, host.UUID, pairs("gpu", "1"), nil); !errors.Is(err, catalog.ErrInvalidInput) {
+		if _, err := s.SetCapabilities(ctx, host.UUID, pairs("gpu", "1"), nil); !errors.Is(err, problem.ErrInvalidInput) {
 			t.Errorf("a name that is not registered: %v", err)
 		}
 	})
@@ -134,7 +138,7 @@ func TestCountsFollowConcurrentWrites(t *testing.T) {
 		for writer := range 8 {
 			writing.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(writer), 9))
-				host, err := s.CreateResource(ctx, catalog.ResourceInput{Type: "physical:host", Name: fmt.Sprint(writer)})
+				host, err := s.CreateResource(ctx, resource.Input{Type: "physical:host", Name: fmt.Sprint(writer)})
 				if err != nil {
 					t.Error(err)
 					return
@@ -146,7 +150,7 @@ func TestCountsFollowConcurrentWrites(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				members, _ := catalog.CapabilityMembers(last)
+				members, _ := resource.CapabilityMembers(last)
 				mu.Lock()
 				defer mu.Unlock()
 				typeID = host.TypeID

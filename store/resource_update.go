@@ -9,12 +9,15 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
-	"github.com/cadastre-dev/cadastre/ent/resource"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // movesKey is the advisory lock that moves of resources take on PostgreSQL: two
@@ -24,8 +27,8 @@ const movesKey = 7_261_002
 // UpdateResource changes a resource's own fields: what the patch does not name
 // stays, and what changes nothing is not counted. A parent that the resource is
 // above of is ErrInvalidInput.
-func (s *Store) UpdateResource(ctx context.Context, patch catalog.ResourcePatch) (*catalog.Resource, error) {
-	err := s.mayWriteResource(ctx, "change a resource", func(problems *catalog.Problems) { patch.Check(problems, "input") })
+func (s *Store) UpdateResource(ctx context.Context, patch resource.Patch) (*resource.Resource, error) {
+	err := s.mayWriteResource(ctx, "change a resource", func(problems *problem.Problems) { patch.Check(problems, "input") })
 	if err != nil {
 		return nil, err
 	}
@@ -41,16 +44,16 @@ func (s *Store) UpdateResource(ctx context.Context, patch catalog.ResourcePatch)
 }
 
 // mayWriteResource refuses a write by role, then by input, then by rate.
-func (s *Store) mayWriteResource(ctx context.Context, what string, check func(*catalog.Problems)) error {
-	if err := catalog.MayWriteResources(catalog.ViewerFrom(ctx), what); err != nil {
+func (s *Store) mayWriteResource(ctx context.Context, what string, check func(*problem.Problems)) error {
+	if err := resource.MayWriteResources(access.ViewerFrom(ctx), what); err != nil {
 		return err
 	}
 	return s.mayWriteInput(ctx, check)
 }
 
 // mayWriteInput refuses a write by input, then by rate.
-func (s *Store) mayWriteInput(ctx context.Context, check func(*catalog.Problems)) error {
-	var problems catalog.Problems
+func (s *Store) mayWriteInput(ctx context.Context, check func(*problem.Problems)) error {
+	var problems problem.Problems
 	check(&problems)
 	if err := problems.Err(); err != nil {
 		return err
@@ -58,7 +61,7 @@ func (s *Store) mayWriteInput(ctx context.Context, check func(*catalog.Problems)
 	return s.mayWriteNow(ctx)
 }
 
-func (s *Store) updateResource(ctx context.Context, tx *ent.Tx, patch catalog.ResourcePatch) (*ent.Resource, error) {
+func (s *Store) updateResource(ctx context.Context, tx *ent.Tx, patch resource.Patch) (*ent.Resource, error) {
 	if patch.Parent.Set && s.postgres() {
 		if _, err := tx.ExecContext(uncounted(ctx), "SELECT pg_advisory_xact_lock($1)", movesKey); err != nil {
 			return nil, err
@@ -78,7 +81,7 @@ func (s *Store) updateResource(ctx context.Context, tx *ent.Tx, patch catalog.Re
 		}
 	}
 	if patch.Visibility.Set {
-		wanted.Visibility = string(catalog.Private)
+		wanted.Visibility = string(access.Private)
 		if patch.Visibility.Value != nil {
 			wanted.Visibility = string(*patch.Visibility.Value)
 		}
@@ -94,7 +97,7 @@ func (s *Store) updateResource(ctx context.Context, tx *ent.Tx, patch catalog.Re
 	}
 	changed := row
 	if !reflect.DeepEqual(resourceFields(&wanted), resourceFields(row)) {
-		update := tx.Resource.UpdateOneID(row.ID).AddRevision(1).SetUpdatedAt(s.now()).SetName(wanted.Name).SetNameKey(catalog.Fold(wanted.Name)).
+		update := tx.Resource.UpdateOneID(row.ID).AddRevision(1).SetUpdatedAt(s.now()).SetName(wanted.Name).SetNameKey(text.Fold(wanted.Name)).
 			SetNillableDescription(wanted.Description).SetVisibility(wanted.Visibility).ClearParent().SetNillableParentID(wanted.ParentID)
 		if wanted.Description == nil {
 			update.ClearDescription()
@@ -120,9 +123,9 @@ func (s *Store) newParent(ctx context.Context, tx *ent.Tx, row *ent.Resource, pa
 		return 0, err
 	}
 	above, err := tx.Resource.Query().Where(func(s *entsql.Selector) {
-		s.Where(entsql.EQ(s.C(resource.FieldID), row.ID))
+		s.Where(entsql.EQ(s.C(entresource.FieldID), row.ID))
 		s.Where(entsql.P(func(b *entsql.Builder) {
-			b.Ident(s.C(resource.FieldID)).WriteString(" IN (WITH RECURSIVE above (id, parent_id) AS (SELECT id, parent_id FROM resources WHERE id = ").Arg(id).
+			b.Ident(s.C(entresource.FieldID)).WriteString(" IN (WITH RECURSIVE above (id, parent_id) AS (SELECT id, parent_id FROM resources WHERE id = ").Arg(id).
 				WriteString(" UNION SELECT r.id, r.parent_id FROM resources AS r JOIN above ON r.id = above.parent_id) SELECT id FROM above)")
 		}))
 	}).Exist(ctx)
@@ -130,7 +133,7 @@ func (s *Store) newParent(ctx context.Context, tx *ent.Tx, row *ent.Resource, pa
 		return 0, err
 	}
 	if above {
-		return 0, catalog.Invalid("input.parent", "the resource %s is %s itself or below it", parent, row.UUID)
+		return 0, problem.Invalid("input.parent", "the resource %s is %s itself or below it", parent, row.UUID)
 	}
 	return id, nil
 }
@@ -138,8 +141,8 @@ func (s *Store) newParent(ctx context.Context, tx *ent.Tx, row *ent.Resource, pa
 // DeleteResource deletes a resource with its metadata, capabilities and tags, and
 // gives what it was. One that has children, or that a resource provider is
 // linked to, is ErrInUse.
-func (s *Store) DeleteResource(ctx context.Context, uuid string, revision *int) (*catalog.Resource, error) {
-	err := s.mayWriteResource(ctx, "delete a resource", func(*catalog.Problems) {})
+func (s *Store) DeleteResource(ctx context.Context, uuid string, revision *int) (*resource.Resource, error) {
+	err := s.mayWriteResource(ctx, "delete a resource", func(*problem.Problems) {})
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +153,7 @@ func (s *Store) DeleteResource(ctx context.Context, uuid string, revision *int) 
 		}
 		err := s.deleteResource(ctx, tx, row)
 		if isReferred(err) {
-			return catalog.Refuse(catalog.ErrInUse, "the resource %s is in use", uuid).Because(err)
+			return problem.Refuse(problem.ErrInUse, "the resource %s is in use", uuid).Because(err)
 		}
 		return err
 	})
@@ -161,19 +164,19 @@ func (s *Store) DeleteResource(ctx context.Context, uuid string, revision *int) 
 }
 
 func (s *Store) deleteResource(ctx context.Context, tx *ent.Tx, row *ent.Resource) error {
-	children, err := tx.Resource.Query().Where(resource.ParentID(row.ID)).Exist(ctx)
+	children, err := tx.Resource.Query().Where(entresource.ParentID(row.ID)).Exist(ctx)
 	if err != nil {
 		return err
 	}
 	if children {
-		return catalog.Refuse(catalog.ErrInUse, "the resource %s has children", row.UUID)
+		return problem.Refuse(problem.ErrInUse, "the resource %s has children", row.UUID)
 	}
 	provided, err := tx.ResourceProvider.Query().Where(resourceprovider.ResourceID(row.ID)).Exist(ctx)
 	if err != nil {
 		return err
 	}
 	if provided {
-		return catalog.Refuse(catalog.ErrInUse, "a resource provider is linked to the resource %s", row.UUID)
+		return problem.Refuse(problem.ErrInUse, "a resource provider is linked to the resource %s", row.UUID)
 	}
 	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).All(ctx)
 	if err != nil {
@@ -193,14 +196,14 @@ func (s *Store) deleteResource(ctx context.Context, tx *ent.Tx, row *ent.Resourc
 }
 
 // SetResourceTags gives a resource exactly these tags.
-func (s *Store) SetResourceTags(ctx context.Context, uuid string, tags []string, revision *int) (*catalog.Resource, error) {
-	err := s.mayWriteResource(ctx, "tag a resource", func(problems *catalog.Problems) {
-		catalog.CheckResourceTags(problems, "input.tags", tags)
+func (s *Store) SetResourceTags(ctx context.Context, uuid string, tags []string, revision *int) (*resource.Resource, error) {
+	err := s.mayWriteResource(ctx, "tag a resource", func(problems *problem.Problems) {
+		resource.CheckTags(problems, "input.tags", tags)
 	})
 	if err != nil {
 		return nil, err
 	}
-	var resources []*catalog.Resource
+	var resources []*resource.Resource
 	err = s.transact(ctx, func(tx *ent.Tx) error {
 		row, err := s.lockResource(ctx, tx, uuid, revision)
 		if err != nil {
@@ -224,7 +227,7 @@ func (s *Store) SetResourceTags(ctx context.Context, uuid string, tags []string,
 		if err := tx.ResourceTag.CreateBulk(creates...).Exec(ctx); err != nil {
 			return err
 		}
-		tags = slices.SortedFunc(slices.Values(tags), func(a, b string) int { return strings.Compare(catalog.Fold(a), catalog.Fold(b)) })
+		tags = slices.SortedFunc(slices.Values(tags), func(a, b string) int { return strings.Compare(text.Fold(a), text.Fold(b)) })
 		var touched []int64
 		if !slices.Equal(had, tags) {
 			touched = []int64{row.ID}
@@ -246,7 +249,7 @@ func (s *Store) SetResourceTags(ctx context.Context, uuid string, tags []string,
 func resourceFields(row *ent.Resource) fields {
 	out := fields{"name": row.Name, "description": row.Description, "projectId": row.ProjectID, "visibility": row.Visibility, "revision": row.Revision}
 	if noun := resourceNoun(row); noun.ParentID != 0 {
-		out["parent"] = (&catalog.Resource{ID: noun.ParentID}).NodeID()
+		out["parent"] = (&resource.Resource{ID: noun.ParentID}).NodeID()
 	}
 	return out
 }

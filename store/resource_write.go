@@ -7,21 +7,23 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // CreateResource creates a resource with everything given for it, in one
 // transaction: for members in their own project, for administrators and services
 // in any. A type that does not exist is ErrNotFound, a uuid that is taken
 // ErrAlreadyExists.
-func (s *Store) CreateResource(ctx context.Context, input catalog.ResourceInput) (*catalog.Resource, error) {
-	viewer := catalog.ViewerFrom(ctx)
+func (s *Store) CreateResource(ctx context.Context, input resource.Input) (*resource.Resource, error) {
+	viewer := access.ViewerFrom(ctx)
 	if err := mayCreateResource(viewer, input); err != nil {
 		return nil, err
 	}
-	var problems catalog.Problems
+	var problems problem.Problems
 	input.Check(&problems, "input")
 	record := recordOf(viewer, input)
 	if record.ProjectID == "" && input.ProjectID == nil {
@@ -40,15 +42,15 @@ func (s *Store) CreateResource(ctx context.Context, input catalog.ResourceInput)
 		}
 		record.UUID = random.String()
 	}
-	plan, err := catalog.MetadataChange{Resource: record.UUID, Items: input.Metadata}.Plan(viewer, s.metadataRules(), 1, nil)
+	plan, err := resource.MetadataChange{Resource: record.UUID, Items: input.Metadata}.Plan(viewer, s.metadataRules(), 1, nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, item := range input.ServiceMetadata {
-		plan.Set = append(plan.Set, catalog.MetadataItem{Key: item.Key, Value: item.Value})
+		plan.Set = append(plan.Set, resource.MetadataItem{Key: item.Key, Value: item.Value})
 	}
 	if most := s.limits.MetadataItems; most > 0 && len(plan.Set) > most {
-		return nil, catalog.Refuse(catalog.ErrQuotaExceeded, "a resource can have at most %d metadata items, this has %d", most, len(plan.Set))
+		return nil, problem.Refuse(problem.ErrQuotaExceeded, "a resource can have at most %d metadata items, this has %d", most, len(plan.Set))
 	}
 	record.Metadata = plan.Set
 	var row *ent.Resource
@@ -57,7 +59,7 @@ func (s *Store) CreateResource(ctx context.Context, input catalog.ResourceInput)
 		return err
 	})
 	if isDuplicate(err) {
-		return nil, catalog.Refuse(catalog.ErrAlreadyExists, "a resource %s exists already", record.UUID).On("input.uuid").Because(err)
+		return nil, problem.Refuse(problem.ErrAlreadyExists, "a resource %s exists already", record.UUID).On("input.uuid").Because(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create a resource: %w", err)
@@ -65,31 +67,31 @@ func (s *Store) CreateResource(ctx context.Context, input catalog.ResourceInput)
 	return resourceNoun(row), nil
 }
 
-func mayCreateResource(viewer catalog.Viewer, input catalog.ResourceInput) error {
-	if err := catalog.MayWriteResources(viewer, "create a resource"); err != nil {
+func mayCreateResource(viewer access.Viewer, input resource.Input) error {
+	if err := resource.MayWriteResources(viewer, "create a resource"); err != nil {
 		return err
 	}
 	if len(input.ServiceMetadata) > 0 {
-		if err := catalog.MayWriteServiceMetadata(viewer, "write metadata that users cannot change"); err != nil {
+		if err := resource.MayWriteServiceMetadata(viewer, "write metadata that users cannot change"); err != nil {
 			return err
 		}
 	}
 	if len(input.Capabilities) > 0 {
-		if err := catalog.MayWriteCapabilities(viewer, "write capabilities"); err != nil {
+		if err := resource.MayWriteCapabilities(viewer, "write capabilities"); err != nil {
 			return err
 		}
 	}
 	if input.ProjectID != nil {
-		return catalog.MayWriteForProject(viewer, *input.ProjectID, "what is to be created")
+		return resource.MayWriteForProject(viewer, *input.ProjectID, "what is to be created")
 	}
 	return nil
 }
 
 // recordOf is what an input comes to for a viewer, without metadata.
-func recordOf(viewer catalog.Viewer, input catalog.ResourceInput) ResourceRecord {
+func recordOf(viewer access.Viewer, input resource.Input) ResourceRecord {
 	record := ResourceRecord{
 		UUID: textOrEmpty(input.UUID), Type: input.Type, Parent: textOrEmpty(input.Parent), Name: input.Name,
-		Description: textOrEmpty(input.Description), ProjectID: viewer.ProjectID, Visibility: catalog.Private,
+		Description: textOrEmpty(input.Description), ProjectID: viewer.ProjectID, Visibility: access.Private,
 		Capabilities: input.Capabilities, Tags: input.Tags,
 	}
 	if input.ProjectID != nil {
@@ -101,7 +103,7 @@ func recordOf(viewer catalog.Viewer, input catalog.ResourceInput) ResourceRecord
 	return record
 }
 
-func (s *Store) createResource(ctx context.Context, tx *ent.Tx, record ResourceRecord, input catalog.ResourceInput) (*ent.Resource, error) {
+func (s *Store) createResource(ctx context.Context, tx *ent.Tx, record ResourceRecord, input resource.Input) (*ent.Resource, error) {
 	of, err := resourceTypeRow(ctx, tx, record.Type)
 	if err != nil {
 		return nil, err
@@ -144,13 +146,13 @@ func (s *Store) parentFor(ctx context.Context, tx *ent.Tx, typeName, parent stri
 	}
 	if parent == "" {
 		if natural.ParentRequired {
-			return 0, catalog.Invalid("input.parent", "a resource of the type %s needs a parent of the type %s", typeName, natural.Parent)
+			return 0, problem.Invalid("input.parent", "a resource of the type %s needs a parent of the type %s", typeName, natural.Parent)
 		}
 		return 0, nil
 	}
 	rows, err := s.lockResources(ctx, tx, []string{parent})
-	if errors.Is(err, catalog.ErrNotFound) {
-		return 0, catalog.Invalid("input.parent", "there is no resource %s", parent)
+	if errors.Is(err, problem.ErrNotFound) {
+		return 0, problem.Invalid("input.parent", "there is no resource %s", parent)
 	}
 	if err != nil {
 		return 0, err
@@ -160,7 +162,7 @@ func (s *Store) parentFor(ctx context.Context, tx *ent.Tx, typeName, parent stri
 		return 0, err
 	}
 	if natural.Parent != "" && kind.Name != natural.Parent {
-		return 0, catalog.Invalid("input.parent", "the parent of a resource of the type %s must be of the type %s, not %s", typeName, natural.Parent, kind.Name)
+		return 0, problem.Invalid("input.parent", "the parent of a resource of the type %s must be of the type %s, not %s", typeName, natural.Parent, kind.Name)
 	}
 	return rows[0].ID, nil
 }

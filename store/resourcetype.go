@@ -6,25 +6,27 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // ResourceTypes is a page of the resource types that the viewer may know.
-func (s *Store) ResourceTypes(ctx context.Context, filter catalog.ResourceTypeFilter, order catalog.Order, request catalog.PageRequest) (catalog.Page[*catalog.ResourceType], error) {
+func (s *Store) ResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter, order page.Order, request page.Request) (page.Page[*metadef.ResourceType], error) {
 	if err := filter.Check(); err != nil {
-		return catalog.Page[*catalog.ResourceType]{}, err
+		return page.Page[*metadef.ResourceType]{}, err
 	}
 	paging, err := newPaging("resourceTypes", namedOrders, order, request)
 	if err != nil {
-		return catalog.Page[*catalog.ResourceType]{}, err
+		return page.Page[*metadef.ResourceType]{}, err
 	}
 	rows, err := s.ent.ResourceType.Query().Where(visibleResourceTypes(ctx), resourceTypesThat(filter), paging.within).
 		Order(paging.sort).Limit(paging.limit()).All(ctx)
 	if err != nil {
-		return catalog.Page[*catalog.ResourceType]{}, fmt.Errorf("list resource types: %w", err)
+		return page.Page[*metadef.ResourceType]{}, fmt.Errorf("list resource types: %w", err)
 	}
 	return newPage(paging, rows, resourceTypeNoun, func(row *ent.ResourceType) (any, int64) {
 		return keyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
@@ -33,7 +35,7 @@ func (s *Store) ResourceTypes(ctx context.Context, filter catalog.ResourceTypeFi
 
 // CountResourceTypes is how many resource types ResourceTypes goes through in
 // all.
-func (s *Store) CountResourceTypes(ctx context.Context, filter catalog.ResourceTypeFilter) (int, error) {
+func (s *Store) CountResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter) (int, error) {
 	n, err := s.ent.ResourceType.Query().Where(visibleResourceTypes(ctx), resourceTypesThat(filter)).Count(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("count resource types: %w", err)
@@ -41,7 +43,7 @@ func (s *Store) CountResourceTypes(ctx context.Context, filter catalog.ResourceT
 	return n, nil
 }
 
-func resourceTypesThat(filter catalog.ResourceTypeFilter) predicate.ResourceType {
+func resourceTypesThat(filter metadef.ResourceTypeFilter) predicate.ResourceType {
 	return func(s *entsql.Selector) {
 		if filter.Names != nil {
 			s.Where(isAmong(s, s.C(resourcetype.FieldName), filter.Names))
@@ -50,7 +52,7 @@ func resourceTypesThat(filter catalog.ResourceTypeFilter) predicate.ResourceType
 }
 
 // ResourceTypeNamed is the resource type with a name, or ErrNotFound.
-func (s *Store) ResourceTypeNamed(ctx context.Context, name string) (*catalog.ResourceType, error) {
+func (s *Store) ResourceTypeNamed(ctx context.Context, name string) (*metadef.ResourceType, error) {
 	if err := soundTexts("name", name); err != nil {
 		return nil, err
 	}
@@ -73,13 +75,13 @@ func resourceTypeRow(ctx context.Context, tx *ent.Tx, name string) (*ent.Resourc
 	return row, err
 }
 
-func noResourceType(name string) *catalog.Refusal {
-	return catalog.Refuse(catalog.ErrNotFound, "there is no resource type %q", name)
+func noResourceType(name string) *problem.Refusal {
+	return problem.Refuse(problem.ErrNotFound, "there is no resource type %q", name)
 }
 
 // ResourceTypesByID are the resource types of the rows that the viewer may
 // know.
-func (s *Store) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*catalog.ResourceType, error) {
+func (s *Store) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
 	rows, err := s.ent.ResourceType.Query().Where(visibleResourceTypes(ctx), among(resourcetype.FieldID, ids)).All(ctx)
 	return byID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
 }
@@ -87,7 +89,7 @@ func (s *Store) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*
 // TypesOfResources are the resource types of the rows, for resources that the
 // viewer has been shown: whoever sees a resource knows its type, also when it was
 // the last one and has just been deleted. So nothing is asked of the types.
-func (s *Store) TypesOfResources(ctx context.Context, ids []int64) (map[int64]*catalog.ResourceType, error) {
+func (s *Store) TypesOfResources(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
 	rows, err := s.ent.ResourceType.Query().Where(among(resourcetype.FieldID, ids)).All(ctx)
 	return byID(rows, err, "types of resources", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
 }
@@ -100,8 +102,8 @@ func isOfType(s *entsql.Selector, column string, names []string) *entsql.Predica
 		Where(isAmong(s, types.C(resourcetype.FieldName), names)))
 }
 
-func resourceTypeNoun(row *ent.ResourceType) *catalog.ResourceType {
-	return &catalog.ResourceType{
+func resourceTypeNoun(row *ent.ResourceType) *metadef.ResourceType {
+	return &metadef.ResourceType{
 		ID: row.ID, Name: row.Name, Protected: row.Protected, Strict: row.Strict,
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}

@@ -6,21 +6,22 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
 )
 
 var associationOrders = map[string]sortKey{"CREATED_AT": {column: resourcetypeassociation.FieldCreatedAt, isTime: true}}
 
-func associationPaging(request catalog.PageRequest) (paging, error) {
-	return newPaging("associations", associationOrders, catalog.Order{Field: "CREATED_AT"}, request)
+func associationPaging(request page.Request) (paging, error) {
+	return newPaging("associations", associationOrders, page.Order{Field: "CREATED_AT"}, request)
 }
 
 // AssociationsOfTypes is a page of the associations of each resource type, the
 // oldest first.
-func (s *Store) AssociationsOfTypes(ctx context.Context, types []int64, request catalog.PageRequest) (map[int64]catalog.Page[*catalog.ResourceTypeAssociation], error) {
+func (s *Store) AssociationsOfTypes(ctx context.Context, types []int64, request page.Request) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
 	paging, err := associationPaging(request)
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func typeOfAssociation(row *ent.ResourceTypeAssociation) int64 { return row.Reso
 
 // AssociationsOfTypesBehind tells which types have associations on the side where
 // the page of AssociationsOfTypes begins.
-func (s *Store) AssociationsOfTypesBehind(ctx context.Context, types []int64, request catalog.PageRequest) (map[int64]bool, error) {
+func (s *Store) AssociationsOfTypesBehind(ctx context.Context, types []int64, request page.Request) (map[int64]bool, error) {
 	paging, err := associationPaging(request)
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func (s *Store) CountAssociationsOfTypes(ctx context.Context, types []int64) (ma
 
 // NamespacesOfTypes is a page of the namespaces that are associated with each
 // resource type, once each.
-func (s *Store) NamespacesOfTypes(ctx context.Context, types []int64, order catalog.Order, request catalog.PageRequest) (map[int64]catalog.Page[*catalog.Namespace], error) {
+func (s *Store) NamespacesOfTypes(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]page.Page[*metadef.Namespace], error) {
 	paging, err := newPaging("namespaces", namespaceOrders, order, request)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (s *Store) NamespacesOfTypes(ctx context.Context, types []int64, order cata
 			parts[pair.TypeID] = append(parts[pair.TypeID], row)
 		}
 	}
-	pages := make(map[int64]catalog.Page[*catalog.Namespace], len(types))
+	pages := make(map[int64]page.Page[*metadef.Namespace], len(types))
 	for _, of := range types {
 		pages[of] = newPage(paging, parts[of], namespaceNoun, namespacePlace(order))
 	}
@@ -114,7 +115,7 @@ func (s *Store) NamespacesOfTypes(ctx context.Context, types []int64, order cata
 
 // NamespacesOfTypesBehind tells which types have namespaces on the side where the
 // page of NamespacesOfTypes begins.
-func (s *Store) NamespacesOfTypesBehind(ctx context.Context, types []int64, order catalog.Order, request catalog.PageRequest) (map[int64]bool, error) {
+func (s *Store) NamespacesOfTypesBehind(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]bool, error) {
 	paging, err := newPaging("namespaces", namespaceOrders, order, request)
 	if err != nil {
 		return nil, err

@@ -5,20 +5,23 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // CreateResourceType creates a resource type, for administrators. A name that is
 // taken is ErrAlreadyExists.
-func (s *Store) CreateResourceType(ctx context.Context, name string, strict, protected bool) (*catalog.ResourceType, error) {
-	if err := catalog.MayWriteResourceTypes(catalog.ViewerFrom(ctx), "create a resource type"); err != nil {
+func (s *Store) CreateResourceType(ctx context.Context, name string, strict, protected bool) (*metadef.ResourceType, error) {
+	if err := metadef.MayWriteResourceTypes(access.ViewerFrom(ctx), "create a resource type"); err != nil {
 		return nil, err
 	}
-	var problems catalog.Problems
-	if catalog.CheckName(&problems, "input.name", name); len(problems) > 0 {
+	var problems problem.Problems
+	if text.CheckName(&problems, "input.name", name); len(problems) > 0 {
 		return nil, problems.Err()
 	}
 	var created *ent.ResourceType
@@ -39,8 +42,8 @@ func (s *Store) CreateResourceType(ctx context.Context, name string, strict, pro
 	return resourceTypeNoun(created), nil
 }
 
-func refuseTypeTaken(name, field string) *catalog.Refusal {
-	return catalog.Refuse(catalog.ErrAlreadyExists, "a resource type %q exists already", name).On(field)
+func refuseTypeTaken(name, field string) *problem.Refusal {
+	return problem.Refuse(problem.ErrAlreadyExists, "a resource type %q exists already", name).On(field)
 }
 
 func resourceTypeFields(row *ent.ResourceType) fields {
@@ -49,7 +52,7 @@ func resourceTypeFields(row *ent.ResourceType) fields {
 
 // UpdateResourceType changes a resource type, for administrators. The built-in
 // ones keep their name and their protection: ErrProtected.
-func (s *Store) UpdateResourceType(ctx context.Context, input catalog.ResourceTypeChange) (*catalog.ResourceType, error) {
+func (s *Store) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*metadef.ResourceType, error) {
 	var changed *ent.ResourceType
 	err := s.transact(ctx, func(tx *ent.Tx) error {
 		row, err := s.lockResourceType(ctx, tx, input.Name, "change a resource type")
@@ -57,14 +60,14 @@ func (s *Store) UpdateResourceType(ctx context.Context, input catalog.ResourceTy
 			return err
 		}
 		before := resourceTypeFields(row)
-		var problems catalog.Problems
-		name := catalog.RenamedAs(&problems, "input.newName", row.Name, input.NewName)
+		var problems problem.Problems
+		name := metadef.RenamedAs(&problems, "input.newName", row.Name, input.NewName)
 		if err := problems.Err(); err != nil {
 			return err
 		}
 		protected := valueAfter(row.Protected, input.Protected)
 		if isBuiltInType(row.Name) && (name != row.Name || !protected) {
-			return catalog.Refuse(catalog.ErrProtected, "the resource type %q is built in: it keeps its name and its protection", row.Name)
+			return problem.Refuse(problem.ErrProtected, "the resource type %q is built in: it keeps its name and its protection", row.Name)
 		}
 		row.Name, row.Strict, row.Protected, row.UpdatedAt = name, valueAfter(row.Strict, input.Strict), protected, s.now()
 		if err := tx.ResourceType.Update().Where(resourcetype.ID(row.ID)).SetName(row.Name).SetStrict(row.Strict).
@@ -83,7 +86,7 @@ func (s *Store) UpdateResourceType(ctx context.Context, input catalog.ResourceTy
 	return resourceTypeNoun(changed), nil
 }
 
-func valueAfter(value bool, to catalog.Change[*bool]) bool {
+func valueAfter(value bool, to metadef.Change[*bool]) bool {
 	if !to.Set {
 		return value
 	}
@@ -96,7 +99,7 @@ func isBuiltInType(name string) bool {
 
 // DeleteResourceType deletes a resource type that is not protected and that no
 // association, resource or capability refers to (ErrInUse), for administrators.
-func (s *Store) DeleteResourceType(ctx context.Context, name string) (*catalog.ResourceType, error) {
+func (s *Store) DeleteResourceType(ctx context.Context, name string) (*metadef.ResourceType, error) {
 	var deleted *ent.ResourceType
 	err := s.transact(ctx, func(tx *ent.Tx) error {
 		row, err := s.lockResourceType(ctx, tx, name, "delete a resource type")
@@ -104,11 +107,11 @@ func (s *Store) DeleteResourceType(ctx context.Context, name string) (*catalog.R
 			return err
 		}
 		if row.Protected {
-			return catalog.Refuse(catalog.ErrProtected, "the resource type %q is protected", name)
+			return problem.Refuse(problem.ErrProtected, "the resource type %q is protected", name)
 		}
 		deleted = row
 		if _, err := tx.ResourceType.Delete().Where(resourcetype.ID(row.ID)).Exec(ctx); isReferred(err) {
-			return catalog.Refuse(catalog.ErrInUse, "the resource type %q is in use by associations, resources or capabilities", name).Because(err)
+			return problem.Refuse(problem.ErrInUse, "the resource type %q is in use by associations, resources or capabilities", name).Because(err)
 		} else if err != nil {
 			return err
 		}
@@ -132,5 +135,5 @@ func (s *Store) lockResourceType(ctx context.Context, tx *ent.Tx, name, what str
 	if err != nil {
 		return nil, err
 	}
-	return row, catalog.MayWriteResourceTypes(catalog.ViewerFrom(ctx), what)
+	return row, metadef.MayWriteResourceTypes(access.ViewerFrom(ctx), what)
 }

@@ -16,8 +16,9 @@ import (
 	"entgo.io/ent/dialect"
 	"github.com/gofrs/flock"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // Options say which database to open and how.
@@ -36,20 +37,20 @@ type Options struct {
 	// Log receives what an operator should know; nil is slog.Default().
 	Log *slog.Logger
 	// CapabilityDiscovery says who discovers public capabilities; empty is
-	// catalog.DiscoveryAdmin.
-	CapabilityDiscovery catalog.CapabilityDiscovery
+	// resource.DiscoveryAdmin.
+	CapabilityDiscovery resource.CapabilityDiscovery
 	// CapabilityDefaultVisibility is that of a capability whose name is
-	// registered by its first use; empty is catalog.Private.
-	CapabilityDefaultVisibility catalog.Visibility
+	// registered by its first use; empty is access.Private.
+	CapabilityDefaultVisibility access.Visibility
 	// CapabilityRegistration says how a name comes into the registry; empty is
-	// catalog.RegisterOnUse.
-	CapabilityRegistration catalog.CapabilityRegistration
+	// resource.RegisterOnUse.
+	CapabilityRegistration resource.CapabilityRegistration
 	// ProtectedMetadataKeys are those that only administrators and services
 	// write, on every resource.
 	ProtectedMetadataKeys []string
 	// ResourceLimits bound what is written; nil is
-	// catalog.DefaultResourceLimits.
-	ResourceLimits *catalog.ResourceLimits
+	// resource.DefaultLimits.
+	ResourceLimits *resource.Limits
 }
 
 // Store holds the catalog and the placement data of a cloud.
@@ -60,7 +61,7 @@ type Store struct {
 	clock   func() time.Time
 	log     *slog.Logger
 	options Options
-	limits  catalog.ResourceLimits
+	limits  resource.Limits
 	writes  writeRates
 
 	requestID      func(context.Context) string
@@ -89,7 +90,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if s.log == nil {
 		s.log = slog.Default()
 	}
-	s.limits = catalog.DefaultResourceLimits()
+	s.limits = resource.DefaultLimits()
 	if options.ResourceLimits != nil {
 		s.limits = *options.ResourceLimits
 	}

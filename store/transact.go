@@ -9,8 +9,8 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // attempts is how often a transaction is tried that the database gave up for
@@ -29,7 +29,7 @@ func (s *Store) transact(ctx context.Context, write func(tx *ent.Tx) error) erro
 			return err
 		}
 		if attempt == attempts {
-			return catalog.Refuse(catalog.ErrUnavailable, "the database is too busy, try again").Because(err)
+			return problem.Refuse(problem.ErrUnavailable, "the database is too busy, try again").Because(err)
 		}
 		pause := time.Duration(attempt) * time.Duration(1+rand.IntN(10)) * time.Millisecond
 		select {
@@ -77,7 +77,7 @@ func (s *Store) locked() func(*entsql.Selector) {
 
 // isRefusal tells whether the house refused, rather than the database.
 func isRefusal(err error) bool {
-	of := new(catalog.Refusal)
+	of := new(problem.Refusal)
 	return errors.As(err, &of)
 }
 

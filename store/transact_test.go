@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -23,7 +23,7 @@ func TestAPanicInAWriteLeavesNoTransaction(t *testing.T) {
 		for range 25 {
 			s.PanicInAWrite(ctx)
 		}
-		if _, err := s.CreateNamespace(ctx, catalog.NamespaceInput{Name: "N"}); err != nil {
+		if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "N"}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -58,7 +58,7 @@ func TestATypeIsRenamedWhileItIsAssociated(t *testing.T) {
 	t.Parallel()
 	url := storetest.PostgresDatabase(t)
 	s := storetest.Open(t, url)
-	if _, err := s.CreateNamespace(asAdmin(), catalog.NamespaceInput{Name: "N"}); err != nil {
+	if _, err := s.CreateNamespace(asAdmin(), metadef.NamespaceInput{Name: "N"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.CreateResourceType(asAdmin(), "before", false, false); err != nil {
@@ -66,18 +66,18 @@ func TestATypeIsRenamedWhileItIsAssociated(t *testing.T) {
 	}
 	held, awaited := lockedTable(t, url, "resource_type_associations", "SHARE")
 	type answer struct {
-		made *catalog.ResourceTypeAssociation
+		made *metadef.ResourceTypeAssociation
 		err  error
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		made, _, err := s.AssociateResourceType(asAdmin(), catalog.NewAssociation{Namespace: "N",
-			ResourceTypeAssociationInput: catalog.ResourceTypeAssociationInput{ResourceType: "before"}})
+		made, _, err := s.AssociateResourceType(asAdmin(), metadef.NewAssociation{Namespace: "N",
+			ResourceTypeAssociationInput: metadef.ResourceTypeAssociationInput{ResourceType: "before"}})
 		answers <- answer{made, err}
 	}()
 	within(t, 5*time.Second, "waiting for the table", awaited)
 	name := "after"
-	if _, err := s.UpdateResourceType(asAdmin(), catalog.ResourceTypeChange{Name: "before", NewName: catalog.Change[*string]{Set: true, Value: &name}}); err != nil {
+	if _, err := s.UpdateResourceType(asAdmin(), metadef.ResourceTypeChange{Name: "before", NewName: metadef.Change[*string]{Set: true, Value: &name}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := held.Rollback(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/placement"
 )
@@ -16,7 +16,7 @@ import (
 // World is the placement world, as fresh as the last commit that this process
 // made or was told of. Any role may read it.
 func (s *Store) World(ctx context.Context) (*placement.World, error) {
-	if err := catalog.MayReadPlacement(catalog.ViewerFrom(ctx)); err != nil {
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
 		return nil, err
 	}
 	return s.resident.world.Load(), nil

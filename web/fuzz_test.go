@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/web"
@@ -36,8 +36,8 @@ func FuzzRequests(f *testing.F) {
 	limits.PrincipalPoints, limits.AddressPoints = 0, 0
 	handler := web.New(web.Options{
 		Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log),
-		Authenticate: func(context.Context, http.Header) (catalog.Viewer, error) {
-			return catalog.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{catalog.RoleAdmin}}, nil
+		Authenticate: func(context.Context, http.Header) (access.Viewer, error) {
+			return access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}}, nil
 		},
 		Log: log, Profile: web.Open, Limits: limits,
 	})

@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/web"
 )
 
@@ -319,8 +320,8 @@ func hashOf(text string) string {
 func TestAnIdentityServiceThatIsDownIsNotEveryoneIn(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
-		o.Authenticate = func(context.Context, http.Header) (catalog.Viewer, error) {
-			return catalog.Viewer{}, catalog.Refuse(catalog.ErrUnavailable, "connection refused by 10.0.0.1")
+		o.Authenticate = func(context.Context, http.Header) (access.Viewer, error) {
+			return access.Viewer{}, problem.Refuse(problem.ErrUnavailable, "connection refused by 10.0.0.1")
 		}
 	})
 	got := s.query("{ __typename }")

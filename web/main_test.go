@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/auth"
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -52,8 +52,8 @@ func startServing(t testing.TB, change func(*web.Options), serving web.ServeOpti
 	options := web.Options{
 		Executor: graph.NewExecutor(&graph.Resolver{Store: s}, logger),
 		Authenticate: auth.New(auth.Tokens([]auth.Token{
-			auth.NewToken("admin-token", catalog.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{catalog.RoleAdmin}}),
-			auth.NewToken("reader-token", catalog.Viewer{UserID: "rae", ProjectID: "demo", Roles: []string{catalog.RoleReader}}),
+			auth.NewToken("admin-token", access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}}),
+			auth.NewToken("reader-token", access.Viewer{UserID: "rae", ProjectID: "demo", Roles: []string{access.RoleReader}}),
 		})).Authenticate,
 		Ready:   s.Ready,
 		Log:     logger,

@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
@@ -100,7 +100,7 @@ func clip(text string, most int) string {
 // sight is what was seen of a request, for its log line.
 type sight struct {
 	address   string // of the client
-	viewer    catalog.Viewer
+	viewer    access.Viewer
 	operation string
 	code      string
 }

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
@@ -67,7 +67,7 @@ func (b *buckets) charge(key string, points int, now time.Time) {
 }
 
 // principal is the key of a viewer's bucket.
-func principal(viewer catalog.Viewer) string { return viewer.UserID + "\x00" + viewer.ProjectID }
+func principal(viewer access.Viewer) string { return viewer.UserID + "\x00" + viewer.ProjectID }
 
 // slots bounds how many operations are worked on at once.
 type slots chan struct{}

@@ -11,8 +11,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // hintBytes bounds the documents whose errors say what a wrong name may have
@@ -90,7 +91,7 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 		return problem
 	}
 	defer giveBack()
-	ctx := catalog.WithViewer(r.Context(), viewer)
+	ctx := access.WithViewer(r.Context(), viewer)
 	if limit := t.Limits.OperationTime; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
@@ -118,7 +119,7 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 
 // spend takes what an operation costs beyond the first point from its viewer's
 // bucket, and what it writes from that of the project.
-func (t *transport) spend(viewer catalog.Viewer, operation *graph.Operation, cost int64) *refusal {
+func (t *transport) spend(viewer access.Viewer, operation *graph.Operation, cost int64) *refusal {
 	if points := int(cost / pointCost); points > 0 {
 		if problem := t.principals.take(principal(viewer), points, time.Now()); problem != nil {
 			return problem
@@ -132,17 +133,17 @@ func (t *transport) spend(viewer catalog.Viewer, operation *graph.Operation, cos
 
 // viewer is who sent the request, when neither their address nor they themselves
 // have sent too many.
-func (t *transport) viewer(w http.ResponseWriter, r *http.Request) (catalog.Viewer, *refusal) {
+func (t *transport) viewer(w http.ResponseWriter, r *http.Request) (access.Viewer, *refusal) {
 	from := neighbourhood(sightOf(r.Context()).address)
 	if problem := t.addresses.take(from, 1, time.Now()); problem != nil {
-		return catalog.Viewer{}, problem
+		return access.Viewer{}, problem
 	}
 	viewer, err := t.Authenticate(r.Context(), r.Header)
 	if err == nil {
 		sightOf(r.Context()).viewer = viewer
 		return viewer, t.principals.take(principal(viewer), 1, time.Now())
 	}
-	if known := new(catalog.Refusal); errors.As(err, &known) && errors.Is(err, catalog.ErrUnauthenticated) {
+	if known := new(problem.Refusal); errors.As(err, &known) && errors.Is(err, problem.ErrUnauthenticated) {
 		t.addresses.charge(from, refusedPoints, time.Now())
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return viewer, t.refuseStranger(r, known.Message)
@@ -175,7 +176,7 @@ func (t *transport) refuseStranger(r *http.Request, message string) *refusal {
 
 // innermost is what led to a refusal, at the end of the chain.
 func innermost(err error) error {
-	known := new(catalog.Refusal)
+	known := new(problem.Refusal)
 	for errors.As(err, &known) && known.Cause() != nil {
 		err = known.Cause()
 	}

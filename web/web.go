@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/schema"
 )
@@ -38,7 +38,7 @@ type Options struct {
 	Executor *graph.Executor
 	// Authenticate gives the viewer behind the headers of a request; see
 	// auth.Authenticator. Required.
-	Authenticate func(ctx context.Context, header http.Header) (catalog.Viewer, error)
+	Authenticate func(ctx context.Context, header http.Header) (access.Viewer, error)
 	// Ready tells why requests cannot be served at the moment; nil means they
 	// always can.
 	Ready func(ctx context.Context) error

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/audit"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/text"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -26,7 +27,7 @@ import (
 
 // region    **************************** field.gotpl *****************************
 
-func (ec *executionContext) _AuditEvent_id(ctx context.Context, field graphql.CollectedField, obj *catalog.AuditEvent) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditEvent_id(ctx context.Context, field graphql.CollectedField, obj *audit.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -49,7 +50,7 @@ func (ec *executionContext) fieldContext_AuditEvent_id(_ context.Context, field 
 	return graphql.NewScalarFieldContext("AuditEvent", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _AuditEvent_createdAt(ctx context.Context, field graphql.CollectedField, obj *catalog.AuditEvent) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditEvent_createdAt(ctx context.Context, field graphql.CollectedField, obj *audit.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -72,7 +73,7 @@ func (ec *executionContext) fieldContext_AuditEvent_createdAt(_ context.Context,
 	return graphql.NewScalarFieldContext("AuditEvent", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _AuditEvent_userId(ctx context.Context, field graphql.CollectedField, obj *catalog.AuditEvent) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditEvent_userId(ctx context.Context, field graphql.CollectedField, obj *audit.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -95,7 +96,7 @@ func (ec *executionContext) fieldContext_AuditEvent_userId(_ context.Context, fi
 	return graphql.NewScalarFieldContext("AuditEvent", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _AuditEvent_projectId(ctx context.Context, field graphql.CollectedField, obj *catalog.AuditEvent) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditEvent_projectId(ctx context.Context, field graphql.CollectedField, obj *audit.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -118,7 +119,7 @@ func (ec *executionContext) fieldContext_AuditEvent_projectId(_ context.Context,
 	return graphql.NewScalarFieldContext("AuditEvent", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _AuditEvent_action(ctx context.Context, field graphql.CollectedField, obj *catalog.AuditEvent) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditEvent_action(ctx context.Context, field graphql.CollectedField, obj *audit.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -141,7 +142,7 @@ func (ec *executionContext) fieldContext_AuditEvent_action(_ context.Context, fi
 	return graphql.NewScalarFieldContext("AuditEvent", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _AuditEvent_kind(ctx context.Context, field graphql.CollectedField, obj *catalog.AuditEvent) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditEvent_kind(ctx context.Context, field graphql.CollectedField, obj *audit.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -164,7 +165,7 @@ func (ec *executionContext) fieldContext_AuditEvent_kind(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("AuditEvent", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _AuditEvent_key(ctx context.Context, field graphql.CollectedField, obj *catalog.AuditEvent) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditEvent_key(ctx context.Context, field graphql.CollectedField, obj *audit.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -187,7 +188,7 @@ func (ec *executionContext) fieldContext_AuditEvent_key(_ context.Context, field
 	return graphql.NewScalarFieldContext("AuditEvent", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _AuditEvent_before(ctx context.Context, field graphql.CollectedField, obj *catalog.AuditEvent) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditEvent_before(ctx context.Context, field graphql.CollectedField, obj *audit.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -199,8 +200,8 @@ func (ec *executionContext) _AuditEvent_before(ctx context.Context, field graphq
 			return obj.Before, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.JSON) graphql.Marshaler {
-			return ec.marshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *text.JSON) graphql.Marshaler {
+			return ec.marshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, selections, v)
 		},
 		true,
 		false,
@@ -210,7 +211,7 @@ func (ec *executionContext) fieldContext_AuditEvent_before(_ context.Context, fi
 	return graphql.NewScalarFieldContext("AuditEvent", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
-func (ec *executionContext) _AuditEvent_after(ctx context.Context, field graphql.CollectedField, obj *catalog.AuditEvent) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditEvent_after(ctx context.Context, field graphql.CollectedField, obj *audit.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -222,8 +223,8 @@ func (ec *executionContext) _AuditEvent_after(ctx context.Context, field graphql
 			return obj.After, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.JSON) graphql.Marshaler {
-			return ec.marshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *text.JSON) graphql.Marshaler {
+			return ec.marshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, selections, v)
 		},
 		true,
 		false,
@@ -245,8 +246,8 @@ func (ec *executionContext) _AuditEventConnection_nodes(ctx context.Context, fie
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.AuditEvent) graphql.Marshaler {
-			return ec.marshalNAuditEvent2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐAuditEventᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*audit.Event) graphql.Marshaler {
+			return ec.marshalNAuditEvent2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐEventᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -387,8 +388,8 @@ func (ec *executionContext) _AuditEventEdge_node(ctx context.Context, field grap
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.AuditEvent) graphql.Marshaler {
-			return ec.marshalNAuditEvent2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐAuditEvent(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *audit.Event) graphql.Marshaler {
+			return ec.marshalNAuditEvent2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐEvent(ctx, selections, v)
 		},
 		true,
 		true,
@@ -411,8 +412,8 @@ func (ec *executionContext) fieldContext_AuditEventEdge_node(_ context.Context, 
 
 // region    **************************** input.gotpl *****************************
 
-func (ec *executionContext) unmarshalInputAuditFilter(ctx context.Context, obj any) (catalog.AuditFilter, error) {
-	var it catalog.AuditFilter
+func (ec *executionContext) unmarshalInputAuditFilter(ctx context.Context, obj any) (audit.Filter, error) {
+	var it audit.Filter
 	if obj == nil {
 		return it, nil
 	}
@@ -493,7 +494,7 @@ func (ec *executionContext) unmarshalInputAuditFilter(ctx context.Context, obj a
 
 var auditEventImplementors = []string{"AuditEvent", "Node"}
 
-func (ec *executionContext) _AuditEvent(ctx context.Context, sel ast.SelectionSet, obj *catalog.AuditEvent) graphql.Marshaler {
+func (ec *executionContext) _AuditEvent(ctx context.Context, sel ast.SelectionSet, obj *audit.Event) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, auditEventImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -702,11 +703,11 @@ func (ec *executionContext) _AuditEventEdge(ctx context.Context, sel ast.Selecti
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) marshalNAuditEvent2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐAuditEventᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.AuditEvent) graphql.Marshaler {
+func (ec *executionContext) marshalNAuditEvent2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐEventᚄ(ctx context.Context, sel ast.SelectionSet, v []*audit.Event) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNAuditEvent2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐAuditEvent(ctx, sel, v[i])
+		return ec.marshalNAuditEvent2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐEvent(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -718,7 +719,7 @@ func (ec *executionContext) marshalNAuditEvent2ᚕᚖgithubᚗcomᚋcadastreᚑd
 	return ret
 }
 
-func (ec *executionContext) marshalNAuditEvent2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐAuditEvent(ctx context.Context, sel ast.SelectionSet, v *catalog.AuditEvent) graphql.Marshaler {
+func (ec *executionContext) marshalNAuditEvent2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐEvent(ctx context.Context, sel ast.SelectionSet, v *audit.Event) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -758,7 +759,7 @@ func (ec *executionContext) marshalNAuditEventEdge2ᚕgithubᚗcomᚋcadastreᚑ
 	return ret
 }
 
-func (ec *executionContext) unmarshalOAuditFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐAuditFilter(ctx context.Context, v any) (*catalog.AuditFilter, error) {
+func (ec *executionContext) unmarshalOAuditFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐFilter(ctx context.Context, v any) (*audit.Filter, error) {
 	if v == nil {
 		return nil, nil
 	}

@@ -10,18 +10,19 @@ import (
 	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // region    ************************** generated!.gotpl **************************
 
 type CapabilityResolver interface {
-	ResourceType(ctx context.Context, obj *catalog.Capability) (*catalog.ResourceType, error)
+	ResourceType(ctx context.Context, obj *resource.Capability) (*metadef.ResourceType, error)
 
-	Values(ctx context.Context, obj *catalog.Capability, first *int, startsWith *string) ([]*catalog.CapabilityValue, error)
-	ValueCount(ctx context.Context, obj *catalog.Capability) (int, error)
+	Values(ctx context.Context, obj *resource.Capability, first *int, startsWith *string) ([]*resource.CapabilityValue, error)
+	ValueCount(ctx context.Context, obj *resource.Capability) (int, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -54,7 +55,7 @@ func (ec *executionContext) field_Capability_values_args(ctx context.Context, ra
 
 // region    **************************** field.gotpl *****************************
 
-func (ec *executionContext) _Capability_id(ctx context.Context, field graphql.CollectedField, obj *catalog.Capability) (ret graphql.Marshaler) {
+func (ec *executionContext) _Capability_id(ctx context.Context, field graphql.CollectedField, obj *resource.Capability) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -77,7 +78,7 @@ func (ec *executionContext) fieldContext_Capability_id(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Capability", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _Capability_resourceType(ctx context.Context, field graphql.CollectedField, obj *catalog.Capability) (ret graphql.Marshaler) {
+func (ec *executionContext) _Capability_resourceType(ctx context.Context, field graphql.CollectedField, obj *resource.Capability) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -89,8 +90,8 @@ func (ec *executionContext) _Capability_resourceType(ctx context.Context, field 
 			return ec.Resolvers.Capability().ResourceType(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceType) graphql.Marshaler {
-			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceType(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceType) graphql.Marshaler {
+			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx, selections, v)
 		},
 		true,
 		true,
@@ -109,7 +110,7 @@ func (ec *executionContext) fieldContext_Capability_resourceType(_ context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _Capability_name(ctx context.Context, field graphql.CollectedField, obj *catalog.Capability) (ret graphql.Marshaler) {
+func (ec *executionContext) _Capability_name(ctx context.Context, field graphql.CollectedField, obj *resource.Capability) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -132,7 +133,7 @@ func (ec *executionContext) fieldContext_Capability_name(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Capability", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Capability_private(ctx context.Context, field graphql.CollectedField, obj *catalog.Capability) (ret graphql.Marshaler) {
+func (ec *executionContext) _Capability_private(ctx context.Context, field graphql.CollectedField, obj *resource.Capability) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -155,7 +156,7 @@ func (ec *executionContext) fieldContext_Capability_private(_ context.Context, f
 	return graphql.NewScalarFieldContext("Capability", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _Capability_values(ctx context.Context, field graphql.CollectedField, obj *catalog.Capability) (ret graphql.Marshaler) {
+func (ec *executionContext) _Capability_values(ctx context.Context, field graphql.CollectedField, obj *resource.Capability) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -168,8 +169,8 @@ func (ec *executionContext) _Capability_values(ctx context.Context, field graphq
 			return ec.Resolvers.Capability().Values(ctx, obj, fc.Args["first"].(*int), fc.Args["startsWith"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.CapabilityValue) graphql.Marshaler {
-			return ec.marshalNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapabilityValueᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*resource.CapabilityValue) graphql.Marshaler {
+			return ec.marshalNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValueᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -199,7 +200,7 @@ func (ec *executionContext) fieldContext_Capability_values(ctx context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _Capability_valueCount(ctx context.Context, field graphql.CollectedField, obj *catalog.Capability) (ret graphql.Marshaler) {
+func (ec *executionContext) _Capability_valueCount(ctx context.Context, field graphql.CollectedField, obj *resource.Capability) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -222,7 +223,7 @@ func (ec *executionContext) fieldContext_Capability_valueCount(_ context.Context
 	return graphql.NewScalarFieldContext("Capability", field, true, true, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _CapabilityValue_value(ctx context.Context, field graphql.CollectedField, obj *catalog.CapabilityValue) (ret graphql.Marshaler) {
+func (ec *executionContext) _CapabilityValue_value(ctx context.Context, field graphql.CollectedField, obj *resource.CapabilityValue) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -245,7 +246,7 @@ func (ec *executionContext) fieldContext_CapabilityValue_value(_ context.Context
 	return graphql.NewScalarFieldContext("CapabilityValue", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _CapabilityValue_resourceCount(ctx context.Context, field graphql.CollectedField, obj *catalog.CapabilityValue) (ret graphql.Marshaler) {
+func (ec *executionContext) _CapabilityValue_resourceCount(ctx context.Context, field graphql.CollectedField, obj *resource.CapabilityValue) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -280,8 +281,8 @@ func (ec *executionContext) _CreateCapabilityPayload_capability(ctx context.Cont
 			return obj.Capability, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Capability) graphql.Marshaler {
-			return ec.marshalNCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapability(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Capability) graphql.Marshaler {
+			return ec.marshalNCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapability(ctx, selections, v)
 		},
 		true,
 		true,
@@ -312,8 +313,8 @@ func (ec *executionContext) _DeleteCapabilityPayload_capability(ctx context.Cont
 			return obj.Capability, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Capability) graphql.Marshaler {
-			return ec.marshalNCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapability(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Capability) graphql.Marshaler {
+			return ec.marshalNCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapability(ctx, selections, v)
 		},
 		true,
 		true,
@@ -332,7 +333,7 @@ func (ec *executionContext) fieldContext_DeleteCapabilityPayload_capability(_ co
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceCapability_name(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceCapability) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceCapability_name(ctx context.Context, field graphql.CollectedField, obj *resource.ResourceCapability) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -355,7 +356,7 @@ func (ec *executionContext) fieldContext_ResourceCapability_name(_ context.Conte
 	return graphql.NewScalarFieldContext("ResourceCapability", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceCapability_value(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceCapability) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceCapability_value(ctx context.Context, field graphql.CollectedField, obj *resource.ResourceCapability) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -378,7 +379,7 @@ func (ec *executionContext) fieldContext_ResourceCapability_value(_ context.Cont
 	return graphql.NewScalarFieldContext("ResourceCapability", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceCapability_private(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceCapability) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceCapability_private(ctx context.Context, field graphql.CollectedField, obj *resource.ResourceCapability) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -413,8 +414,8 @@ func (ec *executionContext) _SetCapabilitiesPayload_resource(ctx context.Context
 			return obj.Resource, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		true,
@@ -445,8 +446,8 @@ func (ec *executionContext) _SetCapabilityVisibilityPayload_capability(ctx conte
 			return obj.Capability, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Capability) graphql.Marshaler {
-			return ec.marshalNCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapability(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Capability) graphql.Marshaler {
+			return ec.marshalNCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapability(ctx, selections, v)
 		},
 		true,
 		true,
@@ -477,8 +478,8 @@ func (ec *executionContext) _UnsetCapabilitiesPayload_resource(ctx context.Conte
 			return obj.Resource, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		true,
@@ -582,8 +583,8 @@ func (ec *executionContext) unmarshalInputDeleteCapabilityInput(ctx context.Cont
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputSetCapabilitiesInput(ctx context.Context, obj any) (catalog.CapabilitiesChange, error) {
-	var it catalog.CapabilitiesChange
+func (ec *executionContext) unmarshalInputSetCapabilitiesInput(ctx context.Context, obj any) (resource.CapabilitiesChange, error) {
+	var it resource.CapabilitiesChange
 	if obj == nil {
 		return it, nil
 	}
@@ -609,7 +610,7 @@ func (ec *executionContext) unmarshalInputSetCapabilitiesInput(ctx context.Conte
 			it.Resource = data
 		case "capabilities":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("capabilities"))
-			data, err := ec.unmarshalNKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx, v)
+			data, err := ec.unmarshalNKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -724,7 +725,7 @@ func (ec *executionContext) unmarshalInputUnsetCapabilitiesInput(ctx context.Con
 
 var capabilityImplementors = []string{"Capability", "Node"}
 
-func (ec *executionContext) _Capability(ctx context.Context, sel ast.SelectionSet, obj *catalog.Capability) graphql.Marshaler {
+func (ec *executionContext) _Capability(ctx context.Context, sel ast.SelectionSet, obj *resource.Capability) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, capabilityImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -886,7 +887,7 @@ func (ec *executionContext) _Capability(ctx context.Context, sel ast.SelectionSe
 
 var capabilityValueImplementors = []string{"CapabilityValue"}
 
-func (ec *executionContext) _CapabilityValue(ctx context.Context, sel ast.SelectionSet, obj *catalog.CapabilityValue) graphql.Marshaler {
+func (ec *executionContext) _CapabilityValue(ctx context.Context, sel ast.SelectionSet, obj *resource.CapabilityValue) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, capabilityValueImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -1005,7 +1006,7 @@ func (ec *executionContext) _DeleteCapabilityPayload(ctx context.Context, sel as
 
 var resourceCapabilityImplementors = []string{"ResourceCapability"}
 
-func (ec *executionContext) _ResourceCapability(ctx context.Context, sel ast.SelectionSet, obj *catalog.ResourceCapability) graphql.Marshaler {
+func (ec *executionContext) _ResourceCapability(ctx context.Context, sel ast.SelectionSet, obj *resource.ResourceCapability) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceCapabilityImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -1169,7 +1170,7 @@ func (ec *executionContext) _UnsetCapabilitiesPayload(ctx context.Context, sel a
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) marshalNCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapability(ctx context.Context, sel ast.SelectionSet, v *catalog.Capability) graphql.Marshaler {
+func (ec *executionContext) marshalNCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapability(ctx context.Context, sel ast.SelectionSet, v *resource.Capability) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -1179,11 +1180,11 @@ func (ec *executionContext) marshalNCapability2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return ec._Capability(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapabilityValueᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.CapabilityValue) graphql.Marshaler {
+func (ec *executionContext) marshalNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValueᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.CapabilityValue) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNCapabilityValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapabilityValue(ctx, sel, v[i])
+		return ec.marshalNCapabilityValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValue(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -1195,7 +1196,7 @@ func (ec *executionContext) marshalNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastr
 	return ret
 }
 
-func (ec *executionContext) marshalNCapabilityValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapabilityValue(ctx context.Context, sel ast.SelectionSet, v *catalog.CapabilityValue) graphql.Marshaler {
+func (ec *executionContext) marshalNCapabilityValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValue(ctx context.Context, sel ast.SelectionSet, v *resource.CapabilityValue) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -1235,7 +1236,7 @@ func (ec *executionContext) marshalNDeleteCapabilityPayload2ᚖgithubᚗcomᚋca
 	return ec._DeleteCapabilityPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNResourceCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCapability(ctx context.Context, sel ast.SelectionSet, v *catalog.ResourceCapability) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapability(ctx context.Context, sel ast.SelectionSet, v *resource.ResourceCapability) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -1245,7 +1246,7 @@ func (ec *executionContext) marshalNResourceCapability2ᚖgithubᚗcomᚋcadastr
 	return ec._ResourceCapability(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNSetCapabilitiesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapabilitiesChange(ctx context.Context, v any) (catalog.CapabilitiesChange, error) {
+func (ec *executionContext) unmarshalNSetCapabilitiesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilitiesChange(ctx context.Context, v any) (resource.CapabilitiesChange, error) {
 	res, err := ec.unmarshalInputSetCapabilitiesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -1290,14 +1291,14 @@ func (ec *executionContext) marshalNUnsetCapabilitiesPayload2ᚖgithubᚗcomᚋc
 	return ec._UnsetCapabilitiesPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapabilityᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.Capability) graphql.Marshaler {
+func (ec *executionContext) marshalOCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.Capability) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapability(ctx, sel, v[i])
+		return ec.marshalNCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapability(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -1309,21 +1310,21 @@ func (ec *executionContext) marshalOCapability2ᚕᚖgithubᚗcomᚋcadastreᚑd
 	return ret
 }
 
-func (ec *executionContext) marshalOCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapability(ctx context.Context, sel ast.SelectionSet, v *catalog.Capability) graphql.Marshaler {
+func (ec *executionContext) marshalOCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapability(ctx context.Context, sel ast.SelectionSet, v *resource.Capability) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Capability(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOResourceCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCapabilityᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.ResourceCapability) graphql.Marshaler {
+func (ec *executionContext) marshalOResourceCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapabilityᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.ResourceCapability) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNResourceCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCapability(ctx, sel, v[i])
+		return ec.marshalNResourceCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapability(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

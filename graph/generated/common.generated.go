@@ -13,28 +13,32 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/audit"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // region    ************************** generated!.gotpl **************************
 
 type MutationResolver interface {
-	SetCapabilities(ctx context.Context, input catalog.CapabilitiesChange) (*model.SetCapabilitiesPayload, error)
+	SetCapabilities(ctx context.Context, input resource.CapabilitiesChange) (*model.SetCapabilitiesPayload, error)
 	UnsetCapabilities(ctx context.Context, input model.UnsetCapabilitiesInput) (*model.UnsetCapabilitiesPayload, error)
 	CreateCapability(ctx context.Context, input model.CreateCapabilityInput) (*model.CreateCapabilityPayload, error)
 	SetCapabilityVisibility(ctx context.Context, input model.SetCapabilityVisibilityInput) (*model.SetCapabilityVisibilityPayload, error)
 	DeleteCapability(ctx context.Context, input model.DeleteCapabilityInput) (*model.DeleteCapabilityPayload, error)
-	CreateNamespace(ctx context.Context, input catalog.NamespaceInput) (*model.CreateNamespacePayload, error)
+	CreateNamespace(ctx context.Context, input metadef.NamespaceInput) (*model.CreateNamespacePayload, error)
 	UpdateNamespace(ctx context.Context, input model.UpdateNamespaceInput) (*model.UpdateNamespacePayload, error)
 	DeleteNamespace(ctx context.Context, input model.DeleteNamespaceInput) (*model.DeleteNamespacePayload, error)
 	DeleteNamespaceContents(ctx context.Context, input model.DeleteNamespaceContentsInput) (*model.DeleteNamespaceContentsPayload, error)
-	CreateProperty(ctx context.Context, input catalog.NewProperty) (*model.CreatePropertyPayload, error)
+	CreateProperty(ctx context.Context, input metadef.NewProperty) (*model.CreatePropertyPayload, error)
 	UpdateProperty(ctx context.Context, input model.UpdatePropertyInput) (*model.UpdatePropertyPayload, error)
 	DeleteProperty(ctx context.Context, input model.DeletePropertyInput) (*model.DeletePropertyPayload, error)
-	CreateObject(ctx context.Context, input catalog.NewObject) (*model.CreateObjectPayload, error)
+	CreateObject(ctx context.Context, input metadef.NewObject) (*model.CreateObjectPayload, error)
 	UpdateObject(ctx context.Context, input model.UpdateObjectInput) (*model.UpdateObjectPayload, error)
 	DeleteObject(ctx context.Context, input model.DeleteObjectInput) (*model.DeleteObjectPayload, error)
 	SetTags(ctx context.Context, input model.SetTagsInput) (*model.SetTagsPayload, error)
@@ -43,13 +47,13 @@ type MutationResolver interface {
 	CreateResourceType(ctx context.Context, input model.CreateResourceTypeInput) (*model.CreateResourceTypePayload, error)
 	UpdateResourceType(ctx context.Context, input model.UpdateResourceTypeInput) (*model.UpdateResourceTypePayload, error)
 	DeleteResourceType(ctx context.Context, input model.DeleteResourceTypeInput) (*model.DeleteResourceTypePayload, error)
-	AssociateResourceType(ctx context.Context, input catalog.NewAssociation) (*model.AssociateResourceTypePayload, error)
+	AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (*model.AssociateResourceTypePayload, error)
 	UpdateResourceTypeAssociation(ctx context.Context, input model.UpdateResourceTypeAssociationInput) (*model.UpdateResourceTypeAssociationPayload, error)
 	DisassociateResourceType(ctx context.Context, input model.DisassociateResourceTypeInput) (*model.DisassociateResourceTypePayload, error)
 	ShareNamespace(ctx context.Context, input model.ShareNamespaceInput) (*model.ShareNamespacePayload, error)
 	UnshareNamespace(ctx context.Context, input model.UnshareNamespaceInput) (*model.UnshareNamespacePayload, error)
-	ImportNamespaces(ctx context.Context, input catalog.ImportRequest) (*model.ImportNamespacesPayload, error)
-	UnloadNamespaces(ctx context.Context, input catalog.UnloadRequest) (*model.UnloadNamespacesPayload, error)
+	ImportNamespaces(ctx context.Context, input metadef.ImportRequest) (*model.ImportNamespacesPayload, error)
+	UnloadNamespaces(ctx context.Context, input metadef.UnloadRequest) (*model.UnloadNamespacesPayload, error)
 	CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*model.CreateResourceProviderPayload, error)
 	UpdateResourceProvider(ctx context.Context, input model.UpdateResourceProviderInput) (*model.UpdateResourceProviderPayload, error)
 	DeleteResourceProvider(ctx context.Context, input model.DeleteResourceProviderInput) (*model.DeleteResourceProviderPayload, error)
@@ -65,11 +69,11 @@ type MutationResolver interface {
 	SetAllocations(ctx context.Context, input placement.Claim) (*model.SetAllocationsPayload, error)
 	DeleteAllocations(ctx context.Context, input model.DeleteAllocationsInput) (*model.DeleteAllocationsPayload, error)
 	Reshape(ctx context.Context, input placement.Reshape) (*model.ReshapePayload, error)
-	CreateResource(ctx context.Context, input catalog.ResourceInput) (*model.CreateResourcePayload, error)
-	SetMetadata(ctx context.Context, input catalog.MetadataChange) (*model.SetMetadataPayload, error)
-	SetMetadataOnResources(ctx context.Context, input catalog.MetadataChanges) (*model.SetMetadataOnResourcesPayload, error)
-	ReplaceMetadata(ctx context.Context, input catalog.MetadataChange) (*model.ReplaceMetadataPayload, error)
-	DeleteMetadata(ctx context.Context, input catalog.MetadataChange) (*model.DeleteMetadataPayload, error)
+	CreateResource(ctx context.Context, input resource.Input) (*model.CreateResourcePayload, error)
+	SetMetadata(ctx context.Context, input resource.MetadataChange) (*model.SetMetadataPayload, error)
+	SetMetadataOnResources(ctx context.Context, input resource.MetadataChanges) (*model.SetMetadataOnResourcesPayload, error)
+	ReplaceMetadata(ctx context.Context, input resource.MetadataChange) (*model.ReplaceMetadataPayload, error)
+	DeleteMetadata(ctx context.Context, input resource.MetadataChange) (*model.DeleteMetadataPayload, error)
 	UpdateResource(ctx context.Context, input model.UpdateResourceInput) (*model.UpdateResourcePayload, error)
 	DeleteResource(ctx context.Context, input model.DeleteResourceInput) (*model.DeleteResourcePayload, error)
 	SetResourceTags(ctx context.Context, input model.SetResourceTagsInput) (*model.SetResourceTagsPayload, error)
@@ -77,15 +81,15 @@ type MutationResolver interface {
 type QueryResolver interface {
 	Node(ctx context.Context, id string) (model.Node, error)
 	Nodes(ctx context.Context, ids []string) ([]model.Node, error)
-	Viewer(ctx context.Context) (*catalog.Viewer, error)
-	AuditEvents(ctx context.Context, filter *catalog.AuditFilter, first *int, after *string, last *int, before *string) (*model.AuditEventConnection, error)
-	Namespaces(ctx context.Context, filter *catalog.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error)
-	Namespace(ctx context.Context, name string) (*catalog.Namespace, error)
-	ResourceTypes(ctx context.Context, filter *catalog.ResourceTypeFilter, orderBy *model.ResourceTypeOrder, first *int, after *string, last *int, before *string) (*model.ResourceTypeConnection, error)
-	ResourceType(ctx context.Context, name string) (*catalog.ResourceType, error)
+	Viewer(ctx context.Context) (*access.Viewer, error)
+	AuditEvents(ctx context.Context, filter *audit.Filter, first *int, after *string, last *int, before *string) (*model.AuditEventConnection, error)
+	Namespaces(ctx context.Context, filter *metadef.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error)
+	Namespace(ctx context.Context, name string) (*metadef.Namespace, error)
+	ResourceTypes(ctx context.Context, filter *metadef.ResourceTypeFilter, orderBy *model.ResourceTypeOrder, first *int, after *string, last *int, before *string) (*model.ResourceTypeConnection, error)
+	ResourceType(ctx context.Context, name string) (*metadef.ResourceType, error)
 	Tags(ctx context.Context, search *string, first *int, after *string, last *int, before *string) (*model.TagConnection, error)
-	Definitions(ctx context.Context, resourceType string, target *string, search *string) ([]*catalog.AppliedNamespace, error)
-	ValidateMetadata(ctx context.Context, resourceType string, target *string, values []*catalog.KeyValue) (*catalog.MetadataReport, error)
+	Definitions(ctx context.Context, resourceType string, target *string, search *string) ([]*metadef.AppliedNamespace, error)
+	ValidateMetadata(ctx context.Context, resourceType string, target *string, values []*metadef.KeyValue) (*metadef.MetadataReport, error)
 	ExportNamespaces(ctx context.Context, names []string, resourceTypes []string) ([]string, error)
 	ResourceProviders(ctx context.Context, filter *placement.ProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error)
 	ResourceProvider(ctx context.Context, uuid *string, name *string) (*model.ResourceProvider, error)
@@ -95,10 +99,10 @@ type QueryResolver interface {
 	Usages(ctx context.Context, projectID string, userID *string, consumerType *string) ([]*placement.UsageGroup, error)
 	Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int, before *string) (*model.TraitConnection, error)
 	ResourceClasses(ctx context.Context, filter *placement.ResourceClassFilter, first *int, after *string, last *int, before *string) (*model.ResourceClassConnection, error)
-	Resources(ctx context.Context, filter *catalog.ResourceFilter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error)
-	Resource(ctx context.Context, uuid string) (*catalog.Resource, error)
+	Resources(ctx context.Context, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error)
+	Resource(ctx context.Context, uuid string) (*resource.Resource, error)
 	MetadataKeys(ctx context.Context, resourceType *string, search *string, first *int, after *string) (*model.MetadataKeyConnection, error)
-	ExplainResources(ctx context.Context, filter catalog.ResourceFilter) (*catalog.ResourceExplanation, error)
+	ExplainResources(ctx context.Context, filter resource.Filter) (*resource.Explanation, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -109,8 +113,8 @@ func (ec *executionContext) field_Mutation_associateResourceType_args(ctx contex
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (catalog.NewAssociation, error) {
-			return ec.unmarshalNAssociateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNewAssociation(ctx, v)
+		func(ctx context.Context, v any) (metadef.NewAssociation, error) {
+			return ec.unmarshalNAssociateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNewAssociation(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -137,8 +141,8 @@ func (ec *executionContext) field_Mutation_createNamespace_args(ctx context.Cont
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (catalog.NamespaceInput, error) {
-			return ec.unmarshalNCreateNamespaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespaceInput(ctx, v)
+		func(ctx context.Context, v any) (metadef.NamespaceInput, error) {
+			return ec.unmarshalNCreateNamespaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -151,8 +155,8 @@ func (ec *executionContext) field_Mutation_createObject_args(ctx context.Context
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (catalog.NewObject, error) {
-			return ec.unmarshalNCreateObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNewObject(ctx, v)
+		func(ctx context.Context, v any) (metadef.NewObject, error) {
+			return ec.unmarshalNCreateObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNewObject(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -165,8 +169,8 @@ func (ec *executionContext) field_Mutation_createProperty_args(ctx context.Conte
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (catalog.NewProperty, error) {
-			return ec.unmarshalNCreatePropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNewProperty(ctx, v)
+		func(ctx context.Context, v any) (metadef.NewProperty, error) {
+			return ec.unmarshalNCreatePropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNewProperty(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -221,8 +225,8 @@ func (ec *executionContext) field_Mutation_createResource_args(ctx context.Conte
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (catalog.ResourceInput, error) {
-			return ec.unmarshalNCreateResourceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceInput(ctx, v)
+		func(ctx context.Context, v any) (resource.Input, error) {
+			return ec.unmarshalNCreateResourceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -291,8 +295,8 @@ func (ec *executionContext) field_Mutation_deleteMetadata_args(ctx context.Conte
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (catalog.MetadataChange, error) {
-			return ec.unmarshalNDeleteMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChange(ctx, v)
+		func(ctx context.Context, v any) (resource.MetadataChange, error) {
+			return ec.unmarshalNDeleteMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChange(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -459,8 +463,8 @@ func (ec *executionContext) field_Mutation_importNamespaces_args(ctx context.Con
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (catalog.ImportRequest, error) {
-			return ec.unmarshalNImportNamespacesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportRequest(ctx, v)
+		func(ctx context.Context, v any) (metadef.ImportRequest, error) {
+			return ec.unmarshalNImportNamespacesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportRequest(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -473,8 +477,8 @@ func (ec *executionContext) field_Mutation_replaceMetadata_args(ctx context.Cont
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (catalog.MetadataChange, error) {
-			return ec.unmarshalNReplaceMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChange(ctx, v)
+		func(ctx context.Context, v any) (resource.MetadataChange, error) {
+			return ec.unmarshalNReplaceMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChange(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -515,8 +519,8 @@ func (ec *executionContext) field_Mutation_setCapabilities_args(ctx context.Cont
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (catalog.CapabilitiesChange, error) {
-			return ec.unmarshalNSetCapabilitiesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapabilitiesChange(ctx, v)
+		func(ctx context.Context, v any) (resource.CapabilitiesChange, error) {
+			return ec.unmarshalNSetCapabilitiesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilitiesChange(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -571,8 +575,8 @@ func (ec *executionContext) field_Mutation_setMetadataOnResources_args(ctx conte
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (catalog.MetadataChanges, error) {
-			return ec.unmarshalNSetMetadataOnResourcesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChanges(ctx, v)
+		func(ctx context.Context, v any) (resource.MetadataChanges, error) {
+			return ec.unmarshalNSetMetadataOnResourcesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChanges(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -585,8 +589,8 @@ func (ec *executionContext) field_Mutation_setMetadata_args(ctx context.Context,
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (catalog.MetadataChange, error) {
-			return ec.unmarshalNSetMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChange(ctx, v)
+		func(ctx context.Context, v any) (resource.MetadataChange, error) {
+			return ec.unmarshalNSetMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChange(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -669,8 +673,8 @@ func (ec *executionContext) field_Mutation_unloadNamespaces_args(ctx context.Con
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (catalog.UnloadRequest, error) {
-			return ec.unmarshalNUnloadNamespacesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐUnloadRequest(ctx, v)
+		func(ctx context.Context, v any) (metadef.UnloadRequest, error) {
+			return ec.unmarshalNUnloadNamespacesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadRequest(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -955,8 +959,8 @@ func (ec *executionContext) field_Query_auditEvents_args(ctx context.Context, ra
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
-		func(ctx context.Context, v any) (*catalog.AuditFilter, error) {
-			return ec.unmarshalOAuditFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐAuditFilter(ctx, v)
+		func(ctx context.Context, v any) (*audit.Filter, error) {
+			return ec.unmarshalOAuditFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1099,8 +1103,8 @@ func (ec *executionContext) field_Query_explainResources_args(ctx context.Contex
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
-		func(ctx context.Context, v any) (catalog.ResourceFilter, error) {
-			return ec.unmarshalNResourceFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceFilter(ctx, v)
+		func(ctx context.Context, v any) (resource.Filter, error) {
+			return ec.unmarshalNResourceFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1187,8 +1191,8 @@ func (ec *executionContext) field_Query_namespaces_args(ctx context.Context, raw
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
-		func(ctx context.Context, v any) (*catalog.NamespaceFilter, error) {
-			return ec.unmarshalONamespaceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespaceFilter(ctx, v)
+		func(ctx context.Context, v any) (*metadef.NamespaceFilter, error) {
+			return ec.unmarshalONamespaceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1405,8 +1409,8 @@ func (ec *executionContext) field_Query_resourceTypes_args(ctx context.Context, 
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
-		func(ctx context.Context, v any) (*catalog.ResourceTypeFilter, error) {
-			return ec.unmarshalOResourceTypeFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeFilter(ctx, v)
+		func(ctx context.Context, v any) (*metadef.ResourceTypeFilter, error) {
+			return ec.unmarshalOResourceTypeFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1473,8 +1477,8 @@ func (ec *executionContext) field_Query_resources_args(ctx context.Context, rawA
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
-		func(ctx context.Context, v any) (*catalog.ResourceFilter, error) {
-			return ec.unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceFilter(ctx, v)
+		func(ctx context.Context, v any) (*resource.Filter, error) {
+			return ec.unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1665,8 +1669,8 @@ func (ec *executionContext) field_Query_validateMetadata_args(ctx context.Contex
 	}
 	args["target"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "values",
-		func(ctx context.Context, v any) ([]*catalog.KeyValue, error) {
-			return ec.unmarshalNKeyValueInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]*metadef.KeyValue, error) {
+			return ec.unmarshalNKeyValueInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1689,7 +1693,7 @@ func (ec *executionContext) _Mutation_setCapabilities(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().SetCapabilities(ctx, fc.Args["input"].(catalog.CapabilitiesChange))
+			return ec.Resolvers.Mutation().SetCapabilities(ctx, fc.Args["input"].(resource.CapabilitiesChange))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.SetCapabilitiesPayload) graphql.Marshaler {
@@ -1909,7 +1913,7 @@ func (ec *executionContext) _Mutation_createNamespace(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CreateNamespace(ctx, fc.Args["input"].(catalog.NamespaceInput))
+			return ec.Resolvers.Mutation().CreateNamespace(ctx, fc.Args["input"].(metadef.NamespaceInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.CreateNamespacePayload) graphql.Marshaler {
@@ -2085,7 +2089,7 @@ func (ec *executionContext) _Mutation_createProperty(ctx context.Context, field 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CreateProperty(ctx, fc.Args["input"].(catalog.NewProperty))
+			return ec.Resolvers.Mutation().CreateProperty(ctx, fc.Args["input"].(metadef.NewProperty))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.CreatePropertyPayload) graphql.Marshaler {
@@ -2217,7 +2221,7 @@ func (ec *executionContext) _Mutation_createObject(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CreateObject(ctx, fc.Args["input"].(catalog.NewObject))
+			return ec.Resolvers.Mutation().CreateObject(ctx, fc.Args["input"].(metadef.NewObject))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.CreateObjectPayload) graphql.Marshaler {
@@ -2613,7 +2617,7 @@ func (ec *executionContext) _Mutation_associateResourceType(ctx context.Context,
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().AssociateResourceType(ctx, fc.Args["input"].(catalog.NewAssociation))
+			return ec.Resolvers.Mutation().AssociateResourceType(ctx, fc.Args["input"].(metadef.NewAssociation))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AssociateResourceTypePayload) graphql.Marshaler {
@@ -2833,7 +2837,7 @@ func (ec *executionContext) _Mutation_importNamespaces(ctx context.Context, fiel
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().ImportNamespaces(ctx, fc.Args["input"].(catalog.ImportRequest))
+			return ec.Resolvers.Mutation().ImportNamespaces(ctx, fc.Args["input"].(metadef.ImportRequest))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ImportNamespacesPayload) graphql.Marshaler {
@@ -2877,7 +2881,7 @@ func (ec *executionContext) _Mutation_unloadNamespaces(ctx context.Context, fiel
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UnloadNamespaces(ctx, fc.Args["input"].(catalog.UnloadRequest))
+			return ec.Resolvers.Mutation().UnloadNamespaces(ctx, fc.Args["input"].(metadef.UnloadRequest))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UnloadNamespacesPayload) graphql.Marshaler {
@@ -3581,7 +3585,7 @@ func (ec *executionContext) _Mutation_createResource(ctx context.Context, field 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CreateResource(ctx, fc.Args["input"].(catalog.ResourceInput))
+			return ec.Resolvers.Mutation().CreateResource(ctx, fc.Args["input"].(resource.Input))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.CreateResourcePayload) graphql.Marshaler {
@@ -3625,7 +3629,7 @@ func (ec *executionContext) _Mutation_setMetadata(ctx context.Context, field gra
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().SetMetadata(ctx, fc.Args["input"].(catalog.MetadataChange))
+			return ec.Resolvers.Mutation().SetMetadata(ctx, fc.Args["input"].(resource.MetadataChange))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.SetMetadataPayload) graphql.Marshaler {
@@ -3669,7 +3673,7 @@ func (ec *executionContext) _Mutation_setMetadataOnResources(ctx context.Context
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().SetMetadataOnResources(ctx, fc.Args["input"].(catalog.MetadataChanges))
+			return ec.Resolvers.Mutation().SetMetadataOnResources(ctx, fc.Args["input"].(resource.MetadataChanges))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.SetMetadataOnResourcesPayload) graphql.Marshaler {
@@ -3713,7 +3717,7 @@ func (ec *executionContext) _Mutation_replaceMetadata(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().ReplaceMetadata(ctx, fc.Args["input"].(catalog.MetadataChange))
+			return ec.Resolvers.Mutation().ReplaceMetadata(ctx, fc.Args["input"].(resource.MetadataChange))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ReplaceMetadataPayload) graphql.Marshaler {
@@ -3757,7 +3761,7 @@ func (ec *executionContext) _Mutation_deleteMetadata(ctx context.Context, field 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().DeleteMetadata(ctx, fc.Args["input"].(catalog.MetadataChange))
+			return ec.Resolvers.Mutation().DeleteMetadata(ctx, fc.Args["input"].(resource.MetadataChange))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.DeleteMetadataPayload) graphql.Marshaler {
@@ -4115,8 +4119,8 @@ func (ec *executionContext) _Query_viewer(ctx context.Context, field graphql.Col
 			return ec.Resolvers.Query().Viewer(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Viewer) graphql.Marshaler {
-			return ec.marshalNViewer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐViewer(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *access.Viewer) graphql.Marshaler {
+			return ec.marshalNViewer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐViewer(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4145,7 +4149,7 @@ func (ec *executionContext) _Query_auditEvents(ctx context.Context, field graphq
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().AuditEvents(ctx, fc.Args["filter"].(*catalog.AuditFilter), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+			return ec.Resolvers.Query().AuditEvents(ctx, fc.Args["filter"].(*audit.Filter), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AuditEventConnection) graphql.Marshaler {
@@ -4189,7 +4193,7 @@ func (ec *executionContext) _Query_namespaces(ctx context.Context, field graphql
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Namespaces(ctx, fc.Args["filter"].(*catalog.NamespaceFilter), fc.Args["orderBy"].(*model.NamespaceOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+			return ec.Resolvers.Query().Namespaces(ctx, fc.Args["filter"].(*metadef.NamespaceFilter), fc.Args["orderBy"].(*model.NamespaceOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.NamespaceConnection) graphql.Marshaler {
@@ -4236,8 +4240,8 @@ func (ec *executionContext) _Query_namespace(ctx context.Context, field graphql.
 			return ec.Resolvers.Query().Namespace(ctx, fc.Args["name"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		false,
@@ -4277,7 +4281,7 @@ func (ec *executionContext) _Query_resourceTypes(ctx context.Context, field grap
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ResourceTypes(ctx, fc.Args["filter"].(*catalog.ResourceTypeFilter), fc.Args["orderBy"].(*model.ResourceTypeOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+			return ec.Resolvers.Query().ResourceTypes(ctx, fc.Args["filter"].(*metadef.ResourceTypeFilter), fc.Args["orderBy"].(*model.ResourceTypeOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceTypeConnection) graphql.Marshaler {
@@ -4324,8 +4328,8 @@ func (ec *executionContext) _Query_resourceType(ctx context.Context, field graph
 			return ec.Resolvers.Query().ResourceType(ctx, fc.Args["name"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceType) graphql.Marshaler {
-			return ec.marshalOResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceType(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceType) graphql.Marshaler {
+			return ec.marshalOResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx, selections, v)
 		},
 		true,
 		false,
@@ -4412,8 +4416,8 @@ func (ec *executionContext) _Query_definitions(ctx context.Context, field graphq
 			return ec.Resolvers.Query().Definitions(ctx, fc.Args["resourceType"].(string), fc.Args["target"].(*string), fc.Args["search"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.AppliedNamespace) graphql.Marshaler {
-			return ec.marshalNAppliedNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐAppliedNamespaceᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.AppliedNamespace) graphql.Marshaler {
+			return ec.marshalNAppliedNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAppliedNamespaceᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4453,11 +4457,11 @@ func (ec *executionContext) _Query_validateMetadata(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ValidateMetadata(ctx, fc.Args["resourceType"].(string), fc.Args["target"].(*string), fc.Args["values"].([]*catalog.KeyValue))
+			return ec.Resolvers.Query().ValidateMetadata(ctx, fc.Args["resourceType"].(string), fc.Args["target"].(*string), fc.Args["values"].([]*metadef.KeyValue))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.MetadataReport) graphql.Marshaler {
-			return ec.marshalNMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataReport(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.MetadataReport) graphql.Marshaler {
+			return ec.marshalNMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReport(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4893,7 +4897,7 @@ func (ec *executionContext) _Query_resources(ctx context.Context, field graphql.
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Resources(ctx, fc.Args["filter"].(*catalog.ResourceFilter), fc.Args["orderBy"].(*model.ResourceOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+			return ec.Resolvers.Query().Resources(ctx, fc.Args["filter"].(*resource.Filter), fc.Args["orderBy"].(*model.ResourceOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceConnection) graphql.Marshaler {
@@ -4940,8 +4944,8 @@ func (ec *executionContext) _Query_resource(ctx context.Context, field graphql.C
 			return ec.Resolvers.Query().Resource(ctx, fc.Args["uuid"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		false,
@@ -5025,11 +5029,11 @@ func (ec *executionContext) _Query_explainResources(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ExplainResources(ctx, fc.Args["filter"].(catalog.ResourceFilter))
+			return ec.Resolvers.Query().ExplainResources(ctx, fc.Args["filter"].(resource.Filter))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceExplanation) graphql.Marshaler {
-			return ec.marshalNResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceExplanation(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Explanation) graphql.Marshaler {
+			return ec.marshalNResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(ctx, selections, v)
 		},
 		true,
 		true,
@@ -5135,7 +5139,7 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _Viewer_userId(ctx context.Context, field graphql.CollectedField, obj *catalog.Viewer) (ret graphql.Marshaler) {
+func (ec *executionContext) _Viewer_userId(ctx context.Context, field graphql.CollectedField, obj *access.Viewer) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5158,7 +5162,7 @@ func (ec *executionContext) fieldContext_Viewer_userId(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Viewer", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Viewer_projectId(ctx context.Context, field graphql.CollectedField, obj *catalog.Viewer) (ret graphql.Marshaler) {
+func (ec *executionContext) _Viewer_projectId(ctx context.Context, field graphql.CollectedField, obj *access.Viewer) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5181,7 +5185,7 @@ func (ec *executionContext) fieldContext_Viewer_projectId(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Viewer", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Viewer_roles(ctx context.Context, field graphql.CollectedField, obj *catalog.Viewer) (ret graphql.Marshaler) {
+func (ec *executionContext) _Viewer_roles(ctx context.Context, field graphql.CollectedField, obj *access.Viewer) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5204,7 +5208,7 @@ func (ec *executionContext) fieldContext_Viewer_roles(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Viewer", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Viewer_isAdmin(ctx context.Context, field graphql.CollectedField, obj *catalog.Viewer) (ret graphql.Marshaler) {
+func (ec *executionContext) _Viewer_isAdmin(ctx context.Context, field graphql.CollectedField, obj *access.Viewer) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5231,8 +5235,8 @@ func (ec *executionContext) fieldContext_Viewer_isAdmin(_ context.Context, field
 
 // region    **************************** input.gotpl *****************************
 
-func (ec *executionContext) unmarshalInputKeyValueInput(ctx context.Context, obj any) (catalog.KeyValue, error) {
-	var it catalog.KeyValue
+func (ec *executionContext) unmarshalInputKeyValueInput(ctx context.Context, obj any) (metadef.KeyValue, error) {
+	var it metadef.KeyValue
 	if obj == nil {
 		return it, nil
 	}
@@ -5276,17 +5280,17 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
-	case *catalog.Tag:
+	case *metadef.Tag:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._Tag(ctx, sel, obj)
-	case *catalog.ResourceTypeAssociation:
+	case *metadef.ResourceTypeAssociation:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._ResourceTypeAssociation(ctx, sel, obj)
-	case *catalog.ResourceType:
+	case *metadef.ResourceType:
 		if obj == nil {
 			return graphql.Null
 		}
@@ -5296,27 +5300,27 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._ResourceProvider(ctx, sel, obj)
-	case *catalog.Resource:
+	case *resource.Resource:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._Resource(ctx, sel, obj)
-	case *catalog.PropertyDefinition:
+	case *metadef.PropertyDefinition:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._PropertyDefinition(ctx, sel, obj)
-	case *catalog.ObjectDefinition:
+	case *metadef.ObjectDefinition:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._ObjectDefinition(ctx, sel, obj)
-	case *catalog.Namespace:
+	case *metadef.Namespace:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._Namespace(ctx, sel, obj)
-	case *catalog.MetadataItem:
+	case *resource.MetadataItem:
 		if obj == nil {
 			return graphql.Null
 		}
@@ -5326,12 +5330,12 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Consumer(ctx, sel, obj)
-	case *catalog.Capability:
+	case *resource.Capability:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._Capability(ctx, sel, obj)
-	case *catalog.AuditEvent:
+	case *audit.Event:
 		if obj == nil {
 			return graphql.Null
 		}
@@ -6451,7 +6455,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 
 var viewerImplementors = []string{"Viewer"}
 
-func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, obj *catalog.Viewer) graphql.Marshaler {
+func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, obj *access.Viewer) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, viewerImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -6538,28 +6542,28 @@ func (ec *executionContext) marshalNInt642int64(ctx context.Context, sel ast.Sel
 	return res
 }
 
-func (ec *executionContext) unmarshalNJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx context.Context, v any) (catalog.JSON, error) {
-	var res catalog.JSON
+func (ec *executionContext) unmarshalNJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx context.Context, v any) (text.JSON, error) {
+	var res text.JSON
 	err := res.UnmarshalGQL(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx context.Context, sel ast.SelectionSet, v catalog.JSON) graphql.Marshaler {
+func (ec *executionContext) marshalNJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx context.Context, sel ast.SelectionSet, v text.JSON) graphql.Marshaler {
 	return v
 }
 
-func (ec *executionContext) unmarshalNKeyValueInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValue(ctx context.Context, v any) (catalog.KeyValue, error) {
+func (ec *executionContext) unmarshalNKeyValueInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValue(ctx context.Context, v any) (metadef.KeyValue, error) {
 	res, err := ec.unmarshalInputKeyValueInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx context.Context, v any) ([]catalog.KeyValue, error) {
+func (ec *executionContext) unmarshalNKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx context.Context, v any) ([]metadef.KeyValue, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]catalog.KeyValue, len(vSlice))
+	res := make([]metadef.KeyValue, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNKeyValueInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValue(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNKeyValueInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValue(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -6567,13 +6571,13 @@ func (ec *executionContext) unmarshalNKeyValueInput2ᚕgithubᚗcomᚋcadastre�
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalNKeyValueInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx context.Context, v any) ([]*catalog.KeyValue, error) {
+func (ec *executionContext) unmarshalNKeyValueInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx context.Context, v any) ([]*metadef.KeyValue, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]*catalog.KeyValue, len(vSlice))
+	res := make([]*metadef.KeyValue, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNKeyValueInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValue(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNKeyValueInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValue(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -6581,7 +6585,7 @@ func (ec *executionContext) unmarshalNKeyValueInput2ᚕᚖgithubᚗcomᚋcadastr
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalNKeyValueInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValue(ctx context.Context, v any) (*catalog.KeyValue, error) {
+func (ec *executionContext) unmarshalNKeyValueInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValue(ctx context.Context, v any) (*metadef.KeyValue, error) {
 	res, err := ec.unmarshalInputKeyValueInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
@@ -6661,7 +6665,7 @@ func (ec *executionContext) marshalNUUID2ᚕstringᚄ(ctx context.Context, sel a
 	return ret
 }
 
-func (ec *executionContext) marshalNViewer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐViewer(ctx context.Context, sel ast.SelectionSet, v *catalog.Viewer) graphql.Marshaler {
+func (ec *executionContext) marshalNViewer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐViewer(ctx context.Context, sel ast.SelectionSet, v *access.Viewer) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -6689,16 +6693,16 @@ func (ec *executionContext) marshalODateTime2ᚖtimeᚐTime(ctx context.Context,
 	return res
 }
 
-func (ec *executionContext) unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSONᚄ(ctx context.Context, v any) ([]catalog.JSON, error) {
+func (ec *executionContext) unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx context.Context, v any) ([]text.JSON, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]catalog.JSON, len(vSlice))
+	res := make([]text.JSON, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -6706,13 +6710,13 @@ func (ec *executionContext) unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋca
 	return res, nil
 }
 
-func (ec *executionContext) marshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSONᚄ(ctx context.Context, sel ast.SelectionSet, v []catalog.JSON) graphql.Marshaler {
+func (ec *executionContext) marshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx context.Context, sel ast.SelectionSet, v []text.JSON) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := make(graphql.Array, len(v))
 	for i := range v {
-		ret[i] = ec.marshalNJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx, sel, v[i])
+		ret[i] = ec.marshalNJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, sel, v[i])
 	}
 
 	for _, e := range ret {
@@ -6724,32 +6728,32 @@ func (ec *executionContext) marshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcada
 	return ret
 }
 
-func (ec *executionContext) unmarshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx context.Context, v any) (*catalog.JSON, error) {
+func (ec *executionContext) unmarshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx context.Context, v any) (*text.JSON, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(catalog.JSON)
+	var res = new(text.JSON)
 	err := res.UnmarshalGQL(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx context.Context, sel ast.SelectionSet, v *catalog.JSON) graphql.Marshaler {
+func (ec *executionContext) marshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx context.Context, sel ast.SelectionSet, v *text.JSON) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return v
 }
 
-func (ec *executionContext) unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx context.Context, v any) ([]catalog.KeyValue, error) {
+func (ec *executionContext) unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx context.Context, v any) ([]metadef.KeyValue, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]catalog.KeyValue, len(vSlice))
+	res := make([]metadef.KeyValue, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNKeyValueInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValue(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNKeyValueInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValue(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}

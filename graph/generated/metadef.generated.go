@@ -11,56 +11,59 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // region    ************************** generated!.gotpl **************************
 
 type AppliedNamespaceResolver interface {
-	Objects(ctx context.Context, obj *catalog.AppliedNamespace) ([]*catalog.ObjectDefinition, error)
+	Objects(ctx context.Context, obj *metadef.AppliedNamespace) ([]*metadef.ObjectDefinition, error)
 }
 type NamespaceResolver interface {
-	Properties(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string) ([]*catalog.PropertyDefinition, error)
-	Property(ctx context.Context, obj *catalog.Namespace, name string, resourceType *string) (*catalog.PropertyDefinition, error)
-	Objects(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string) ([]*catalog.ObjectDefinition, error)
-	Object(ctx context.Context, obj *catalog.Namespace, name string, resourceType *string) (*catalog.ObjectDefinition, error)
-	Tags(ctx context.Context, obj *catalog.Namespace) ([]*catalog.Tag, error)
-	Tag(ctx context.Context, obj *catalog.Namespace, name string) (*catalog.Tag, error)
-	PropertyConnection(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.PropertyDefinitionConnection, error)
-	ObjectConnection(ctx context.Context, obj *catalog.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.ObjectDefinitionConnection, error)
-	TagConnection(ctx context.Context, obj *catalog.Namespace, first *int, after *string, last *int, before *string) (*model.TagConnection, error)
-	ResourceTypeAssociations(ctx context.Context, obj *catalog.Namespace) ([]*catalog.ResourceTypeAssociation, error)
-	Members(ctx context.Context, obj *catalog.Namespace) ([]*catalog.NamespaceMember, error)
-	ViewerCanUpdate(ctx context.Context, obj *catalog.Namespace) (bool, error)
-	ViewerCanDelete(ctx context.Context, obj *catalog.Namespace) (bool, error)
+	Properties(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.PropertyDefinition, error)
+	Property(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.PropertyDefinition, error)
+	Objects(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.ObjectDefinition, error)
+	Object(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.ObjectDefinition, error)
+	Tags(ctx context.Context, obj *metadef.Namespace) ([]*metadef.Tag, error)
+	Tag(ctx context.Context, obj *metadef.Namespace, name string) (*metadef.Tag, error)
+	PropertyConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.PropertyDefinitionConnection, error)
+	ObjectConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.ObjectDefinitionConnection, error)
+	TagConnection(ctx context.Context, obj *metadef.Namespace, first *int, after *string, last *int, before *string) (*model.TagConnection, error)
+	ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace) ([]*metadef.ResourceTypeAssociation, error)
+	Members(ctx context.Context, obj *metadef.Namespace) ([]*metadef.NamespaceMember, error)
+	ViewerCanUpdate(ctx context.Context, obj *metadef.Namespace) (bool, error)
+	ViewerCanDelete(ctx context.Context, obj *metadef.Namespace) (bool, error)
 }
 type ObjectDefinitionResolver interface {
-	Properties(ctx context.Context, obj *catalog.ObjectDefinition) ([]*catalog.PropertyDefinition, error)
-	Namespace(ctx context.Context, obj *catalog.ObjectDefinition) (*catalog.Namespace, error)
+	Properties(ctx context.Context, obj *metadef.ObjectDefinition) ([]*metadef.PropertyDefinition, error)
+	Namespace(ctx context.Context, obj *metadef.ObjectDefinition) (*metadef.Namespace, error)
 }
 type PropertyDefinitionResolver interface {
-	Namespace(ctx context.Context, obj *catalog.PropertyDefinition) (*catalog.Namespace, error)
-	Object(ctx context.Context, obj *catalog.PropertyDefinition) (*catalog.ObjectDefinition, error)
+	Namespace(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.Namespace, error)
+	Object(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.ObjectDefinition, error)
 }
 type ResourceTypeResolver interface {
-	Namespaces(ctx context.Context, obj *catalog.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error)
-	Associations(ctx context.Context, obj *catalog.ResourceType, first *int, after *string, last *int, before *string) (*model.ResourceTypeAssociationConnection, error)
-	Capabilities(ctx context.Context, obj *catalog.ResourceType, includePrivate *bool) ([]*catalog.Capability, error)
-	Capability(ctx context.Context, obj *catalog.ResourceType, name string) (*catalog.Capability, error)
-	Resources(ctx context.Context, obj *catalog.ResourceType, filter *catalog.ResourceFilter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error)
+	Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error)
+	Associations(ctx context.Context, obj *metadef.ResourceType, first *int, after *string, last *int, before *string) (*model.ResourceTypeAssociationConnection, error)
+	Capabilities(ctx context.Context, obj *metadef.ResourceType, includePrivate *bool) ([]*resource.Capability, error)
+	Capability(ctx context.Context, obj *metadef.ResourceType, name string) (*resource.Capability, error)
+	Resources(ctx context.Context, obj *metadef.ResourceType, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error)
 }
 type ResourceTypeAssociationResolver interface {
-	ResourceType(ctx context.Context, obj *catalog.ResourceTypeAssociation) (*catalog.ResourceType, error)
-	Namespace(ctx context.Context, obj *catalog.ResourceTypeAssociation) (*catalog.Namespace, error)
+	ResourceType(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.ResourceType, error)
+	Namespace(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.Namespace, error)
 }
 type TagResolver interface {
-	Parent(ctx context.Context, obj *catalog.Tag) (*catalog.Tag, error)
-	Children(ctx context.Context, obj *catalog.Tag) ([]*catalog.Tag, error)
-	Descendants(ctx context.Context, obj *catalog.Tag) ([]*catalog.Tag, error)
-	Namespace(ctx context.Context, obj *catalog.Tag) (*catalog.Namespace, error)
-	ResourceCount(ctx context.Context, obj *catalog.Tag) (int, error)
+	Parent(ctx context.Context, obj *metadef.Tag) (*metadef.Tag, error)
+	Children(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error)
+	Descendants(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error)
+	Namespace(ctx context.Context, obj *metadef.Tag) (*metadef.Namespace, error)
+	ResourceCount(ctx context.Context, obj *metadef.Tag) (int, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -463,8 +466,8 @@ func (ec *executionContext) field_ResourceType_resources_args(ctx context.Contex
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
-		func(ctx context.Context, v any) (*catalog.ResourceFilter, error) {
-			return ec.unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceFilter(ctx, v)
+		func(ctx context.Context, v any) (*resource.Filter, error) {
+			return ec.unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -517,7 +520,7 @@ func (ec *executionContext) field_ResourceType_resources_args(ctx context.Contex
 
 // region    **************************** field.gotpl *****************************
 
-func (ec *executionContext) _AppliedNamespace_namespace(ctx context.Context, field graphql.CollectedField, obj *catalog.AppliedNamespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _AppliedNamespace_namespace(ctx context.Context, field graphql.CollectedField, obj *metadef.AppliedNamespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -529,8 +532,8 @@ func (ec *executionContext) _AppliedNamespace_namespace(ctx context.Context, fie
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -549,7 +552,7 @@ func (ec *executionContext) fieldContext_AppliedNamespace_namespace(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _AppliedNamespace_association(ctx context.Context, field graphql.CollectedField, obj *catalog.AppliedNamespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _AppliedNamespace_association(ctx context.Context, field graphql.CollectedField, obj *metadef.AppliedNamespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -561,8 +564,8 @@ func (ec *executionContext) _AppliedNamespace_association(ctx context.Context, f
 			return obj.Association, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceTypeAssociation) graphql.Marshaler {
-			return ec.marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociation(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceTypeAssociation) graphql.Marshaler {
+			return ec.marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociation(ctx, selections, v)
 		},
 		true,
 		true,
@@ -581,7 +584,7 @@ func (ec *executionContext) fieldContext_AppliedNamespace_association(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _AppliedNamespace_properties(ctx context.Context, field graphql.CollectedField, obj *catalog.AppliedNamespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _AppliedNamespace_properties(ctx context.Context, field graphql.CollectedField, obj *metadef.AppliedNamespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -593,8 +596,8 @@ func (ec *executionContext) _AppliedNamespace_properties(ctx context.Context, fi
 			return obj.Properties, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinitionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -613,7 +616,7 @@ func (ec *executionContext) fieldContext_AppliedNamespace_properties(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _AppliedNamespace_objects(ctx context.Context, field graphql.CollectedField, obj *catalog.AppliedNamespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _AppliedNamespace_objects(ctx context.Context, field graphql.CollectedField, obj *metadef.AppliedNamespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -625,8 +628,8 @@ func (ec *executionContext) _AppliedNamespace_objects(ctx context.Context, field
 			return ec.Resolvers.AppliedNamespace().Objects(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.ObjectDefinition) graphql.Marshaler {
-			return ec.marshalNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinitionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.ObjectDefinition) graphql.Marshaler {
+			return ec.marshalNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -645,7 +648,7 @@ func (ec *executionContext) fieldContext_AppliedNamespace_objects(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _AppliedNamespace_conflicts(ctx context.Context, field graphql.CollectedField, obj *catalog.AppliedNamespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _AppliedNamespace_conflicts(ctx context.Context, field graphql.CollectedField, obj *metadef.AppliedNamespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -657,8 +660,8 @@ func (ec *executionContext) _AppliedNamespace_conflicts(ctx context.Context, fie
 			return obj.Conflicts, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []catalog.DefinitionConflict) graphql.Marshaler {
-			return ec.marshalNDefinitionConflict2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐDefinitionConflictᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []metadef.DefinitionConflict) graphql.Marshaler {
+			return ec.marshalNDefinitionConflict2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDefinitionConflictᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -677,7 +680,7 @@ func (ec *executionContext) fieldContext_AppliedNamespace_conflicts(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _DefinitionConflict_name(ctx context.Context, field graphql.CollectedField, obj *catalog.DefinitionConflict) (ret graphql.Marshaler) {
+func (ec *executionContext) _DefinitionConflict_name(ctx context.Context, field graphql.CollectedField, obj *metadef.DefinitionConflict) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -700,7 +703,7 @@ func (ec *executionContext) fieldContext_DefinitionConflict_name(_ context.Conte
 	return graphql.NewScalarFieldContext("DefinitionConflict", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _DefinitionConflict_definitions(ctx context.Context, field graphql.CollectedField, obj *catalog.DefinitionConflict) (ret graphql.Marshaler) {
+func (ec *executionContext) _DefinitionConflict_definitions(ctx context.Context, field graphql.CollectedField, obj *metadef.DefinitionConflict) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -712,8 +715,8 @@ func (ec *executionContext) _DefinitionConflict_definitions(ctx context.Context,
 			return obj.Definitions, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinitionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -732,7 +735,7 @@ func (ec *executionContext) fieldContext_DefinitionConflict_definitions(_ contex
 	return fc, nil
 }
 
-func (ec *executionContext) _MetadataReport_valid(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataReport) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataReport_valid(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -755,7 +758,7 @@ func (ec *executionContext) fieldContext_MetadataReport_valid(_ context.Context,
 	return graphql.NewScalarFieldContext("MetadataReport", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataReport_items(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataReport) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataReport_items(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -767,8 +770,8 @@ func (ec *executionContext) _MetadataReport_items(ctx context.Context, field gra
 			return obj.Items, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []catalog.MetadataReportItem) graphql.Marshaler {
-			return ec.marshalNMetadataReportItem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataReportItemᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []metadef.MetadataReportItem) graphql.Marshaler {
+			return ec.marshalNMetadataReportItem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReportItemᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -787,7 +790,7 @@ func (ec *executionContext) fieldContext_MetadataReport_items(_ context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _MetadataReportItem_key(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataReportItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataReportItem_key(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReportItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -810,7 +813,7 @@ func (ec *executionContext) fieldContext_MetadataReportItem_key(_ context.Contex
 	return graphql.NewScalarFieldContext("MetadataReportItem", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataReportItem_definitions(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataReportItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataReportItem_definitions(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReportItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -822,8 +825,8 @@ func (ec *executionContext) _MetadataReportItem_definitions(ctx context.Context,
 			return obj.Definitions, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinitionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -842,7 +845,7 @@ func (ec *executionContext) fieldContext_MetadataReportItem_definitions(_ contex
 	return fc, nil
 }
 
-func (ec *executionContext) _MetadataReportItem_isCustom(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataReportItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataReportItem_isCustom(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReportItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -865,7 +868,7 @@ func (ec *executionContext) fieldContext_MetadataReportItem_isCustom(_ context.C
 	return graphql.NewScalarFieldContext("MetadataReportItem", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataReportItem_suggestion(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataReportItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataReportItem_suggestion(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReportItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -888,7 +891,7 @@ func (ec *executionContext) fieldContext_MetadataReportItem_suggestion(_ context
 	return graphql.NewScalarFieldContext("MetadataReportItem", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataReportItem_operator(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataReportItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataReportItem_operator(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReportItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -911,7 +914,7 @@ func (ec *executionContext) fieldContext_MetadataReportItem_operator(_ context.C
 	return graphql.NewScalarFieldContext("MetadataReportItem", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataReportItem_values(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataReportItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataReportItem_values(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReportItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -934,7 +937,7 @@ func (ec *executionContext) fieldContext_MetadataReportItem_values(_ context.Con
 	return graphql.NewScalarFieldContext("MetadataReportItem", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataReportItem_violations(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataReportItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataReportItem_violations(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReportItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -946,8 +949,8 @@ func (ec *executionContext) _MetadataReportItem_violations(ctx context.Context, 
 			return obj.Violations, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []catalog.Violation) graphql.Marshaler {
-			return ec.marshalNViolation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐViolationᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []metadef.Violation) graphql.Marshaler {
+			return ec.marshalNViolation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐViolationᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -966,7 +969,7 @@ func (ec *executionContext) fieldContext_MetadataReportItem_violations(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _Namespace_id(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_id(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -989,7 +992,7 @@ func (ec *executionContext) fieldContext_Namespace_id(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Namespace", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _Namespace_name(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_name(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1012,7 +1015,7 @@ func (ec *executionContext) fieldContext_Namespace_name(_ context.Context, field
 	return graphql.NewScalarFieldContext("Namespace", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Namespace_displayName(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_displayName(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1035,7 +1038,7 @@ func (ec *executionContext) fieldContext_Namespace_displayName(_ context.Context
 	return graphql.NewScalarFieldContext("Namespace", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Namespace_description(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_description(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1058,7 +1061,7 @@ func (ec *executionContext) fieldContext_Namespace_description(_ context.Context
 	return graphql.NewScalarFieldContext("Namespace", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Namespace_visibility(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_visibility(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1070,8 +1073,8 @@ func (ec *executionContext) _Namespace_visibility(ctx context.Context, field gra
 			return obj.Visibility, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v catalog.Visibility) graphql.Marshaler {
-			return ec.marshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v access.Visibility) graphql.Marshaler {
+			return ec.marshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1081,7 +1084,7 @@ func (ec *executionContext) fieldContext_Namespace_visibility(_ context.Context,
 	return graphql.NewScalarFieldContext("Namespace", field, false, false, errors.New("field of type Visibility does not have child fields"))
 }
 
-func (ec *executionContext) _Namespace_protected(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_protected(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1104,7 +1107,7 @@ func (ec *executionContext) fieldContext_Namespace_protected(_ context.Context, 
 	return graphql.NewScalarFieldContext("Namespace", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _Namespace_owner(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_owner(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1127,7 +1130,7 @@ func (ec *executionContext) fieldContext_Namespace_owner(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Namespace", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Namespace_origin(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_origin(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1150,7 +1153,7 @@ func (ec *executionContext) fieldContext_Namespace_origin(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Namespace", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Namespace_revision(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_revision(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1173,7 +1176,7 @@ func (ec *executionContext) fieldContext_Namespace_revision(_ context.Context, f
 	return graphql.NewScalarFieldContext("Namespace", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Namespace_createdAt(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_createdAt(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1196,7 +1199,7 @@ func (ec *executionContext) fieldContext_Namespace_createdAt(_ context.Context, 
 	return graphql.NewScalarFieldContext("Namespace", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _Namespace_updatedAt(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_updatedAt(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1219,7 +1222,7 @@ func (ec *executionContext) fieldContext_Namespace_updatedAt(_ context.Context, 
 	return graphql.NewScalarFieldContext("Namespace", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _Namespace_properties(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_properties(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1232,8 +1235,8 @@ func (ec *executionContext) _Namespace_properties(ctx context.Context, field gra
 			return ec.Resolvers.Namespace().Properties(ctx, obj, fc.Args["resourceType"].(*string), fc.Args["target"].(*string), fc.Args["prefix"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinitionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1263,7 +1266,7 @@ func (ec *executionContext) fieldContext_Namespace_properties(ctx context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _Namespace_property(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_property(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1276,8 +1279,8 @@ func (ec *executionContext) _Namespace_property(ctx context.Context, field graph
 			return ec.Resolvers.Namespace().Property(ctx, obj, fc.Args["name"].(string), fc.Args["resourceType"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalOPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalOPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1307,7 +1310,7 @@ func (ec *executionContext) fieldContext_Namespace_property(ctx context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _Namespace_objects(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_objects(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1320,8 +1323,8 @@ func (ec *executionContext) _Namespace_objects(ctx context.Context, field graphq
 			return ec.Resolvers.Namespace().Objects(ctx, obj, fc.Args["resourceType"].(*string), fc.Args["target"].(*string), fc.Args["prefix"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.ObjectDefinition) graphql.Marshaler {
-			return ec.marshalNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinitionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.ObjectDefinition) graphql.Marshaler {
+			return ec.marshalNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1351,7 +1354,7 @@ func (ec *executionContext) fieldContext_Namespace_objects(ctx context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _Namespace_object(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_object(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1364,8 +1367,8 @@ func (ec *executionContext) _Namespace_object(ctx context.Context, field graphql
 			return ec.Resolvers.Namespace().Object(ctx, obj, fc.Args["name"].(string), fc.Args["resourceType"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ObjectDefinition) graphql.Marshaler {
-			return ec.marshalOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ObjectDefinition) graphql.Marshaler {
+			return ec.marshalOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1395,7 +1398,7 @@ func (ec *executionContext) fieldContext_Namespace_object(ctx context.Context, f
 	return fc, nil
 }
 
-func (ec *executionContext) _Namespace_tags(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_tags(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1407,8 +1410,8 @@ func (ec *executionContext) _Namespace_tags(ctx context.Context, field graphql.C
 			return ec.Resolvers.Namespace().Tags(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.Tag) graphql.Marshaler {
-			return ec.marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.Tag) graphql.Marshaler {
+			return ec.marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1427,7 +1430,7 @@ func (ec *executionContext) fieldContext_Namespace_tags(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _Namespace_tag(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_tag(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1440,8 +1443,8 @@ func (ec *executionContext) _Namespace_tag(ctx context.Context, field graphql.Co
 			return ec.Resolvers.Namespace().Tag(ctx, obj, fc.Args["name"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Tag) graphql.Marshaler {
-			return ec.marshalOTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTag(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Tag) graphql.Marshaler {
+			return ec.marshalOTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTag(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1471,7 +1474,7 @@ func (ec *executionContext) fieldContext_Namespace_tag(ctx context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _Namespace_propertyConnection(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_propertyConnection(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1515,7 +1518,7 @@ func (ec *executionContext) fieldContext_Namespace_propertyConnection(ctx contex
 	return fc, nil
 }
 
-func (ec *executionContext) _Namespace_objectConnection(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_objectConnection(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1559,7 +1562,7 @@ func (ec *executionContext) fieldContext_Namespace_objectConnection(ctx context.
 	return fc, nil
 }
 
-func (ec *executionContext) _Namespace_tagConnection(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_tagConnection(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1603,7 +1606,7 @@ func (ec *executionContext) fieldContext_Namespace_tagConnection(ctx context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _Namespace_resourceTypeAssociations(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_resourceTypeAssociations(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1615,8 +1618,8 @@ func (ec *executionContext) _Namespace_resourceTypeAssociations(ctx context.Cont
 			return ec.Resolvers.Namespace().ResourceTypeAssociations(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.ResourceTypeAssociation) graphql.Marshaler {
-			return ec.marshalNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociationᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.ResourceTypeAssociation) graphql.Marshaler {
+			return ec.marshalNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1635,7 +1638,7 @@ func (ec *executionContext) fieldContext_Namespace_resourceTypeAssociations(_ co
 	return fc, nil
 }
 
-func (ec *executionContext) _Namespace_members(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_members(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1647,8 +1650,8 @@ func (ec *executionContext) _Namespace_members(ctx context.Context, field graphq
 			return ec.Resolvers.Namespace().Members(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.NamespaceMember) graphql.Marshaler {
-			return ec.marshalNNamespaceMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespaceMemberᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.NamespaceMember) graphql.Marshaler {
+			return ec.marshalNNamespaceMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceMemberᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1667,7 +1670,7 @@ func (ec *executionContext) fieldContext_Namespace_members(_ context.Context, fi
 	return fc, nil
 }
 
-func (ec *executionContext) _Namespace_viewerCanUpdate(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_viewerCanUpdate(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1690,7 +1693,7 @@ func (ec *executionContext) fieldContext_Namespace_viewerCanUpdate(_ context.Con
 	return graphql.NewScalarFieldContext("Namespace", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _Namespace_viewerCanDelete(ctx context.Context, field graphql.CollectedField, obj *catalog.Namespace) (ret graphql.Marshaler) {
+func (ec *executionContext) _Namespace_viewerCanDelete(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1725,8 +1728,8 @@ func (ec *executionContext) _NamespaceConnection_nodes(ctx context.Context, fiel
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespaceᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1867,8 +1870,8 @@ func (ec *executionContext) _NamespaceEdge_node(ctx context.Context, field graph
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1887,7 +1890,7 @@ func (ec *executionContext) fieldContext_NamespaceEdge_node(_ context.Context, f
 	return fc, nil
 }
 
-func (ec *executionContext) _NamespaceMember_projectId(ctx context.Context, field graphql.CollectedField, obj *catalog.NamespaceMember) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespaceMember_projectId(ctx context.Context, field graphql.CollectedField, obj *metadef.NamespaceMember) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1910,7 +1913,7 @@ func (ec *executionContext) fieldContext_NamespaceMember_projectId(_ context.Con
 	return graphql.NewScalarFieldContext("NamespaceMember", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _NamespaceMember_role(ctx context.Context, field graphql.CollectedField, obj *catalog.NamespaceMember) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespaceMember_role(ctx context.Context, field graphql.CollectedField, obj *metadef.NamespaceMember) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1922,8 +1925,8 @@ func (ec *executionContext) _NamespaceMember_role(ctx context.Context, field gra
 			return obj.Role, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v catalog.MemberRole) graphql.Marshaler {
-			return ec.marshalNMemberRole2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMemberRole(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v metadef.MemberRole) graphql.Marshaler {
+			return ec.marshalNMemberRole2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMemberRole(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1933,7 +1936,7 @@ func (ec *executionContext) fieldContext_NamespaceMember_role(_ context.Context,
 	return graphql.NewScalarFieldContext("NamespaceMember", field, false, false, errors.New("field of type MemberRole does not have child fields"))
 }
 
-func (ec *executionContext) _NamespaceMember_createdAt(ctx context.Context, field graphql.CollectedField, obj *catalog.NamespaceMember) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespaceMember_createdAt(ctx context.Context, field graphql.CollectedField, obj *metadef.NamespaceMember) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1956,7 +1959,7 @@ func (ec *executionContext) fieldContext_NamespaceMember_createdAt(_ context.Con
 	return graphql.NewScalarFieldContext("NamespaceMember", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _ObjectDefinition_id(ctx context.Context, field graphql.CollectedField, obj *catalog.ObjectDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinition_id(ctx context.Context, field graphql.CollectedField, obj *metadef.ObjectDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1979,7 +1982,7 @@ func (ec *executionContext) fieldContext_ObjectDefinition_id(_ context.Context, 
 	return graphql.NewScalarFieldContext("ObjectDefinition", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _ObjectDefinition_name(ctx context.Context, field graphql.CollectedField, obj *catalog.ObjectDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinition_name(ctx context.Context, field graphql.CollectedField, obj *metadef.ObjectDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2002,7 +2005,7 @@ func (ec *executionContext) fieldContext_ObjectDefinition_name(_ context.Context
 	return graphql.NewScalarFieldContext("ObjectDefinition", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ObjectDefinition_description(ctx context.Context, field graphql.CollectedField, obj *catalog.ObjectDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinition_description(ctx context.Context, field graphql.CollectedField, obj *metadef.ObjectDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2025,7 +2028,7 @@ func (ec *executionContext) fieldContext_ObjectDefinition_description(_ context.
 	return graphql.NewScalarFieldContext("ObjectDefinition", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ObjectDefinition_required(ctx context.Context, field graphql.CollectedField, obj *catalog.ObjectDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinition_required(ctx context.Context, field graphql.CollectedField, obj *metadef.ObjectDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2048,7 +2051,7 @@ func (ec *executionContext) fieldContext_ObjectDefinition_required(_ context.Con
 	return graphql.NewScalarFieldContext("ObjectDefinition", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ObjectDefinition_properties(ctx context.Context, field graphql.CollectedField, obj *catalog.ObjectDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinition_properties(ctx context.Context, field graphql.CollectedField, obj *metadef.ObjectDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2060,8 +2063,8 @@ func (ec *executionContext) _ObjectDefinition_properties(ctx context.Context, fi
 			return ec.Resolvers.ObjectDefinition().Properties(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinitionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2080,7 +2083,7 @@ func (ec *executionContext) fieldContext_ObjectDefinition_properties(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _ObjectDefinition_namespace(ctx context.Context, field graphql.CollectedField, obj *catalog.ObjectDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinition_namespace(ctx context.Context, field graphql.CollectedField, obj *metadef.ObjectDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2092,8 +2095,8 @@ func (ec *executionContext) _ObjectDefinition_namespace(ctx context.Context, fie
 			return ec.Resolvers.ObjectDefinition().Namespace(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2112,7 +2115,7 @@ func (ec *executionContext) fieldContext_ObjectDefinition_namespace(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _ObjectDefinition_createdAt(ctx context.Context, field graphql.CollectedField, obj *catalog.ObjectDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinition_createdAt(ctx context.Context, field graphql.CollectedField, obj *metadef.ObjectDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2135,7 +2138,7 @@ func (ec *executionContext) fieldContext_ObjectDefinition_createdAt(_ context.Co
 	return graphql.NewScalarFieldContext("ObjectDefinition", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _ObjectDefinition_updatedAt(ctx context.Context, field graphql.CollectedField, obj *catalog.ObjectDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinition_updatedAt(ctx context.Context, field graphql.CollectedField, obj *metadef.ObjectDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2170,8 +2173,8 @@ func (ec *executionContext) _ObjectDefinitionConnection_nodes(ctx context.Contex
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.ObjectDefinition) graphql.Marshaler {
-			return ec.marshalNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinitionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.ObjectDefinition) graphql.Marshaler {
+			return ec.marshalNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2312,8 +2315,8 @@ func (ec *executionContext) _ObjectDefinitionEdge_node(ctx context.Context, fiel
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ObjectDefinition) graphql.Marshaler {
-			return ec.marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ObjectDefinition) graphql.Marshaler {
+			return ec.marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2332,7 +2335,7 @@ func (ec *executionContext) fieldContext_ObjectDefinitionEdge_node(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _PropertyDefinition_id(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_id(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2355,7 +2358,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_id(_ context.Context
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_name(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_name(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2378,7 +2381,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_name(_ context.Conte
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_baseName(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_baseName(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2401,7 +2404,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_baseName(_ context.C
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_title(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_title(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2424,7 +2427,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_title(_ context.Cont
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_description(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_description(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2447,7 +2450,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_description(_ contex
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_type(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_type(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2459,8 +2462,8 @@ func (ec *executionContext) _PropertyDefinition_type(ctx context.Context, field 
 			return obj.Type, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v catalog.PropertyType) graphql.Marshaler {
-			return ec.marshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyType(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v metadef.PropertyType) graphql.Marshaler {
+			return ec.marshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2470,7 +2473,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_type(_ context.Conte
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type PropertyType does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_itemType(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_itemType(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2482,8 +2485,8 @@ func (ec *executionContext) _PropertyDefinition_itemType(ctx context.Context, fi
 			return obj.ItemType, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.PropertyType) graphql.Marshaler {
-			return ec.marshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyType(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.PropertyType) graphql.Marshaler {
+			return ec.marshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, selections, v)
 		},
 		true,
 		false,
@@ -2493,7 +2496,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_itemType(_ context.C
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type PropertyType does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_enum(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_enum(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2505,8 +2508,8 @@ func (ec *executionContext) _PropertyDefinition_enum(ctx context.Context, field 
 			return obj.Enum, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []catalog.JSON) graphql.Marshaler {
-			return ec.marshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSONᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []text.JSON) graphql.Marshaler {
+			return ec.marshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -2516,7 +2519,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_enum(_ context.Conte
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_itemEnum(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_itemEnum(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2528,8 +2531,8 @@ func (ec *executionContext) _PropertyDefinition_itemEnum(ctx context.Context, fi
 			return obj.ItemEnum, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []catalog.JSON) graphql.Marshaler {
-			return ec.marshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSONᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []text.JSON) graphql.Marshaler {
+			return ec.marshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -2539,7 +2542,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_itemEnum(_ context.C
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_default(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_default(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2551,8 +2554,8 @@ func (ec *executionContext) _PropertyDefinition_default(ctx context.Context, fie
 			return obj.Default, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.JSON) graphql.Marshaler {
-			return ec.marshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *text.JSON) graphql.Marshaler {
+			return ec.marshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, selections, v)
 		},
 		true,
 		false,
@@ -2562,7 +2565,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_default(_ context.Co
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_minimum(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_minimum(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2585,7 +2588,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_minimum(_ context.Co
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_maximum(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_maximum(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2608,7 +2611,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_maximum(_ context.Co
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_minLength(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_minLength(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2631,7 +2634,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_minLength(_ context.
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_maxLength(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_maxLength(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2654,7 +2657,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_maxLength(_ context.
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_pattern(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_pattern(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2677,7 +2680,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_pattern(_ context.Co
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_minItems(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_minItems(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2700,7 +2703,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_minItems(_ context.C
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_maxItems(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_maxItems(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2723,7 +2726,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_maxItems(_ context.C
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_uniqueItems(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_uniqueItems(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2746,7 +2749,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_uniqueItems(_ contex
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_additionalItems(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_additionalItems(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2769,7 +2772,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_additionalItems(_ co
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_readOnly(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_readOnly(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2792,7 +2795,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_readOnly(_ context.C
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_required(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_required(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2815,7 +2818,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_required(_ context.C
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_operators(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_operators(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2838,7 +2841,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_operators(_ context.
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_jsonSchema(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_jsonSchema(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2850,8 +2853,8 @@ func (ec *executionContext) _PropertyDefinition_jsonSchema(ctx context.Context, 
 			return obj.Keywords, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v catalog.JSON) graphql.Marshaler {
-			return ec.marshalNJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v text.JSON) graphql.Marshaler {
+			return ec.marshalNJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2861,7 +2864,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_jsonSchema(_ context
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_namespace(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_namespace(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2873,8 +2876,8 @@ func (ec *executionContext) _PropertyDefinition_namespace(ctx context.Context, f
 			return ec.Resolvers.PropertyDefinition().Namespace(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2893,7 +2896,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_namespace(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _PropertyDefinition_object(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_object(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2905,8 +2908,8 @@ func (ec *executionContext) _PropertyDefinition_object(ctx context.Context, fiel
 			return ec.Resolvers.PropertyDefinition().Object(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ObjectDefinition) graphql.Marshaler {
-			return ec.marshalOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ObjectDefinition) graphql.Marshaler {
+			return ec.marshalOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(ctx, selections, v)
 		},
 		true,
 		false,
@@ -2925,7 +2928,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_object(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _PropertyDefinition_createdAt(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_createdAt(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2948,7 +2951,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_createdAt(_ context.
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinition_updatedAt(ctx context.Context, field graphql.CollectedField, obj *catalog.PropertyDefinition) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinition_updatedAt(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2983,8 +2986,8 @@ func (ec *executionContext) _PropertyDefinitionConnection_nodes(ctx context.Cont
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinitionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3125,8 +3128,8 @@ func (ec *executionContext) _PropertyDefinitionEdge_node(ctx context.Context, fi
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3145,7 +3148,7 @@ func (ec *executionContext) fieldContext_PropertyDefinitionEdge_node(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceType_id(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceType) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceType_id(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceType) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3168,7 +3171,7 @@ func (ec *executionContext) fieldContext_ResourceType_id(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("ResourceType", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceType_name(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceType) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceType_name(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceType) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3191,7 +3194,7 @@ func (ec *executionContext) fieldContext_ResourceType_name(_ context.Context, fi
 	return graphql.NewScalarFieldContext("ResourceType", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceType_protected(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceType) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceType_protected(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceType) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3214,7 +3217,7 @@ func (ec *executionContext) fieldContext_ResourceType_protected(_ context.Contex
 	return graphql.NewScalarFieldContext("ResourceType", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceType_strict(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceType) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceType_strict(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceType) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3237,7 +3240,7 @@ func (ec *executionContext) fieldContext_ResourceType_strict(_ context.Context, 
 	return graphql.NewScalarFieldContext("ResourceType", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceType_createdAt(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceType) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceType_createdAt(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceType) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3260,7 +3263,7 @@ func (ec *executionContext) fieldContext_ResourceType_createdAt(_ context.Contex
 	return graphql.NewScalarFieldContext("ResourceType", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceType_updatedAt(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceType) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceType_updatedAt(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceType) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3283,7 +3286,7 @@ func (ec *executionContext) fieldContext_ResourceType_updatedAt(_ context.Contex
 	return graphql.NewScalarFieldContext("ResourceType", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceType_namespaces(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceType) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceType_namespaces(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceType) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3327,7 +3330,7 @@ func (ec *executionContext) fieldContext_ResourceType_namespaces(ctx context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceType_associations(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceType) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceType_associations(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceType) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3371,7 +3374,7 @@ func (ec *executionContext) fieldContext_ResourceType_associations(ctx context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceType_capabilities(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceType) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceType_capabilities(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceType) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3384,8 +3387,8 @@ func (ec *executionContext) _ResourceType_capabilities(ctx context.Context, fiel
 			return ec.Resolvers.ResourceType().Capabilities(ctx, obj, fc.Args["includePrivate"].(*bool))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.Capability) graphql.Marshaler {
-			return ec.marshalOCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapabilityᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*resource.Capability) graphql.Marshaler {
+			return ec.marshalOCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -3415,7 +3418,7 @@ func (ec *executionContext) fieldContext_ResourceType_capabilities(ctx context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceType_capability(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceType) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceType_capability(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceType) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3428,8 +3431,8 @@ func (ec *executionContext) _ResourceType_capability(ctx context.Context, field 
 			return ec.Resolvers.ResourceType().Capability(ctx, obj, fc.Args["name"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Capability) graphql.Marshaler {
-			return ec.marshalOCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapability(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Capability) graphql.Marshaler {
+			return ec.marshalOCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapability(ctx, selections, v)
 		},
 		true,
 		false,
@@ -3459,7 +3462,7 @@ func (ec *executionContext) fieldContext_ResourceType_capability(ctx context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceType_resources(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceType) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceType_resources(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceType) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3469,7 +3472,7 @@ func (ec *executionContext) _ResourceType_resources(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.ResourceType().Resources(ctx, obj, fc.Args["filter"].(*catalog.ResourceFilter), fc.Args["orderBy"].(*model.ResourceOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+			return ec.Resolvers.ResourceType().Resources(ctx, obj, fc.Args["filter"].(*resource.Filter), fc.Args["orderBy"].(*model.ResourceOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceConnection) graphql.Marshaler {
@@ -3503,7 +3506,7 @@ func (ec *executionContext) fieldContext_ResourceType_resources(ctx context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceTypeAssociation_id(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceTypeAssociation) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociation_id(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceTypeAssociation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3526,7 +3529,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociation_id(_ context.Co
 	return graphql.NewScalarFieldContext("ResourceTypeAssociation", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceTypeAssociation_resourceType(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceTypeAssociation) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociation_resourceType(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceTypeAssociation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3538,8 +3541,8 @@ func (ec *executionContext) _ResourceTypeAssociation_resourceType(ctx context.Co
 			return ec.Resolvers.ResourceTypeAssociation().ResourceType(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceType) graphql.Marshaler {
-			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceType(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceType) graphql.Marshaler {
+			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3558,7 +3561,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociation_resourceType(_ 
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceTypeAssociation_namespace(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceTypeAssociation) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociation_namespace(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceTypeAssociation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3570,8 +3573,8 @@ func (ec *executionContext) _ResourceTypeAssociation_namespace(ctx context.Conte
 			return ec.Resolvers.ResourceTypeAssociation().Namespace(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3590,7 +3593,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociation_namespace(_ con
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceTypeAssociation_prefix(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceTypeAssociation) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociation_prefix(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceTypeAssociation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3613,7 +3616,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociation_prefix(_ contex
 	return graphql.NewScalarFieldContext("ResourceTypeAssociation", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceTypeAssociation_propertiesTarget(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceTypeAssociation) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociation_propertiesTarget(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceTypeAssociation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3636,7 +3639,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociation_propertiesTarge
 	return graphql.NewScalarFieldContext("ResourceTypeAssociation", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceTypeAssociation_createdAt(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceTypeAssociation) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociation_createdAt(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceTypeAssociation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3659,7 +3662,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociation_createdAt(_ con
 	return graphql.NewScalarFieldContext("ResourceTypeAssociation", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceTypeAssociation_updatedAt(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceTypeAssociation) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociation_updatedAt(ctx context.Context, field graphql.CollectedField, obj *metadef.ResourceTypeAssociation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3694,8 +3697,8 @@ func (ec *executionContext) _ResourceTypeAssociationConnection_nodes(ctx context
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.ResourceTypeAssociation) graphql.Marshaler {
-			return ec.marshalNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociationᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.ResourceTypeAssociation) graphql.Marshaler {
+			return ec.marshalNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3836,8 +3839,8 @@ func (ec *executionContext) _ResourceTypeAssociationEdge_node(ctx context.Contex
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceTypeAssociation) graphql.Marshaler {
-			return ec.marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociation(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceTypeAssociation) graphql.Marshaler {
+			return ec.marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociation(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3868,8 +3871,8 @@ func (ec *executionContext) _ResourceTypeConnection_nodes(ctx context.Context, f
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.ResourceType) graphql.Marshaler {
-			return ec.marshalNResourceType2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.ResourceType) graphql.Marshaler {
+			return ec.marshalNResourceType2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4010,8 +4013,8 @@ func (ec *executionContext) _ResourceTypeEdge_node(ctx context.Context, field gr
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceType) graphql.Marshaler {
-			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceType(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceType) graphql.Marshaler {
+			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4030,7 +4033,7 @@ func (ec *executionContext) fieldContext_ResourceTypeEdge_node(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _Tag_id(ctx context.Context, field graphql.CollectedField, obj *catalog.Tag) (ret graphql.Marshaler) {
+func (ec *executionContext) _Tag_id(ctx context.Context, field graphql.CollectedField, obj *metadef.Tag) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4053,7 +4056,7 @@ func (ec *executionContext) fieldContext_Tag_id(_ context.Context, field graphql
 	return graphql.NewScalarFieldContext("Tag", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _Tag_name(ctx context.Context, field graphql.CollectedField, obj *catalog.Tag) (ret graphql.Marshaler) {
+func (ec *executionContext) _Tag_name(ctx context.Context, field graphql.CollectedField, obj *metadef.Tag) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4076,7 +4079,7 @@ func (ec *executionContext) fieldContext_Tag_name(_ context.Context, field graph
 	return graphql.NewScalarFieldContext("Tag", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Tag_parent(ctx context.Context, field graphql.CollectedField, obj *catalog.Tag) (ret graphql.Marshaler) {
+func (ec *executionContext) _Tag_parent(ctx context.Context, field graphql.CollectedField, obj *metadef.Tag) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4088,8 +4091,8 @@ func (ec *executionContext) _Tag_parent(ctx context.Context, field graphql.Colle
 			return ec.Resolvers.Tag().Parent(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Tag) graphql.Marshaler {
-			return ec.marshalOTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTag(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Tag) graphql.Marshaler {
+			return ec.marshalOTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTag(ctx, selections, v)
 		},
 		true,
 		false,
@@ -4108,7 +4111,7 @@ func (ec *executionContext) fieldContext_Tag_parent(_ context.Context, field gra
 	return fc, nil
 }
 
-func (ec *executionContext) _Tag_children(ctx context.Context, field graphql.CollectedField, obj *catalog.Tag) (ret graphql.Marshaler) {
+func (ec *executionContext) _Tag_children(ctx context.Context, field graphql.CollectedField, obj *metadef.Tag) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4120,8 +4123,8 @@ func (ec *executionContext) _Tag_children(ctx context.Context, field graphql.Col
 			return ec.Resolvers.Tag().Children(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.Tag) graphql.Marshaler {
-			return ec.marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.Tag) graphql.Marshaler {
+			return ec.marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4140,7 +4143,7 @@ func (ec *executionContext) fieldContext_Tag_children(_ context.Context, field g
 	return fc, nil
 }
 
-func (ec *executionContext) _Tag_descendants(ctx context.Context, field graphql.CollectedField, obj *catalog.Tag) (ret graphql.Marshaler) {
+func (ec *executionContext) _Tag_descendants(ctx context.Context, field graphql.CollectedField, obj *metadef.Tag) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4152,8 +4155,8 @@ func (ec *executionContext) _Tag_descendants(ctx context.Context, field graphql.
 			return ec.Resolvers.Tag().Descendants(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.Tag) graphql.Marshaler {
-			return ec.marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.Tag) graphql.Marshaler {
+			return ec.marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4172,7 +4175,7 @@ func (ec *executionContext) fieldContext_Tag_descendants(_ context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _Tag_namespace(ctx context.Context, field graphql.CollectedField, obj *catalog.Tag) (ret graphql.Marshaler) {
+func (ec *executionContext) _Tag_namespace(ctx context.Context, field graphql.CollectedField, obj *metadef.Tag) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4184,8 +4187,8 @@ func (ec *executionContext) _Tag_namespace(ctx context.Context, field graphql.Co
 			return ec.Resolvers.Tag().Namespace(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4204,7 +4207,7 @@ func (ec *executionContext) fieldContext_Tag_namespace(_ context.Context, field 
 	return fc, nil
 }
 
-func (ec *executionContext) _Tag_resourceCount(ctx context.Context, field graphql.CollectedField, obj *catalog.Tag) (ret graphql.Marshaler) {
+func (ec *executionContext) _Tag_resourceCount(ctx context.Context, field graphql.CollectedField, obj *metadef.Tag) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4227,7 +4230,7 @@ func (ec *executionContext) fieldContext_Tag_resourceCount(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Tag", field, true, true, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Tag_createdAt(ctx context.Context, field graphql.CollectedField, obj *catalog.Tag) (ret graphql.Marshaler) {
+func (ec *executionContext) _Tag_createdAt(ctx context.Context, field graphql.CollectedField, obj *metadef.Tag) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4262,8 +4265,8 @@ func (ec *executionContext) _TagConnection_nodes(ctx context.Context, field grap
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.Tag) graphql.Marshaler {
-			return ec.marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.Tag) graphql.Marshaler {
+			return ec.marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4404,8 +4407,8 @@ func (ec *executionContext) _TagEdge_node(ctx context.Context, field graphql.Col
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Tag) graphql.Marshaler {
-			return ec.marshalNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTag(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Tag) graphql.Marshaler {
+			return ec.marshalNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTag(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4424,7 +4427,7 @@ func (ec *executionContext) fieldContext_TagEdge_node(_ context.Context, field g
 	return fc, nil
 }
 
-func (ec *executionContext) _Violation_rule(ctx context.Context, field graphql.CollectedField, obj *catalog.Violation) (ret graphql.Marshaler) {
+func (ec *executionContext) _Violation_rule(ctx context.Context, field graphql.CollectedField, obj *metadef.Violation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4447,7 +4450,7 @@ func (ec *executionContext) fieldContext_Violation_rule(_ context.Context, field
 	return graphql.NewScalarFieldContext("Violation", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Violation_message(ctx context.Context, field graphql.CollectedField, obj *catalog.Violation) (ret graphql.Marshaler) {
+func (ec *executionContext) _Violation_message(ctx context.Context, field graphql.CollectedField, obj *metadef.Violation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4474,8 +4477,8 @@ func (ec *executionContext) fieldContext_Violation_message(_ context.Context, fi
 
 // region    **************************** input.gotpl *****************************
 
-func (ec *executionContext) unmarshalInputNamespaceFilter(ctx context.Context, obj any) (catalog.NamespaceFilter, error) {
-	var it catalog.NamespaceFilter
+func (ec *executionContext) unmarshalInputNamespaceFilter(ctx context.Context, obj any) (metadef.NamespaceFilter, error) {
+	var it metadef.NamespaceFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -4501,7 +4504,7 @@ func (ec *executionContext) unmarshalInputNamespaceFilter(ctx context.Context, o
 			it.ResourceTypes = data
 		case "visibility":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
-			data, err := ec.unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx, v)
+			data, err := ec.unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -4587,8 +4590,8 @@ func (ec *executionContext) unmarshalInputNamespaceOrder(ctx context.Context, ob
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputResourceTypeFilter(ctx context.Context, obj any) (catalog.ResourceTypeFilter, error) {
-	var it catalog.ResourceTypeFilter
+func (ec *executionContext) unmarshalInputResourceTypeFilter(ctx context.Context, obj any) (metadef.ResourceTypeFilter, error) {
+	var it metadef.ResourceTypeFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -4668,7 +4671,7 @@ func (ec *executionContext) unmarshalInputResourceTypeOrder(ctx context.Context,
 
 var appliedNamespaceImplementors = []string{"AppliedNamespace"}
 
-func (ec *executionContext) _AppliedNamespace(ctx context.Context, sel ast.SelectionSet, obj *catalog.AppliedNamespace) graphql.Marshaler {
+func (ec *executionContext) _AppliedNamespace(ctx context.Context, sel ast.SelectionSet, obj *metadef.AppliedNamespace) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, appliedNamespaceImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -4759,7 +4762,7 @@ func (ec *executionContext) _AppliedNamespace(ctx context.Context, sel ast.Selec
 
 var definitionConflictImplementors = []string{"DefinitionConflict"}
 
-func (ec *executionContext) _DefinitionConflict(ctx context.Context, sel ast.SelectionSet, obj *catalog.DefinitionConflict) graphql.Marshaler {
+func (ec *executionContext) _DefinitionConflict(ctx context.Context, sel ast.SelectionSet, obj *metadef.DefinitionConflict) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, definitionConflictImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -4802,7 +4805,7 @@ func (ec *executionContext) _DefinitionConflict(ctx context.Context, sel ast.Sel
 
 var metadataReportImplementors = []string{"MetadataReport"}
 
-func (ec *executionContext) _MetadataReport(ctx context.Context, sel ast.SelectionSet, obj *catalog.MetadataReport) graphql.Marshaler {
+func (ec *executionContext) _MetadataReport(ctx context.Context, sel ast.SelectionSet, obj *metadef.MetadataReport) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, metadataReportImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -4845,7 +4848,7 @@ func (ec *executionContext) _MetadataReport(ctx context.Context, sel ast.Selecti
 
 var metadataReportItemImplementors = []string{"MetadataReportItem"}
 
-func (ec *executionContext) _MetadataReportItem(ctx context.Context, sel ast.SelectionSet, obj *catalog.MetadataReportItem) graphql.Marshaler {
+func (ec *executionContext) _MetadataReportItem(ctx context.Context, sel ast.SelectionSet, obj *metadef.MetadataReportItem) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, metadataReportItemImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -4913,7 +4916,7 @@ func (ec *executionContext) _MetadataReportItem(ctx context.Context, sel ast.Sel
 
 var namespaceImplementors = []string{"Namespace", "Node"}
 
-func (ec *executionContext) _Namespace(ctx context.Context, sel ast.SelectionSet, obj *catalog.Namespace) graphql.Marshaler {
+func (ec *executionContext) _Namespace(ctx context.Context, sel ast.SelectionSet, obj *metadef.Namespace) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, namespaceImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -5624,7 +5627,7 @@ func (ec *executionContext) _NamespaceEdge(ctx context.Context, sel ast.Selectio
 
 var namespaceMemberImplementors = []string{"NamespaceMember"}
 
-func (ec *executionContext) _NamespaceMember(ctx context.Context, sel ast.SelectionSet, obj *catalog.NamespaceMember) graphql.Marshaler {
+func (ec *executionContext) _NamespaceMember(ctx context.Context, sel ast.SelectionSet, obj *metadef.NamespaceMember) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, namespaceMemberImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -5672,7 +5675,7 @@ func (ec *executionContext) _NamespaceMember(ctx context.Context, sel ast.Select
 
 var objectDefinitionImplementors = []string{"ObjectDefinition", "Node"}
 
-func (ec *executionContext) _ObjectDefinition(ctx context.Context, sel ast.SelectionSet, obj *catalog.ObjectDefinition) graphql.Marshaler {
+func (ec *executionContext) _ObjectDefinition(ctx context.Context, sel ast.SelectionSet, obj *metadef.ObjectDefinition) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, objectDefinitionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -5940,7 +5943,7 @@ func (ec *executionContext) _ObjectDefinitionEdge(ctx context.Context, sel ast.S
 
 var propertyDefinitionImplementors = []string{"PropertyDefinition", "Node"}
 
-func (ec *executionContext) _PropertyDefinition(ctx context.Context, sel ast.SelectionSet, obj *catalog.PropertyDefinition) graphql.Marshaler {
+func (ec *executionContext) _PropertyDefinition(ctx context.Context, sel ast.SelectionSet, obj *metadef.PropertyDefinition) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, propertyDefinitionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -6303,7 +6306,7 @@ func (ec *executionContext) _PropertyDefinitionEdge(ctx context.Context, sel ast
 
 var resourceTypeImplementors = []string{"ResourceType", "Node"}
 
-func (ec *executionContext) _ResourceType(ctx context.Context, sel ast.SelectionSet, obj *catalog.ResourceType) graphql.Marshaler {
+func (ec *executionContext) _ResourceType(ctx context.Context, sel ast.SelectionSet, obj *metadef.ResourceType) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceTypeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -6556,7 +6559,7 @@ func (ec *executionContext) _ResourceType(ctx context.Context, sel ast.Selection
 
 var resourceTypeAssociationImplementors = []string{"ResourceTypeAssociation", "Node"}
 
-func (ec *executionContext) _ResourceTypeAssociation(ctx context.Context, sel ast.SelectionSet, obj *catalog.ResourceTypeAssociation) graphql.Marshaler {
+func (ec *executionContext) _ResourceTypeAssociation(ctx context.Context, sel ast.SelectionSet, obj *metadef.ResourceTypeAssociation) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceTypeAssociationImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -6948,7 +6951,7 @@ func (ec *executionContext) _ResourceTypeEdge(ctx context.Context, sel ast.Selec
 
 var tagImplementors = []string{"Tag", "Node"}
 
-func (ec *executionContext) _Tag(ctx context.Context, sel ast.SelectionSet, obj *catalog.Tag) graphql.Marshaler {
+func (ec *executionContext) _Tag(ctx context.Context, sel ast.SelectionSet, obj *metadef.Tag) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, tagImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -7315,7 +7318,7 @@ func (ec *executionContext) _TagEdge(ctx context.Context, sel ast.SelectionSet, 
 
 var violationImplementors = []string{"Violation"}
 
-func (ec *executionContext) _Violation(ctx context.Context, sel ast.SelectionSet, obj *catalog.Violation) graphql.Marshaler {
+func (ec *executionContext) _Violation(ctx context.Context, sel ast.SelectionSet, obj *metadef.Violation) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, violationImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -7360,11 +7363,11 @@ func (ec *executionContext) _Violation(ctx context.Context, sel ast.SelectionSet
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) marshalNAppliedNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐAppliedNamespaceᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.AppliedNamespace) graphql.Marshaler {
+func (ec *executionContext) marshalNAppliedNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAppliedNamespaceᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.AppliedNamespace) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNAppliedNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐAppliedNamespace(ctx, sel, v[i])
+		return ec.marshalNAppliedNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAppliedNamespace(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7376,7 +7379,7 @@ func (ec *executionContext) marshalNAppliedNamespace2ᚕᚖgithubᚗcomᚋcadast
 	return ret
 }
 
-func (ec *executionContext) marshalNAppliedNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐAppliedNamespace(ctx context.Context, sel ast.SelectionSet, v *catalog.AppliedNamespace) graphql.Marshaler {
+func (ec *executionContext) marshalNAppliedNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAppliedNamespace(ctx context.Context, sel ast.SelectionSet, v *metadef.AppliedNamespace) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -7386,15 +7389,15 @@ func (ec *executionContext) marshalNAppliedNamespace2ᚖgithubᚗcomᚋcadastre�
 	return ec._AppliedNamespace(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNDefinitionConflict2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐDefinitionConflict(ctx context.Context, sel ast.SelectionSet, v catalog.DefinitionConflict) graphql.Marshaler {
+func (ec *executionContext) marshalNDefinitionConflict2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDefinitionConflict(ctx context.Context, sel ast.SelectionSet, v metadef.DefinitionConflict) graphql.Marshaler {
 	return ec._DefinitionConflict(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNDefinitionConflict2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐDefinitionConflictᚄ(ctx context.Context, sel ast.SelectionSet, v []catalog.DefinitionConflict) graphql.Marshaler {
+func (ec *executionContext) marshalNDefinitionConflict2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDefinitionConflictᚄ(ctx context.Context, sel ast.SelectionSet, v []metadef.DefinitionConflict) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNDefinitionConflict2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐDefinitionConflict(ctx, sel, v[i])
+		return ec.marshalNDefinitionConflict2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDefinitionConflict(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7406,13 +7409,13 @@ func (ec *executionContext) marshalNDefinitionConflict2ᚕgithubᚗcomᚋcadastr
 	return ret
 }
 
-func (ec *executionContext) unmarshalNMemberRole2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMemberRole(ctx context.Context, v any) (catalog.MemberRole, error) {
+func (ec *executionContext) unmarshalNMemberRole2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMemberRole(ctx context.Context, v any) (metadef.MemberRole, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := catalog.MemberRole(tmp)
+	res := metadef.MemberRole(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNMemberRole2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMemberRole(ctx context.Context, sel ast.SelectionSet, v catalog.MemberRole) graphql.Marshaler {
+func (ec *executionContext) marshalNMemberRole2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMemberRole(ctx context.Context, sel ast.SelectionSet, v metadef.MemberRole) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -7423,7 +7426,7 @@ func (ec *executionContext) marshalNMemberRole2githubᚗcomᚋcadastreᚑdevᚋc
 	return res
 }
 
-func (ec *executionContext) marshalNMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataReport(ctx context.Context, sel ast.SelectionSet, v *catalog.MetadataReport) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReport(ctx context.Context, sel ast.SelectionSet, v *metadef.MetadataReport) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -7433,15 +7436,15 @@ func (ec *executionContext) marshalNMetadataReport2ᚖgithubᚗcomᚋcadastreᚑ
 	return ec._MetadataReport(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNMetadataReportItem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataReportItem(ctx context.Context, sel ast.SelectionSet, v catalog.MetadataReportItem) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataReportItem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReportItem(ctx context.Context, sel ast.SelectionSet, v metadef.MetadataReportItem) graphql.Marshaler {
 	return ec._MetadataReportItem(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNMetadataReportItem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataReportItemᚄ(ctx context.Context, sel ast.SelectionSet, v []catalog.MetadataReportItem) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataReportItem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReportItemᚄ(ctx context.Context, sel ast.SelectionSet, v []metadef.MetadataReportItem) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNMetadataReportItem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataReportItem(ctx, sel, v[i])
+		return ec.marshalNMetadataReportItem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReportItem(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7453,11 +7456,11 @@ func (ec *executionContext) marshalNMetadataReportItem2ᚕgithubᚗcomᚋcadastr
 	return ret
 }
 
-func (ec *executionContext) marshalNNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespaceᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.Namespace) graphql.Marshaler {
+func (ec *executionContext) marshalNNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.Namespace) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, sel, v[i])
+		return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7469,7 +7472,7 @@ func (ec *executionContext) marshalNNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑde
 	return ret
 }
 
-func (ec *executionContext) marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx context.Context, sel ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
+func (ec *executionContext) marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx context.Context, sel ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -7509,11 +7512,11 @@ func (ec *executionContext) marshalNNamespaceEdge2ᚕgithubᚗcomᚋcadastreᚑd
 	return ret
 }
 
-func (ec *executionContext) marshalNNamespaceMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespaceMemberᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.NamespaceMember) graphql.Marshaler {
+func (ec *executionContext) marshalNNamespaceMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceMemberᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.NamespaceMember) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNNamespaceMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespaceMember(ctx, sel, v[i])
+		return ec.marshalNNamespaceMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceMember(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7525,7 +7528,7 @@ func (ec *executionContext) marshalNNamespaceMember2ᚕᚖgithubᚗcomᚋcadastr
 	return ret
 }
 
-func (ec *executionContext) marshalNNamespaceMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespaceMember(ctx context.Context, sel ast.SelectionSet, v *catalog.NamespaceMember) graphql.Marshaler {
+func (ec *executionContext) marshalNNamespaceMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceMember(ctx context.Context, sel ast.SelectionSet, v *metadef.NamespaceMember) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -7545,11 +7548,11 @@ func (ec *executionContext) marshalNNamespaceOrderField2githubᚗcomᚋcadastre�
 	return v
 }
 
-func (ec *executionContext) marshalNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinitionᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.ObjectDefinition) graphql.Marshaler {
+func (ec *executionContext) marshalNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.ObjectDefinition) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinition(ctx, sel, v[i])
+		return ec.marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7561,7 +7564,7 @@ func (ec *executionContext) marshalNObjectDefinition2ᚕᚖgithubᚗcomᚋcadast
 	return ret
 }
 
-func (ec *executionContext) marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinition(ctx context.Context, sel ast.SelectionSet, v *catalog.ObjectDefinition) graphql.Marshaler {
+func (ec *executionContext) marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(ctx context.Context, sel ast.SelectionSet, v *metadef.ObjectDefinition) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -7601,11 +7604,11 @@ func (ec *executionContext) marshalNObjectDefinitionEdge2ᚕgithubᚗcomᚋcadas
 	return ret
 }
 
-func (ec *executionContext) marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinitionᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.PropertyDefinition) graphql.Marshaler {
+func (ec *executionContext) marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.PropertyDefinition) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinition(ctx, sel, v[i])
+		return ec.marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7617,7 +7620,7 @@ func (ec *executionContext) marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcada
 	return ret
 }
 
-func (ec *executionContext) marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinition(ctx context.Context, sel ast.SelectionSet, v *catalog.PropertyDefinition) graphql.Marshaler {
+func (ec *executionContext) marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(ctx context.Context, sel ast.SelectionSet, v *metadef.PropertyDefinition) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -7657,13 +7660,13 @@ func (ec *executionContext) marshalNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcad
 	return ret
 }
 
-func (ec *executionContext) unmarshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyType(ctx context.Context, v any) (catalog.PropertyType, error) {
+func (ec *executionContext) unmarshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx context.Context, v any) (metadef.PropertyType, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := catalog.PropertyType(tmp)
+	res := metadef.PropertyType(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyType(ctx context.Context, sel ast.SelectionSet, v catalog.PropertyType) graphql.Marshaler {
+func (ec *executionContext) marshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx context.Context, sel ast.SelectionSet, v metadef.PropertyType) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -7674,11 +7677,11 @@ func (ec *executionContext) marshalNPropertyType2githubᚗcomᚋcadastreᚑdev�
 	return res
 }
 
-func (ec *executionContext) marshalNResourceType2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.ResourceType) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceType2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.ResourceType) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceType(ctx, sel, v[i])
+		return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7690,7 +7693,7 @@ func (ec *executionContext) marshalNResourceType2ᚕᚖgithubᚗcomᚋcadastre�
 	return ret
 }
 
-func (ec *executionContext) marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceType(ctx context.Context, sel ast.SelectionSet, v *catalog.ResourceType) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx context.Context, sel ast.SelectionSet, v *metadef.ResourceType) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -7700,11 +7703,11 @@ func (ec *executionContext) marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑde
 	return ec._ResourceType(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociationᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.ResourceTypeAssociation) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.ResourceTypeAssociation) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociation(ctx, sel, v[i])
+		return ec.marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociation(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7716,7 +7719,7 @@ func (ec *executionContext) marshalNResourceTypeAssociation2ᚕᚖgithubᚗcom�
 	return ret
 }
 
-func (ec *executionContext) marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociation(ctx context.Context, sel ast.SelectionSet, v *catalog.ResourceTypeAssociation) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociation(ctx context.Context, sel ast.SelectionSet, v *metadef.ResourceTypeAssociation) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -7796,11 +7799,11 @@ func (ec *executionContext) marshalNResourceTypeOrderField2githubᚗcomᚋcadast
 	return v
 }
 
-func (ec *executionContext) marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.Tag) graphql.Marshaler {
+func (ec *executionContext) marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.Tag) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTag(ctx, sel, v[i])
+		return ec.marshalNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTag(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7812,7 +7815,7 @@ func (ec *executionContext) marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋca
 	return ret
 }
 
-func (ec *executionContext) marshalNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTag(ctx context.Context, sel ast.SelectionSet, v *catalog.Tag) graphql.Marshaler {
+func (ec *executionContext) marshalNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTag(ctx context.Context, sel ast.SelectionSet, v *metadef.Tag) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -7852,15 +7855,15 @@ func (ec *executionContext) marshalNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋc
 	return ret
 }
 
-func (ec *executionContext) marshalNViolation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐViolation(ctx context.Context, sel ast.SelectionSet, v catalog.Violation) graphql.Marshaler {
+func (ec *executionContext) marshalNViolation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐViolation(ctx context.Context, sel ast.SelectionSet, v metadef.Violation) graphql.Marshaler {
 	return ec._Violation(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNViolation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐViolationᚄ(ctx context.Context, sel ast.SelectionSet, v []catalog.Violation) graphql.Marshaler {
+func (ec *executionContext) marshalNViolation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐViolationᚄ(ctx context.Context, sel ast.SelectionSet, v []metadef.Violation) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNViolation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐViolation(ctx, sel, v[i])
+		return ec.marshalNViolation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐViolation(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7872,13 +7875,13 @@ func (ec *executionContext) marshalNViolation2ᚕgithubᚗcomᚋcadastreᚑdev�
 	return ret
 }
 
-func (ec *executionContext) unmarshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx context.Context, v any) (catalog.Visibility, error) {
+func (ec *executionContext) unmarshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx context.Context, v any) (access.Visibility, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := catalog.Visibility(tmp)
+	res := access.Visibility(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx context.Context, sel ast.SelectionSet, v catalog.Visibility) graphql.Marshaler {
+func (ec *executionContext) marshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx context.Context, sel ast.SelectionSet, v access.Visibility) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -7889,13 +7892,13 @@ func (ec *executionContext) marshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋc
 	return res
 }
 
-func (ec *executionContext) unmarshalNVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx context.Context, v any) (*catalog.Visibility, error) {
+func (ec *executionContext) unmarshalNVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx context.Context, v any) (*access.Visibility, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := catalog.Visibility(tmp)
+	res := access.Visibility(tmp)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx context.Context, sel ast.SelectionSet, v *catalog.Visibility) graphql.Marshaler {
+func (ec *executionContext) marshalNVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx context.Context, sel ast.SelectionSet, v *access.Visibility) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -7912,14 +7915,14 @@ func (ec *executionContext) marshalNVisibility2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return res
 }
 
-func (ec *executionContext) marshalONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx context.Context, sel ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
+func (ec *executionContext) marshalONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx context.Context, sel ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Namespace(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalONamespaceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespaceFilter(ctx context.Context, v any) (*catalog.NamespaceFilter, error) {
+func (ec *executionContext) unmarshalONamespaceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceFilter(ctx context.Context, v any) (*metadef.NamespaceFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -7935,30 +7938,30 @@ func (ec *executionContext) unmarshalONamespaceOrder2ᚖgithubᚗcomᚋcadastre�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinition(ctx context.Context, sel ast.SelectionSet, v *catalog.ObjectDefinition) graphql.Marshaler {
+func (ec *executionContext) marshalOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(ctx context.Context, sel ast.SelectionSet, v *metadef.ObjectDefinition) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._ObjectDefinition(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinition(ctx context.Context, sel ast.SelectionSet, v *catalog.PropertyDefinition) graphql.Marshaler {
+func (ec *executionContext) marshalOPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(ctx context.Context, sel ast.SelectionSet, v *metadef.PropertyDefinition) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._PropertyDefinition(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyType(ctx context.Context, v any) (*catalog.PropertyType, error) {
+func (ec *executionContext) unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx context.Context, v any) (*metadef.PropertyType, error) {
 	if v == nil {
 		return nil, nil
 	}
 	tmp, err := graphql.UnmarshalString(v)
-	res := catalog.PropertyType(tmp)
+	res := metadef.PropertyType(tmp)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyType(ctx context.Context, sel ast.SelectionSet, v *catalog.PropertyType) graphql.Marshaler {
+func (ec *executionContext) marshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx context.Context, sel ast.SelectionSet, v *metadef.PropertyType) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -7968,14 +7971,14 @@ func (ec *executionContext) marshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑde
 	return res
 }
 
-func (ec *executionContext) marshalOResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceType(ctx context.Context, sel ast.SelectionSet, v *catalog.ResourceType) graphql.Marshaler {
+func (ec *executionContext) marshalOResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx context.Context, sel ast.SelectionSet, v *metadef.ResourceType) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._ResourceType(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOResourceTypeFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeFilter(ctx context.Context, v any) (*catalog.ResourceTypeFilter, error) {
+func (ec *executionContext) unmarshalOResourceTypeFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeFilter(ctx context.Context, v any) (*metadef.ResourceTypeFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -7991,23 +7994,23 @@ func (ec *executionContext) unmarshalOResourceTypeOrder2ᚖgithubᚗcomᚋcadast
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTag(ctx context.Context, sel ast.SelectionSet, v *catalog.Tag) graphql.Marshaler {
+func (ec *executionContext) marshalOTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTag(ctx context.Context, sel ast.SelectionSet, v *metadef.Tag) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Tag(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx context.Context, v any) (*catalog.Visibility, error) {
+func (ec *executionContext) unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx context.Context, v any) (*access.Visibility, error) {
 	if v == nil {
 		return nil, nil
 	}
 	tmp, err := graphql.UnmarshalString(v)
-	res := catalog.Visibility(tmp)
+	res := access.Visibility(tmp)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx context.Context, sel ast.SelectionSet, v *catalog.Visibility) graphql.Marshaler {
+func (ec *executionContext) marshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx context.Context, sel ast.SelectionSet, v *access.Visibility) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -37,8 +37,8 @@ func (ec *executionContext) _AssociateResourceTypePayload_resourceTypeAssociatio
 			return obj.ResourceTypeAssociation, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceTypeAssociation) graphql.Marshaler {
-			return ec.marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociation(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceTypeAssociation) graphql.Marshaler {
+			return ec.marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociation(ctx, selections, v)
 		},
 		true,
 		true,
@@ -69,8 +69,8 @@ func (ec *executionContext) _AssociateResourceTypePayload_namespace(ctx context.
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -101,8 +101,8 @@ func (ec *executionContext) _CreateNamespacePayload_namespace(ctx context.Contex
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -133,8 +133,8 @@ func (ec *executionContext) _CreateObjectPayload_objectDefinition(ctx context.Co
 			return obj.ObjectDefinition, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ObjectDefinition) graphql.Marshaler {
-			return ec.marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ObjectDefinition) graphql.Marshaler {
+			return ec.marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(ctx, selections, v)
 		},
 		true,
 		true,
@@ -165,8 +165,8 @@ func (ec *executionContext) _CreateObjectPayload_namespace(ctx context.Context, 
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -197,8 +197,8 @@ func (ec *executionContext) _CreatePropertyPayload_propertyDefinition(ctx contex
 			return obj.PropertyDefinition, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(ctx, selections, v)
 		},
 		true,
 		true,
@@ -229,8 +229,8 @@ func (ec *executionContext) _CreatePropertyPayload_namespace(ctx context.Context
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -261,8 +261,8 @@ func (ec *executionContext) _CreateResourceTypePayload_resourceType(ctx context.
 			return obj.ResourceType, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceType) graphql.Marshaler {
-			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceType(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceType) graphql.Marshaler {
+			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx, selections, v)
 		},
 		true,
 		true,
@@ -293,8 +293,8 @@ func (ec *executionContext) _DeleteNamespaceContentsPayload_namespace(ctx contex
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -325,8 +325,8 @@ func (ec *executionContext) _DeleteNamespacePayload_namespace(ctx context.Contex
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -357,8 +357,8 @@ func (ec *executionContext) _DeleteObjectPayload_objectDefinition(ctx context.Co
 			return obj.ObjectDefinition, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ObjectDefinition) graphql.Marshaler {
-			return ec.marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ObjectDefinition) graphql.Marshaler {
+			return ec.marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(ctx, selections, v)
 		},
 		true,
 		true,
@@ -389,8 +389,8 @@ func (ec *executionContext) _DeleteObjectPayload_namespace(ctx context.Context, 
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -421,8 +421,8 @@ func (ec *executionContext) _DeletePropertyPayload_propertyDefinition(ctx contex
 			return obj.PropertyDefinition, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(ctx, selections, v)
 		},
 		true,
 		true,
@@ -453,8 +453,8 @@ func (ec *executionContext) _DeletePropertyPayload_namespace(ctx context.Context
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -485,8 +485,8 @@ func (ec *executionContext) _DeleteResourceTypePayload_resourceType(ctx context.
 			return obj.ResourceType, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceType) graphql.Marshaler {
-			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceType(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceType) graphql.Marshaler {
+			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx, selections, v)
 		},
 		true,
 		true,
@@ -517,8 +517,8 @@ func (ec *executionContext) _DeleteTagPayload_tag(ctx context.Context, field gra
 			return obj.Tag, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Tag) graphql.Marshaler {
-			return ec.marshalNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTag(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Tag) graphql.Marshaler {
+			return ec.marshalNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTag(ctx, selections, v)
 		},
 		true,
 		true,
@@ -549,8 +549,8 @@ func (ec *executionContext) _DeleteTagPayload_namespace(ctx context.Context, fie
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -581,8 +581,8 @@ func (ec *executionContext) _DisassociateResourceTypePayload_resourceTypeAssocia
 			return obj.ResourceTypeAssociation, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceTypeAssociation) graphql.Marshaler {
-			return ec.marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociation(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceTypeAssociation) graphql.Marshaler {
+			return ec.marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociation(ctx, selections, v)
 		},
 		true,
 		true,
@@ -613,8 +613,8 @@ func (ec *executionContext) _DisassociateResourceTypePayload_namespace(ctx conte
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -645,8 +645,8 @@ func (ec *executionContext) _ImportNamespacesPayload_reports(ctx context.Context
 			return obj.Reports, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.ImportReport) graphql.Marshaler {
-			return ec.marshalNImportReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportReportᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.ImportReport) graphql.Marshaler {
+			return ec.marshalNImportReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportReportᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -665,7 +665,7 @@ func (ec *executionContext) fieldContext_ImportNamespacesPayload_reports(_ conte
 	return fc, nil
 }
 
-func (ec *executionContext) _ImportReport_namespace(ctx context.Context, field graphql.CollectedField, obj *catalog.ImportReport) (ret graphql.Marshaler) {
+func (ec *executionContext) _ImportReport_namespace(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -688,7 +688,7 @@ func (ec *executionContext) fieldContext_ImportReport_namespace(_ context.Contex
 	return graphql.NewScalarFieldContext("ImportReport", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ImportReport_outcome(ctx context.Context, field graphql.CollectedField, obj *catalog.ImportReport) (ret graphql.Marshaler) {
+func (ec *executionContext) _ImportReport_outcome(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -700,8 +700,8 @@ func (ec *executionContext) _ImportReport_outcome(ctx context.Context, field gra
 			return obj.Outcome, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v catalog.ImportOutcome) graphql.Marshaler {
-			return ec.marshalNImportOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportOutcome(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v metadef.ImportOutcome) graphql.Marshaler {
+			return ec.marshalNImportOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportOutcome(ctx, selections, v)
 		},
 		true,
 		true,
@@ -711,7 +711,7 @@ func (ec *executionContext) fieldContext_ImportReport_outcome(_ context.Context,
 	return graphql.NewScalarFieldContext("ImportReport", field, false, false, errors.New("field of type ImportOutcome does not have child fields"))
 }
 
-func (ec *executionContext) _ImportReport_warnings(ctx context.Context, field graphql.CollectedField, obj *catalog.ImportReport) (ret graphql.Marshaler) {
+func (ec *executionContext) _ImportReport_warnings(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -734,7 +734,7 @@ func (ec *executionContext) fieldContext_ImportReport_warnings(_ context.Context
 	return graphql.NewScalarFieldContext("ImportReport", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ImportReport_errors(ctx context.Context, field graphql.CollectedField, obj *catalog.ImportReport) (ret graphql.Marshaler) {
+func (ec *executionContext) _ImportReport_errors(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -757,7 +757,7 @@ func (ec *executionContext) fieldContext_ImportReport_errors(_ context.Context, 
 	return graphql.NewScalarFieldContext("ImportReport", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ImportReport_differences(ctx context.Context, field graphql.CollectedField, obj *catalog.ImportReport) (ret graphql.Marshaler) {
+func (ec *executionContext) _ImportReport_differences(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -792,8 +792,8 @@ func (ec *executionContext) _SetTagsPayload_tags(ctx context.Context, field grap
 			return obj.Tags, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.Tag) graphql.Marshaler {
-			return ec.marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.Tag) graphql.Marshaler {
+			return ec.marshalNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -824,8 +824,8 @@ func (ec *executionContext) _SetTagsPayload_namespace(ctx context.Context, field
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -856,8 +856,8 @@ func (ec *executionContext) _ShareNamespacePayload_namespaceMember(ctx context.C
 			return obj.NamespaceMember, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.NamespaceMember) graphql.Marshaler {
-			return ec.marshalNNamespaceMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespaceMember(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.NamespaceMember) graphql.Marshaler {
+			return ec.marshalNNamespaceMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceMember(ctx, selections, v)
 		},
 		true,
 		true,
@@ -888,8 +888,8 @@ func (ec *executionContext) _ShareNamespacePayload_namespace(ctx context.Context
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -920,8 +920,8 @@ func (ec *executionContext) _UnloadNamespacesPayload_reports(ctx context.Context
 			return obj.Reports, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.UnloadReport) graphql.Marshaler {
-			return ec.marshalNUnloadReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐUnloadReportᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.UnloadReport) graphql.Marshaler {
+			return ec.marshalNUnloadReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadReportᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -940,7 +940,7 @@ func (ec *executionContext) fieldContext_UnloadNamespacesPayload_reports(_ conte
 	return fc, nil
 }
 
-func (ec *executionContext) _UnloadReport_namespace(ctx context.Context, field graphql.CollectedField, obj *catalog.UnloadReport) (ret graphql.Marshaler) {
+func (ec *executionContext) _UnloadReport_namespace(ctx context.Context, field graphql.CollectedField, obj *metadef.UnloadReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -963,7 +963,7 @@ func (ec *executionContext) fieldContext_UnloadReport_namespace(_ context.Contex
 	return graphql.NewScalarFieldContext("UnloadReport", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _UnloadReport_outcome(ctx context.Context, field graphql.CollectedField, obj *catalog.UnloadReport) (ret graphql.Marshaler) {
+func (ec *executionContext) _UnloadReport_outcome(ctx context.Context, field graphql.CollectedField, obj *metadef.UnloadReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -975,8 +975,8 @@ func (ec *executionContext) _UnloadReport_outcome(ctx context.Context, field gra
 			return obj.Outcome, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v catalog.UnloadOutcome) graphql.Marshaler {
-			return ec.marshalNUnloadOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐUnloadOutcome(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v metadef.UnloadOutcome) graphql.Marshaler {
+			return ec.marshalNUnloadOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadOutcome(ctx, selections, v)
 		},
 		true,
 		true,
@@ -986,7 +986,7 @@ func (ec *executionContext) fieldContext_UnloadReport_outcome(_ context.Context,
 	return graphql.NewScalarFieldContext("UnloadReport", field, false, false, errors.New("field of type UnloadOutcome does not have child fields"))
 }
 
-func (ec *executionContext) _UnloadReport_errors(ctx context.Context, field graphql.CollectedField, obj *catalog.UnloadReport) (ret graphql.Marshaler) {
+func (ec *executionContext) _UnloadReport_errors(ctx context.Context, field graphql.CollectedField, obj *metadef.UnloadReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1021,8 +1021,8 @@ func (ec *executionContext) _UnshareNamespacePayload_namespaceMember(ctx context
 			return obj.NamespaceMember, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.NamespaceMember) graphql.Marshaler {
-			return ec.marshalNNamespaceMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespaceMember(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.NamespaceMember) graphql.Marshaler {
+			return ec.marshalNNamespaceMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceMember(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1053,8 +1053,8 @@ func (ec *executionContext) _UnshareNamespacePayload_namespace(ctx context.Conte
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1085,8 +1085,8 @@ func (ec *executionContext) _UpdateNamespacePayload_namespace(ctx context.Contex
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1117,8 +1117,8 @@ func (ec *executionContext) _UpdateObjectPayload_objectDefinition(ctx context.Co
 			return obj.ObjectDefinition, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ObjectDefinition) graphql.Marshaler {
-			return ec.marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectDefinition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ObjectDefinition) graphql.Marshaler {
+			return ec.marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1149,8 +1149,8 @@ func (ec *executionContext) _UpdateObjectPayload_namespace(ctx context.Context, 
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1181,8 +1181,8 @@ func (ec *executionContext) _UpdatePropertyPayload_propertyDefinition(ctx contex
 			return obj.PropertyDefinition, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1213,8 +1213,8 @@ func (ec *executionContext) _UpdatePropertyPayload_namespace(ctx context.Context
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1245,8 +1245,8 @@ func (ec *executionContext) _UpdateResourceTypeAssociationPayload_resourceTypeAs
 			return obj.ResourceTypeAssociation, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceTypeAssociation) graphql.Marshaler {
-			return ec.marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociation(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceTypeAssociation) graphql.Marshaler {
+			return ec.marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociation(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1277,8 +1277,8 @@ func (ec *executionContext) _UpdateResourceTypeAssociationPayload_namespace(ctx 
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1309,8 +1309,8 @@ func (ec *executionContext) _UpdateResourceTypePayload_resourceType(ctx context.
 			return obj.ResourceType, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceType) graphql.Marshaler {
-			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceType(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceType) graphql.Marshaler {
+			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1341,8 +1341,8 @@ func (ec *executionContext) _UpdateTagPayload_tag(ctx context.Context, field gra
 			return obj.Tag, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Tag) graphql.Marshaler {
-			return ec.marshalNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTag(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Tag) graphql.Marshaler {
+			return ec.marshalNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTag(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1373,8 +1373,8 @@ func (ec *executionContext) _UpdateTagPayload_namespace(ctx context.Context, fie
 			return obj.Namespace, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
+			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1397,8 +1397,8 @@ func (ec *executionContext) fieldContext_UpdateTagPayload_namespace(_ context.Co
 
 // region    **************************** input.gotpl *****************************
 
-func (ec *executionContext) unmarshalInputAssociateResourceTypeInput(ctx context.Context, obj any) (catalog.NewAssociation, error) {
-	var it catalog.NewAssociation
+func (ec *executionContext) unmarshalInputAssociateResourceTypeInput(ctx context.Context, obj any) (metadef.NewAssociation, error) {
+	var it metadef.NewAssociation
 	if obj == nil {
 		return it, nil
 	}
@@ -1455,8 +1455,8 @@ func (ec *executionContext) unmarshalInputAssociateResourceTypeInput(ctx context
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputCreateNamespaceInput(ctx context.Context, obj any) (catalog.NamespaceInput, error) {
-	var it catalog.NamespaceInput
+func (ec *executionContext) unmarshalInputCreateNamespaceInput(ctx context.Context, obj any) (metadef.NamespaceInput, error) {
+	var it metadef.NamespaceInput
 	if obj == nil {
 		return it, nil
 	}
@@ -1503,7 +1503,7 @@ func (ec *executionContext) unmarshalInputCreateNamespaceInput(ctx context.Conte
 			it.Description = data
 		case "visibility":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
-			data, err := ec.unmarshalNVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx, v)
+			data, err := ec.unmarshalNVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -1524,28 +1524,28 @@ func (ec *executionContext) unmarshalInputCreateNamespaceInput(ctx context.Conte
 			it.Owner = data
 		case "properties":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("properties"))
-			data, err := ec.unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyInputᚄ(ctx, v)
+			data, err := ec.unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Properties = data
 		case "objects":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("objects"))
-			data, err := ec.unmarshalOObjectInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectInputᚄ(ctx, v)
+			data, err := ec.unmarshalOObjectInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Objects = data
 		case "tags":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tags"))
-			data, err := ec.unmarshalOTagInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagInputᚄ(ctx, v)
+			data, err := ec.unmarshalOTagInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Tags = data
 		case "resourceTypeAssociations":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceTypeAssociations"))
-			data, err := ec.unmarshalOResourceTypeAssociationInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociationInputᚄ(ctx, v)
+			data, err := ec.unmarshalOResourceTypeAssociationInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -1555,8 +1555,8 @@ func (ec *executionContext) unmarshalInputCreateNamespaceInput(ctx context.Conte
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputCreateObjectInput(ctx context.Context, obj any) (catalog.NewObject, error) {
-	var it catalog.NewObject
+func (ec *executionContext) unmarshalInputCreateObjectInput(ctx context.Context, obj any) (metadef.NewObject, error) {
+	var it metadef.NewObject
 	if obj == nil {
 		return it, nil
 	}
@@ -1610,7 +1610,7 @@ func (ec *executionContext) unmarshalInputCreateObjectInput(ctx context.Context,
 			it.Required = data
 		case "properties":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("properties"))
-			data, err := ec.unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyInputᚄ(ctx, v)
+			data, err := ec.unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -1620,8 +1620,8 @@ func (ec *executionContext) unmarshalInputCreateObjectInput(ctx context.Context,
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputCreatePropertyInput(ctx context.Context, obj any) (catalog.NewProperty, error) {
-	var it catalog.NewProperty
+func (ec *executionContext) unmarshalInputCreatePropertyInput(ctx context.Context, obj any) (metadef.NewProperty, error) {
+	var it metadef.NewProperty
 	if obj == nil {
 		return it, nil
 	}
@@ -1682,35 +1682,35 @@ func (ec *executionContext) unmarshalInputCreatePropertyInput(ctx context.Contex
 			it.Description = data
 		case "type":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("type"))
-			data, err := ec.unmarshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyType(ctx, v)
+			data, err := ec.unmarshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Type = data
 		case "itemType":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("itemType"))
-			data, err := ec.unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyType(ctx, v)
+			data, err := ec.unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ItemType = data
 		case "enum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enum"))
-			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSONᚄ(ctx, v)
+			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Enum = data
 		case "itemEnum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("itemEnum"))
-			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSONᚄ(ctx, v)
+			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ItemEnum = data
 		case "default":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("default"))
-			data, err := ec.unmarshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx, v)
+			data, err := ec.unmarshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -1875,7 +1875,7 @@ func (ec *executionContext) unmarshalInputDeleteNamespaceContentsInput(ctx conte
 			it.Namespace = data
 		case "kinds":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kinds"))
-			data, err := ec.unmarshalNNamespaceContent2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐContentKindᚄ(ctx, v)
+			data, err := ec.unmarshalNNamespaceContent2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐContentKindᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2135,8 +2135,8 @@ func (ec *executionContext) unmarshalInputDisassociateResourceTypeInput(ctx cont
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputImportNamespacesInput(ctx context.Context, obj any) (catalog.ImportRequest, error) {
-	var it catalog.ImportRequest
+func (ec *executionContext) unmarshalInputImportNamespacesInput(ctx context.Context, obj any) (metadef.ImportRequest, error) {
+	var it metadef.ImportRequest
 	if obj == nil {
 		return it, nil
 	}
@@ -2172,7 +2172,7 @@ func (ec *executionContext) unmarshalInputImportNamespacesInput(ctx context.Cont
 			it.Documents = data
 		case "mode":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("mode"))
-			data, err := ec.unmarshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportMode(ctx, v)
+			data, err := ec.unmarshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportMode(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2203,8 +2203,8 @@ func (ec *executionContext) unmarshalInputImportNamespacesInput(ctx context.Cont
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputObjectInput(ctx context.Context, obj any) (catalog.ObjectInput, error) {
-	var it catalog.ObjectInput
+func (ec *executionContext) unmarshalInputObjectInput(ctx context.Context, obj any) (metadef.ObjectInput, error) {
+	var it metadef.ObjectInput
 	if obj == nil {
 		return it, nil
 	}
@@ -2244,7 +2244,7 @@ func (ec *executionContext) unmarshalInputObjectInput(ctx context.Context, obj a
 			it.Required = data
 		case "properties":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("properties"))
-			data, err := ec.unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyInputᚄ(ctx, v)
+			data, err := ec.unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2254,8 +2254,8 @@ func (ec *executionContext) unmarshalInputObjectInput(ctx context.Context, obj a
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputPropertyInput(ctx context.Context, obj any) (catalog.PropertyInput, error) {
-	var it catalog.PropertyInput
+func (ec *executionContext) unmarshalInputPropertyInput(ctx context.Context, obj any) (metadef.PropertyInput, error) {
+	var it metadef.PropertyInput
 	if obj == nil {
 		return it, nil
 	}
@@ -2295,35 +2295,35 @@ func (ec *executionContext) unmarshalInputPropertyInput(ctx context.Context, obj
 			it.Description = data
 		case "type":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("type"))
-			data, err := ec.unmarshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyType(ctx, v)
+			data, err := ec.unmarshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Type = data
 		case "itemType":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("itemType"))
-			data, err := ec.unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyType(ctx, v)
+			data, err := ec.unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ItemType = data
 		case "enum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enum"))
-			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSONᚄ(ctx, v)
+			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Enum = data
 		case "itemEnum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("itemEnum"))
-			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSONᚄ(ctx, v)
+			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ItemEnum = data
 		case "default":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("default"))
-			data, err := ec.unmarshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx, v)
+			data, err := ec.unmarshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2410,8 +2410,8 @@ func (ec *executionContext) unmarshalInputPropertyInput(ctx context.Context, obj
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputResourceTypeAssociationInput(ctx context.Context, obj any) (catalog.ResourceTypeAssociationInput, error) {
-	var it catalog.ResourceTypeAssociationInput
+func (ec *executionContext) unmarshalInputResourceTypeAssociationInput(ctx context.Context, obj any) (metadef.ResourceTypeAssociationInput, error) {
+	var it metadef.ResourceTypeAssociationInput
 	if obj == nil {
 		return it, nil
 	}
@@ -2485,7 +2485,7 @@ func (ec *executionContext) unmarshalInputSetTagsInput(ctx context.Context, obj 
 			it.Namespace = data
 		case "tags":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tags"))
-			data, err := ec.unmarshalNTagInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagInputᚄ(ctx, v)
+			data, err := ec.unmarshalNTagInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2547,7 +2547,7 @@ func (ec *executionContext) unmarshalInputShareNamespaceInput(ctx context.Contex
 			it.ProjectID = data
 		case "role":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("role"))
-			data, err := ec.unmarshalNMemberRole2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMemberRole(ctx, v)
+			data, err := ec.unmarshalNMemberRole2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMemberRole(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2564,8 +2564,8 @@ func (ec *executionContext) unmarshalInputShareNamespaceInput(ctx context.Contex
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputTagInput(ctx context.Context, obj any) (catalog.TagInput, error) {
-	var it catalog.TagInput
+func (ec *executionContext) unmarshalInputTagInput(ctx context.Context, obj any) (metadef.TagInput, error) {
+	var it metadef.TagInput
 	if obj == nil {
 		return it, nil
 	}
@@ -2601,8 +2601,8 @@ func (ec *executionContext) unmarshalInputTagInput(ctx context.Context, obj any)
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputUnloadNamespacesInput(ctx context.Context, obj any) (catalog.UnloadRequest, error) {
-	var it catalog.UnloadRequest
+func (ec *executionContext) unmarshalInputUnloadNamespacesInput(ctx context.Context, obj any) (metadef.UnloadRequest, error) {
+	var it metadef.UnloadRequest
 	if obj == nil {
 		return it, nil
 	}
@@ -2758,7 +2758,7 @@ func (ec *executionContext) unmarshalInputUpdateNamespaceInput(ctx context.Conte
 			it.Description = graphql.OmittableOf(data)
 		case "visibility":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
-			data, err := ec.unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx, v)
+			data, err := ec.unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2844,7 +2844,7 @@ func (ec *executionContext) unmarshalInputUpdateObjectInput(ctx context.Context,
 			it.Required = graphql.OmittableOf(data)
 		case "properties":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("properties"))
-			data, err := ec.unmarshalOPropertyInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyInputᚄ(ctx, v)
+			data, err := ec.unmarshalOPropertyInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2930,35 +2930,35 @@ func (ec *executionContext) unmarshalInputUpdatePropertyInput(ctx context.Contex
 			it.Description = graphql.OmittableOf(data)
 		case "type":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("type"))
-			data, err := ec.unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyType(ctx, v)
+			data, err := ec.unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Type = graphql.OmittableOf(data)
 		case "itemType":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("itemType"))
-			data, err := ec.unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyType(ctx, v)
+			data, err := ec.unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ItemType = graphql.OmittableOf(data)
 		case "enum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enum"))
-			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSONᚄ(ctx, v)
+			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Enum = graphql.OmittableOf(data)
 		case "itemEnum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("itemEnum"))
-			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSONᚄ(ctx, v)
+			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ItemEnum = graphql.OmittableOf(data)
 		case "default":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("default"))
-			data, err := ec.unmarshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐJSON(ctx, v)
+			data, err := ec.unmarshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -3744,7 +3744,7 @@ func (ec *executionContext) _ImportNamespacesPayload(ctx context.Context, sel as
 
 var importReportImplementors = []string{"ImportReport"}
 
-func (ec *executionContext) _ImportReport(ctx context.Context, sel ast.SelectionSet, obj *catalog.ImportReport) graphql.Marshaler {
+func (ec *executionContext) _ImportReport(ctx context.Context, sel ast.SelectionSet, obj *metadef.ImportReport) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, importReportImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -3926,7 +3926,7 @@ func (ec *executionContext) _UnloadNamespacesPayload(ctx context.Context, sel as
 
 var unloadReportImplementors = []string{"UnloadReport"}
 
-func (ec *executionContext) _UnloadReport(ctx context.Context, sel ast.SelectionSet, obj *catalog.UnloadReport) graphql.Marshaler {
+func (ec *executionContext) _UnloadReport(ctx context.Context, sel ast.SelectionSet, obj *metadef.UnloadReport) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, unloadReportImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -4267,7 +4267,7 @@ func (ec *executionContext) _UpdateTagPayload(ctx context.Context, sel ast.Selec
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) unmarshalNAssociateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNewAssociation(ctx context.Context, v any) (catalog.NewAssociation, error) {
+func (ec *executionContext) unmarshalNAssociateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNewAssociation(ctx context.Context, v any) (metadef.NewAssociation, error) {
 	res, err := ec.unmarshalInputAssociateResourceTypeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4282,7 +4282,7 @@ func (ec *executionContext) marshalNAssociateResourceTypePayload2ᚖgithubᚗcom
 	return ec._AssociateResourceTypePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNCreateNamespaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNamespaceInput(ctx context.Context, v any) (catalog.NamespaceInput, error) {
+func (ec *executionContext) unmarshalNCreateNamespaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceInput(ctx context.Context, v any) (metadef.NamespaceInput, error) {
 	res, err := ec.unmarshalInputCreateNamespaceInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4297,7 +4297,7 @@ func (ec *executionContext) marshalNCreateNamespacePayload2ᚖgithubᚗcomᚋcad
 	return ec._CreateNamespacePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNCreateObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNewObject(ctx context.Context, v any) (catalog.NewObject, error) {
+func (ec *executionContext) unmarshalNCreateObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNewObject(ctx context.Context, v any) (metadef.NewObject, error) {
 	res, err := ec.unmarshalInputCreateObjectInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4312,7 +4312,7 @@ func (ec *executionContext) marshalNCreateObjectPayload2ᚖgithubᚗcomᚋcadast
 	return ec._CreateObjectPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNCreatePropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐNewProperty(ctx context.Context, v any) (catalog.NewProperty, error) {
+func (ec *executionContext) unmarshalNCreatePropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNewProperty(ctx context.Context, v any) (metadef.NewProperty, error) {
 	res, err := ec.unmarshalInputCreatePropertyInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4447,13 +4447,13 @@ func (ec *executionContext) marshalNDisassociateResourceTypePayload2ᚖgithubᚗ
 	return ec._DisassociateResourceTypePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportMode(ctx context.Context, v any) (catalog.ImportMode, error) {
+func (ec *executionContext) unmarshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportMode(ctx context.Context, v any) (metadef.ImportMode, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := catalog.ImportMode(tmp)
+	res := metadef.ImportMode(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportMode(ctx context.Context, sel ast.SelectionSet, v catalog.ImportMode) graphql.Marshaler {
+func (ec *executionContext) marshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportMode(ctx context.Context, sel ast.SelectionSet, v metadef.ImportMode) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -4464,7 +4464,7 @@ func (ec *executionContext) marshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋc
 	return res
 }
 
-func (ec *executionContext) unmarshalNImportNamespacesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportRequest(ctx context.Context, v any) (catalog.ImportRequest, error) {
+func (ec *executionContext) unmarshalNImportNamespacesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportRequest(ctx context.Context, v any) (metadef.ImportRequest, error) {
 	res, err := ec.unmarshalInputImportNamespacesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4479,13 +4479,13 @@ func (ec *executionContext) marshalNImportNamespacesPayload2ᚖgithubᚗcomᚋca
 	return ec._ImportNamespacesPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNImportOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportOutcome(ctx context.Context, v any) (catalog.ImportOutcome, error) {
+func (ec *executionContext) unmarshalNImportOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportOutcome(ctx context.Context, v any) (metadef.ImportOutcome, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := catalog.ImportOutcome(tmp)
+	res := metadef.ImportOutcome(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNImportOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportOutcome(ctx context.Context, sel ast.SelectionSet, v catalog.ImportOutcome) graphql.Marshaler {
+func (ec *executionContext) marshalNImportOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportOutcome(ctx context.Context, sel ast.SelectionSet, v metadef.ImportOutcome) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -4496,11 +4496,11 @@ func (ec *executionContext) marshalNImportOutcome2githubᚗcomᚋcadastreᚑdev�
 	return res
 }
 
-func (ec *executionContext) marshalNImportReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportReportᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.ImportReport) graphql.Marshaler {
+func (ec *executionContext) marshalNImportReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportReportᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.ImportReport) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNImportReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportReport(ctx, sel, v[i])
+		return ec.marshalNImportReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportReport(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4512,7 +4512,7 @@ func (ec *executionContext) marshalNImportReport2ᚕᚖgithubᚗcomᚋcadastre�
 	return ret
 }
 
-func (ec *executionContext) marshalNImportReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐImportReport(ctx context.Context, sel ast.SelectionSet, v *catalog.ImportReport) graphql.Marshaler {
+func (ec *executionContext) marshalNImportReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportReport(ctx context.Context, sel ast.SelectionSet, v *metadef.ImportReport) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -4522,13 +4522,13 @@ func (ec *executionContext) marshalNImportReport2ᚖgithubᚗcomᚋcadastreᚑde
 	return ec._ImportReport(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNNamespaceContent2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐContentKind(ctx context.Context, v any) (catalog.ContentKind, error) {
+func (ec *executionContext) unmarshalNNamespaceContent2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐContentKind(ctx context.Context, v any) (metadef.ContentKind, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := catalog.ContentKind(tmp)
+	res := metadef.ContentKind(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNNamespaceContent2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐContentKind(ctx context.Context, sel ast.SelectionSet, v catalog.ContentKind) graphql.Marshaler {
+func (ec *executionContext) marshalNNamespaceContent2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐContentKind(ctx context.Context, sel ast.SelectionSet, v metadef.ContentKind) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -4539,13 +4539,13 @@ func (ec *executionContext) marshalNNamespaceContent2githubᚗcomᚋcadastreᚑd
 	return res
 }
 
-func (ec *executionContext) unmarshalNNamespaceContent2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐContentKindᚄ(ctx context.Context, v any) ([]catalog.ContentKind, error) {
+func (ec *executionContext) unmarshalNNamespaceContent2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐContentKindᚄ(ctx context.Context, v any) ([]metadef.ContentKind, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]catalog.ContentKind, len(vSlice))
+	res := make([]metadef.ContentKind, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNNamespaceContent2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐContentKind(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNNamespaceContent2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐContentKind(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -4553,11 +4553,11 @@ func (ec *executionContext) unmarshalNNamespaceContent2ᚕgithubᚗcomᚋcadastr
 	return res, nil
 }
 
-func (ec *executionContext) marshalNNamespaceContent2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐContentKindᚄ(ctx context.Context, sel ast.SelectionSet, v []catalog.ContentKind) graphql.Marshaler {
+func (ec *executionContext) marshalNNamespaceContent2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐContentKindᚄ(ctx context.Context, sel ast.SelectionSet, v []metadef.ContentKind) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNNamespaceContent2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐContentKind(ctx, sel, v[i])
+		return ec.marshalNNamespaceContent2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐContentKind(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4569,22 +4569,22 @@ func (ec *executionContext) marshalNNamespaceContent2ᚕgithubᚗcomᚋcadastre�
 	return ret
 }
 
-func (ec *executionContext) unmarshalNObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectInput(ctx context.Context, v any) (catalog.ObjectInput, error) {
+func (ec *executionContext) unmarshalNObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectInput(ctx context.Context, v any) (metadef.ObjectInput, error) {
 	res, err := ec.unmarshalInputObjectInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNPropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyInput(ctx context.Context, v any) (catalog.PropertyInput, error) {
+func (ec *executionContext) unmarshalNPropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInput(ctx context.Context, v any) (metadef.PropertyInput, error) {
 	res, err := ec.unmarshalInputPropertyInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNPropertyInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyInput(ctx context.Context, v any) (*catalog.PropertyInput, error) {
+func (ec *executionContext) unmarshalNPropertyInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInput(ctx context.Context, v any) (*metadef.PropertyInput, error) {
 	res, err := ec.unmarshalInputPropertyInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNResourceTypeAssociationInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociationInput(ctx context.Context, v any) (catalog.ResourceTypeAssociationInput, error) {
+func (ec *executionContext) unmarshalNResourceTypeAssociationInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationInput(ctx context.Context, v any) (metadef.ResourceTypeAssociationInput, error) {
 	res, err := ec.unmarshalInputResourceTypeAssociationInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4629,18 +4629,18 @@ func (ec *executionContext) marshalNShareNamespacePayload2ᚖgithubᚗcomᚋcada
 	return ec._ShareNamespacePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNTagInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagInput(ctx context.Context, v any) (catalog.TagInput, error) {
+func (ec *executionContext) unmarshalNTagInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagInput(ctx context.Context, v any) (metadef.TagInput, error) {
 	res, err := ec.unmarshalInputTagInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNTagInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagInputᚄ(ctx context.Context, v any) ([]*catalog.TagInput, error) {
+func (ec *executionContext) unmarshalNTagInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagInputᚄ(ctx context.Context, v any) ([]*metadef.TagInput, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]*catalog.TagInput, len(vSlice))
+	res := make([]*metadef.TagInput, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNTagInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagInput(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNTagInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagInput(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -4648,12 +4648,12 @@ func (ec *executionContext) unmarshalNTagInput2ᚕᚖgithubᚗcomᚋcadastreᚑd
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalNTagInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagInput(ctx context.Context, v any) (*catalog.TagInput, error) {
+func (ec *executionContext) unmarshalNTagInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagInput(ctx context.Context, v any) (*metadef.TagInput, error) {
 	res, err := ec.unmarshalInputTagInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNUnloadNamespacesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐUnloadRequest(ctx context.Context, v any) (catalog.UnloadRequest, error) {
+func (ec *executionContext) unmarshalNUnloadNamespacesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadRequest(ctx context.Context, v any) (metadef.UnloadRequest, error) {
 	res, err := ec.unmarshalInputUnloadNamespacesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4668,13 +4668,13 @@ func (ec *executionContext) marshalNUnloadNamespacesPayload2ᚖgithubᚗcomᚋca
 	return ec._UnloadNamespacesPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNUnloadOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐUnloadOutcome(ctx context.Context, v any) (catalog.UnloadOutcome, error) {
+func (ec *executionContext) unmarshalNUnloadOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadOutcome(ctx context.Context, v any) (metadef.UnloadOutcome, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := catalog.UnloadOutcome(tmp)
+	res := metadef.UnloadOutcome(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNUnloadOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐUnloadOutcome(ctx context.Context, sel ast.SelectionSet, v catalog.UnloadOutcome) graphql.Marshaler {
+func (ec *executionContext) marshalNUnloadOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadOutcome(ctx context.Context, sel ast.SelectionSet, v metadef.UnloadOutcome) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -4685,11 +4685,11 @@ func (ec *executionContext) marshalNUnloadOutcome2githubᚗcomᚋcadastreᚑdev�
 	return res
 }
 
-func (ec *executionContext) marshalNUnloadReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐUnloadReportᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.UnloadReport) graphql.Marshaler {
+func (ec *executionContext) marshalNUnloadReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadReportᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.UnloadReport) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNUnloadReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐUnloadReport(ctx, sel, v[i])
+		return ec.marshalNUnloadReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadReport(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4701,7 +4701,7 @@ func (ec *executionContext) marshalNUnloadReport2ᚕᚖgithubᚗcomᚋcadastre�
 	return ret
 }
 
-func (ec *executionContext) marshalNUnloadReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐUnloadReport(ctx context.Context, sel ast.SelectionSet, v *catalog.UnloadReport) graphql.Marshaler {
+func (ec *executionContext) marshalNUnloadReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadReport(ctx context.Context, sel ast.SelectionSet, v *metadef.UnloadReport) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -4816,16 +4816,16 @@ func (ec *executionContext) marshalNUpdateTagPayload2ᚖgithubᚗcomᚋcadastre�
 	return ec._UpdateTagPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOObjectInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectInputᚄ(ctx context.Context, v any) ([]catalog.ObjectInput, error) {
+func (ec *executionContext) unmarshalOObjectInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectInputᚄ(ctx context.Context, v any) ([]metadef.ObjectInput, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]catalog.ObjectInput, len(vSlice))
+	res := make([]metadef.ObjectInput, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐObjectInput(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectInput(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -4833,16 +4833,16 @@ func (ec *executionContext) unmarshalOObjectInput2ᚕgithubᚗcomᚋcadastreᚑd
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyInputᚄ(ctx context.Context, v any) ([]catalog.PropertyInput, error) {
+func (ec *executionContext) unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInputᚄ(ctx context.Context, v any) ([]metadef.PropertyInput, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]catalog.PropertyInput, len(vSlice))
+	res := make([]metadef.PropertyInput, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNPropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyInput(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNPropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInput(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -4850,16 +4850,16 @@ func (ec *executionContext) unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastre�
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOPropertyInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyInputᚄ(ctx context.Context, v any) ([]*catalog.PropertyInput, error) {
+func (ec *executionContext) unmarshalOPropertyInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInputᚄ(ctx context.Context, v any) ([]*metadef.PropertyInput, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]*catalog.PropertyInput, len(vSlice))
+	res := make([]*metadef.PropertyInput, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNPropertyInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyInput(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNPropertyInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInput(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -4867,16 +4867,16 @@ func (ec *executionContext) unmarshalOPropertyInput2ᚕᚖgithubᚗcomᚋcadastr
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOResourceTypeAssociationInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociationInputᚄ(ctx context.Context, v any) ([]catalog.ResourceTypeAssociationInput, error) {
+func (ec *executionContext) unmarshalOResourceTypeAssociationInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationInputᚄ(ctx context.Context, v any) ([]metadef.ResourceTypeAssociationInput, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]catalog.ResourceTypeAssociationInput, len(vSlice))
+	res := make([]metadef.ResourceTypeAssociationInput, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNResourceTypeAssociationInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceTypeAssociationInput(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNResourceTypeAssociationInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationInput(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -4884,16 +4884,16 @@ func (ec *executionContext) unmarshalOResourceTypeAssociationInput2ᚕgithubᚗc
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOTagInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagInputᚄ(ctx context.Context, v any) ([]catalog.TagInput, error) {
+func (ec *executionContext) unmarshalOTagInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagInputᚄ(ctx context.Context, v any) ([]metadef.TagInput, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]catalog.TagInput, len(vSlice))
+	res := make([]metadef.TagInput, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNTagInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagInput(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNTagInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagInput(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}

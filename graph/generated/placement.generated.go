@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -32,7 +32,7 @@ type ConsumerResolver interface {
 }
 type ResourceProviderResolver interface {
 	Allocations(ctx context.Context, obj *model.ResourceProvider, first *int, after *string, last *int, before *string) (*model.AllocationConnection, error)
-	Resource(ctx context.Context, obj *model.ResourceProvider) (*catalog.Resource, error)
+	Resource(ctx context.Context, obj *model.ResourceProvider) (*resource.Resource, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -2775,8 +2775,8 @@ func (ec *executionContext) _ResourceProvider_resource(ctx context.Context, fiel
 			return ec.Resolvers.ResourceProvider().Resource(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		false,

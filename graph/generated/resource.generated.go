@@ -11,27 +11,29 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // region    ************************** generated!.gotpl **************************
 
 type MetadataItemResolver interface {
-	Definitions(ctx context.Context, obj *catalog.MetadataItem) ([]*catalog.PropertyDefinition, error)
+	Definitions(ctx context.Context, obj *resource.MetadataItem) ([]*metadef.PropertyDefinition, error)
 }
 type ResourceResolver interface {
-	Type(ctx context.Context, obj *catalog.Resource) (*catalog.ResourceType, error)
+	Type(ctx context.Context, obj *resource.Resource) (*metadef.ResourceType, error)
 
-	Parent(ctx context.Context, obj *catalog.Resource) (*catalog.Resource, error)
-	Children(ctx context.Context, obj *catalog.Resource, filter *catalog.ResourceFilter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error)
-	Metadata(ctx context.Context, obj *catalog.Resource, keys []string) ([]*catalog.MetadataItem, error)
-	MetadataItem(ctx context.Context, obj *catalog.Resource, key string) (*catalog.MetadataItem, error)
-	MetadataReport(ctx context.Context, obj *catalog.Resource) (*catalog.MetadataReport, error)
-	Tags(ctx context.Context, obj *catalog.Resource) ([]string, error)
-	Capabilities(ctx context.Context, obj *catalog.Resource, includePrivate *bool) ([]*catalog.ResourceCapability, error)
-	Provider(ctx context.Context, obj *catalog.Resource) (*model.ResourceProvider, error)
+	Parent(ctx context.Context, obj *resource.Resource) (*resource.Resource, error)
+	Children(ctx context.Context, obj *resource.Resource, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error)
+	Metadata(ctx context.Context, obj *resource.Resource, keys []string) ([]*resource.MetadataItem, error)
+	MetadataItem(ctx context.Context, obj *resource.Resource, key string) (*resource.MetadataItem, error)
+	MetadataReport(ctx context.Context, obj *resource.Resource) (*metadef.MetadataReport, error)
+	Tags(ctx context.Context, obj *resource.Resource) ([]string, error)
+	Capabilities(ctx context.Context, obj *resource.Resource, includePrivate *bool) ([]*resource.ResourceCapability, error)
+	Provider(ctx context.Context, obj *resource.Resource) (*model.ResourceProvider, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -78,8 +80,8 @@ func (ec *executionContext) field_Resource_children_args(ctx context.Context, ra
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
-		func(ctx context.Context, v any) (*catalog.ResourceFilter, error) {
-			return ec.unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceFilter(ctx, v)
+		func(ctx context.Context, v any) (*resource.Filter, error) {
+			return ec.unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -172,8 +174,8 @@ func (ec *executionContext) _CreateResourcePayload_resource(ctx context.Context,
 			return obj.Resource, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		true,
@@ -204,8 +206,8 @@ func (ec *executionContext) _DeleteMetadataPayload_resource(ctx context.Context,
 			return obj.Resource, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		true,
@@ -236,8 +238,8 @@ func (ec *executionContext) _DeleteResourcePayload_resource(ctx context.Context,
 			return obj.Resource, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		true,
@@ -256,7 +258,7 @@ func (ec *executionContext) fieldContext_DeleteResourcePayload_resource(_ contex
 	return fc, nil
 }
 
-func (ec *executionContext) _MetadataFacet_key(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataFacet) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataFacet_key(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataFacet) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -279,7 +281,7 @@ func (ec *executionContext) fieldContext_MetadataFacet_key(_ context.Context, fi
 	return graphql.NewScalarFieldContext("MetadataFacet", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataFacet_values(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataFacet) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataFacet_values(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataFacet) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -291,8 +293,8 @@ func (ec *executionContext) _MetadataFacet_values(ctx context.Context, field gra
 			return obj.Values, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []catalog.MetadataFacetValue) graphql.Marshaler {
-			return ec.marshalNMetadataFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacetValueᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []resource.MetadataFacetValue) graphql.Marshaler {
+			return ec.marshalNMetadataFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetValueᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -311,7 +313,7 @@ func (ec *executionContext) fieldContext_MetadataFacet_values(_ context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _MetadataFacetValue_value(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataFacetValue) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataFacetValue_value(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataFacetValue) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -334,7 +336,7 @@ func (ec *executionContext) fieldContext_MetadataFacetValue_value(_ context.Cont
 	return graphql.NewScalarFieldContext("MetadataFacetValue", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataFacetValue_resourceCount(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataFacetValue) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataFacetValue_resourceCount(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataFacetValue) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -357,7 +359,7 @@ func (ec *executionContext) fieldContext_MetadataFacetValue_resourceCount(_ cont
 	return graphql.NewScalarFieldContext("MetadataFacetValue", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataItem_id(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataItem_id(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -380,7 +382,7 @@ func (ec *executionContext) fieldContext_MetadataItem_id(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("MetadataItem", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataItem_key(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataItem_key(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -403,7 +405,7 @@ func (ec *executionContext) fieldContext_MetadataItem_key(_ context.Context, fie
 	return graphql.NewScalarFieldContext("MetadataItem", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataItem_value(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataItem_value(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -426,7 +428,7 @@ func (ec *executionContext) fieldContext_MetadataItem_value(_ context.Context, f
 	return graphql.NewScalarFieldContext("MetadataItem", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataItem_userModifiable(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataItem_userModifiable(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -449,7 +451,7 @@ func (ec *executionContext) fieldContext_MetadataItem_userModifiable(_ context.C
 	return graphql.NewScalarFieldContext("MetadataItem", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataItem_createdAt(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataItem_createdAt(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -472,7 +474,7 @@ func (ec *executionContext) fieldContext_MetadataItem_createdAt(_ context.Contex
 	return graphql.NewScalarFieldContext("MetadataItem", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataItem_updatedAt(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataItem_updatedAt(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -495,7 +497,7 @@ func (ec *executionContext) fieldContext_MetadataItem_updatedAt(_ context.Contex
 	return graphql.NewScalarFieldContext("MetadataItem", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataItem_definitions(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataItem) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataItem_definitions(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -507,8 +509,8 @@ func (ec *executionContext) _MetadataItem_definitions(ctx context.Context, field
 			return ec.Resolvers.MetadataItem().Definitions(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐPropertyDefinitionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.PropertyDefinition) graphql.Marshaler {
+			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -527,7 +529,7 @@ func (ec *executionContext) fieldContext_MetadataItem_definitions(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _MetadataKey_key(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataKey) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataKey_key(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataKey) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -550,7 +552,7 @@ func (ec *executionContext) fieldContext_MetadataKey_key(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("MetadataKey", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataKey_resourceCount(ctx context.Context, field graphql.CollectedField, obj *catalog.MetadataKey) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataKey_resourceCount(ctx context.Context, field graphql.CollectedField, obj *resource.MetadataKey) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -585,8 +587,8 @@ func (ec *executionContext) _MetadataKeyConnection_nodes(ctx context.Context, fi
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.MetadataKey) graphql.Marshaler {
-			return ec.marshalNMetadataKey2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataKeyᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*resource.MetadataKey) graphql.Marshaler {
+			return ec.marshalNMetadataKey2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataKeyᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -727,8 +729,8 @@ func (ec *executionContext) _MetadataKeyEdge_node(ctx context.Context, field gra
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.MetadataKey) graphql.Marshaler {
-			return ec.marshalNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataKey(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.MetadataKey) graphql.Marshaler {
+			return ec.marshalNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataKey(ctx, selections, v)
 		},
 		true,
 		true,
@@ -759,8 +761,8 @@ func (ec *executionContext) _ReplaceMetadataPayload_resource(ctx context.Context
 			return obj.Resource, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		true,
@@ -791,8 +793,8 @@ func (ec *executionContext) _ReplaceMetadataPayload_retained(ctx context.Context
 			return obj.Retained, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.MetadataItem) graphql.Marshaler {
-			return ec.marshalNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataItemᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*resource.MetadataItem) graphql.Marshaler {
+			return ec.marshalNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItemᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -811,7 +813,7 @@ func (ec *executionContext) fieldContext_ReplaceMetadataPayload_retained(_ conte
 	return fc, nil
 }
 
-func (ec *executionContext) _Resource_id(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_id(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -834,7 +836,7 @@ func (ec *executionContext) fieldContext_Resource_id(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("Resource", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _Resource_uuid(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_uuid(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -857,7 +859,7 @@ func (ec *executionContext) fieldContext_Resource_uuid(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Resource", field, false, false, errors.New("field of type UUID does not have child fields"))
 }
 
-func (ec *executionContext) _Resource_type(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_type(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -869,8 +871,8 @@ func (ec *executionContext) _Resource_type(ctx context.Context, field graphql.Co
 			return ec.Resolvers.Resource().Type(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.ResourceType) graphql.Marshaler {
-			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceType(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceType) graphql.Marshaler {
+			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx, selections, v)
 		},
 		true,
 		true,
@@ -889,7 +891,7 @@ func (ec *executionContext) fieldContext_Resource_type(_ context.Context, field 
 	return fc, nil
 }
 
-func (ec *executionContext) _Resource_name(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_name(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -912,7 +914,7 @@ func (ec *executionContext) fieldContext_Resource_name(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Resource", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Resource_description(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_description(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -935,7 +937,7 @@ func (ec *executionContext) fieldContext_Resource_description(_ context.Context,
 	return graphql.NewScalarFieldContext("Resource", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Resource_projectId(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_projectId(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -958,7 +960,7 @@ func (ec *executionContext) fieldContext_Resource_projectId(_ context.Context, f
 	return graphql.NewScalarFieldContext("Resource", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Resource_visibility(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_visibility(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -970,8 +972,8 @@ func (ec *executionContext) _Resource_visibility(ctx context.Context, field grap
 			return obj.Visibility, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v catalog.Visibility) graphql.Marshaler {
-			return ec.marshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v access.Visibility) graphql.Marshaler {
+			return ec.marshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx, selections, v)
 		},
 		true,
 		true,
@@ -981,7 +983,7 @@ func (ec *executionContext) fieldContext_Resource_visibility(_ context.Context, 
 	return graphql.NewScalarFieldContext("Resource", field, false, false, errors.New("field of type Visibility does not have child fields"))
 }
 
-func (ec *executionContext) _Resource_revision(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_revision(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1004,7 +1006,7 @@ func (ec *executionContext) fieldContext_Resource_revision(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Resource", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Resource_createdAt(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_createdAt(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1027,7 +1029,7 @@ func (ec *executionContext) fieldContext_Resource_createdAt(_ context.Context, f
 	return graphql.NewScalarFieldContext("Resource", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _Resource_updatedAt(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_updatedAt(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1050,7 +1052,7 @@ func (ec *executionContext) fieldContext_Resource_updatedAt(_ context.Context, f
 	return graphql.NewScalarFieldContext("Resource", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _Resource_parent(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_parent(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1062,8 +1064,8 @@ func (ec *executionContext) _Resource_parent(ctx context.Context, field graphql.
 			return ec.Resolvers.Resource().Parent(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1082,7 +1084,7 @@ func (ec *executionContext) fieldContext_Resource_parent(_ context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _Resource_children(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_children(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1092,7 +1094,7 @@ func (ec *executionContext) _Resource_children(ctx context.Context, field graphq
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Resource().Children(ctx, obj, fc.Args["filter"].(*catalog.ResourceFilter), fc.Args["orderBy"].(*model.ResourceOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+			return ec.Resolvers.Resource().Children(ctx, obj, fc.Args["filter"].(*resource.Filter), fc.Args["orderBy"].(*model.ResourceOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceConnection) graphql.Marshaler {
@@ -1126,7 +1128,7 @@ func (ec *executionContext) fieldContext_Resource_children(ctx context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _Resource_metadata(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_metadata(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1139,8 +1141,8 @@ func (ec *executionContext) _Resource_metadata(ctx context.Context, field graphq
 			return ec.Resolvers.Resource().Metadata(ctx, obj, fc.Args["keys"].([]string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.MetadataItem) graphql.Marshaler {
-			return ec.marshalNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataItemᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*resource.MetadataItem) graphql.Marshaler {
+			return ec.marshalNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItemᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1170,7 +1172,7 @@ func (ec *executionContext) fieldContext_Resource_metadata(ctx context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _Resource_metadataItem(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_metadataItem(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1183,8 +1185,8 @@ func (ec *executionContext) _Resource_metadataItem(ctx context.Context, field gr
 			return ec.Resolvers.Resource().MetadataItem(ctx, obj, fc.Args["key"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.MetadataItem) graphql.Marshaler {
-			return ec.marshalOMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataItem(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.MetadataItem) graphql.Marshaler {
+			return ec.marshalOMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItem(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1214,7 +1216,7 @@ func (ec *executionContext) fieldContext_Resource_metadataItem(ctx context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _Resource_metadataReport(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_metadataReport(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1226,8 +1228,8 @@ func (ec *executionContext) _Resource_metadataReport(ctx context.Context, field 
 			return ec.Resolvers.Resource().MetadataReport(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.MetadataReport) graphql.Marshaler {
-			return ec.marshalNMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataReport(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.MetadataReport) graphql.Marshaler {
+			return ec.marshalNMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReport(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1246,7 +1248,7 @@ func (ec *executionContext) fieldContext_Resource_metadataReport(_ context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _Resource_tags(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_tags(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1269,7 +1271,7 @@ func (ec *executionContext) fieldContext_Resource_tags(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Resource", field, true, true, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Resource_capabilities(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_capabilities(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1282,8 +1284,8 @@ func (ec *executionContext) _Resource_capabilities(ctx context.Context, field gr
 			return ec.Resolvers.Resource().Capabilities(ctx, obj, fc.Args["includePrivate"].(*bool))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.ResourceCapability) graphql.Marshaler {
-			return ec.marshalOResourceCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCapabilityᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*resource.ResourceCapability) graphql.Marshaler {
+			return ec.marshalOResourceCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapabilityᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1313,7 +1315,7 @@ func (ec *executionContext) fieldContext_Resource_capabilities(ctx context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _Resource_provider(ctx context.Context, field graphql.CollectedField, obj *catalog.Resource) (ret graphql.Marshaler) {
+func (ec *executionContext) _Resource_provider(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1345,7 +1347,7 @@ func (ec *executionContext) fieldContext_Resource_provider(_ context.Context, fi
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceClause_clause(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceClause) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceClause_clause(ctx context.Context, field graphql.CollectedField, obj *resource.Clause) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1368,7 +1370,7 @@ func (ec *executionContext) fieldContext_ResourceClause_clause(_ context.Context
 	return graphql.NewScalarFieldContext("ResourceClause", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceClause_passing(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceClause) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceClause_passing(ctx context.Context, field graphql.CollectedField, obj *resource.Clause) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1391,7 +1393,7 @@ func (ec *executionContext) fieldContext_ResourceClause_passing(_ context.Contex
 	return graphql.NewScalarFieldContext("ResourceClause", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceClause_remaining(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceClause) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceClause_remaining(ctx context.Context, field graphql.CollectedField, obj *resource.Clause) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1414,7 +1416,7 @@ func (ec *executionContext) fieldContext_ResourceClause_remaining(_ context.Cont
 	return graphql.NewScalarFieldContext("ResourceClause", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceClause_ignored(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceClause) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceClause_ignored(ctx context.Context, field graphql.CollectedField, obj *resource.Clause) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1437,7 +1439,7 @@ func (ec *executionContext) fieldContext_ResourceClause_ignored(_ context.Contex
 	return graphql.NewScalarFieldContext("ResourceClause", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceClause_notNumbers(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceClause) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceClause_notNumbers(ctx context.Context, field graphql.CollectedField, obj *resource.Clause) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1472,8 +1474,8 @@ func (ec *executionContext) _ResourceConnection_nodes(ctx context.Context, field
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.Resource) graphql.Marshaler {
-			return ec.marshalNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*resource.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1592,8 +1594,8 @@ func (ec *executionContext) _ResourceConnection_metadataFacets(ctx context.Conte
 			return obj.MetadataFacets(ctx, fc.Args["keys"].([]string), fc.Args["first"].(*int))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.MetadataFacet) graphql.Marshaler {
-			return ec.marshalNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacetᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*resource.MetadataFacet) graphql.Marshaler {
+			return ec.marshalNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1658,8 +1660,8 @@ func (ec *executionContext) _ResourceEdge_node(ctx context.Context, field graphq
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1678,7 +1680,7 @@ func (ec *executionContext) fieldContext_ResourceEdge_node(_ context.Context, fi
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceExplanation_considered(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceExplanation) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceExplanation_considered(ctx context.Context, field graphql.CollectedField, obj *resource.Explanation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1701,7 +1703,7 @@ func (ec *executionContext) fieldContext_ResourceExplanation_considered(_ contex
 	return graphql.NewScalarFieldContext("ResourceExplanation", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceExplanation_clauses(ctx context.Context, field graphql.CollectedField, obj *catalog.ResourceExplanation) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceExplanation_clauses(ctx context.Context, field graphql.CollectedField, obj *resource.Explanation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1713,8 +1715,8 @@ func (ec *executionContext) _ResourceExplanation_clauses(ctx context.Context, fi
 			return obj.Clauses, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []catalog.ResourceClause) graphql.Marshaler {
-			return ec.marshalNResourceClause2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceClauseᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []resource.Clause) graphql.Marshaler {
+			return ec.marshalNResourceClause2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐClauseᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1745,8 +1747,8 @@ func (ec *executionContext) _SetMetadataOnResourcesPayload_resources(ctx context
 			return obj.Resources, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*catalog.Resource) graphql.Marshaler {
-			return ec.marshalNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*resource.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1777,8 +1779,8 @@ func (ec *executionContext) _SetMetadataPayload_resource(ctx context.Context, fi
 			return obj.Resource, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1809,8 +1811,8 @@ func (ec *executionContext) _SetResourceTagsPayload_resource(ctx context.Context
 			return obj.Resource, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1841,8 +1843,8 @@ func (ec *executionContext) _UpdateResourcePayload_resource(ctx context.Context,
 			return obj.Resource, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
-			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1865,8 +1867,8 @@ func (ec *executionContext) fieldContext_UpdateResourcePayload_resource(_ contex
 
 // region    **************************** input.gotpl *****************************
 
-func (ec *executionContext) unmarshalInputCapabilityCondition(ctx context.Context, obj any) (catalog.CapabilityCondition, error) {
-	var it catalog.CapabilityCondition
+func (ec *executionContext) unmarshalInputCapabilityCondition(ctx context.Context, obj any) (resource.CapabilityCondition, error) {
+	var it resource.CapabilityCondition
 	if obj == nil {
 		return it, nil
 	}
@@ -1937,8 +1939,8 @@ func (ec *executionContext) unmarshalInputCapabilityCondition(ctx context.Contex
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputCreateResourceInput(ctx context.Context, obj any) (catalog.ResourceInput, error) {
-	var it catalog.ResourceInput
+func (ec *executionContext) unmarshalInputCreateResourceInput(ctx context.Context, obj any) (resource.Input, error) {
+	var it resource.Input
 	if obj == nil {
 		return it, nil
 	}
@@ -1985,7 +1987,7 @@ func (ec *executionContext) unmarshalInputCreateResourceInput(ctx context.Contex
 			it.ProjectID = data
 		case "visibility":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
-			data, err := ec.unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx, v)
+			data, err := ec.unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2006,21 +2008,21 @@ func (ec *executionContext) unmarshalInputCreateResourceInput(ctx context.Contex
 			it.UUID = data
 		case "metadata":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("metadata"))
-			data, err := ec.unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx, v)
+			data, err := ec.unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Metadata = data
 		case "serviceMetadata":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("serviceMetadata"))
-			data, err := ec.unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx, v)
+			data, err := ec.unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ServiceMetadata = data
 		case "capabilities":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("capabilities"))
-			data, err := ec.unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx, v)
+			data, err := ec.unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2037,8 +2039,8 @@ func (ec *executionContext) unmarshalInputCreateResourceInput(ctx context.Contex
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputDeleteMetadataInput(ctx context.Context, obj any) (catalog.MetadataChange, error) {
-	var it catalog.MetadataChange
+func (ec *executionContext) unmarshalInputDeleteMetadataInput(ctx context.Context, obj any) (resource.MetadataChange, error) {
+	var it resource.MetadataChange
 	if obj == nil {
 		return it, nil
 	}
@@ -2118,8 +2120,8 @@ func (ec *executionContext) unmarshalInputDeleteResourceInput(ctx context.Contex
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputMetadataCondition(ctx context.Context, obj any) (catalog.MetadataCondition, error) {
-	var it catalog.MetadataCondition
+func (ec *executionContext) unmarshalInputMetadataCondition(ctx context.Context, obj any) (resource.MetadataCondition, error) {
+	var it resource.MetadataCondition
 	if obj == nil {
 		return it, nil
 	}
@@ -2183,8 +2185,8 @@ func (ec *executionContext) unmarshalInputMetadataCondition(ctx context.Context,
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputReplaceMetadataInput(ctx context.Context, obj any) (catalog.MetadataChange, error) {
-	var it catalog.MetadataChange
+func (ec *executionContext) unmarshalInputReplaceMetadataInput(ctx context.Context, obj any) (resource.MetadataChange, error) {
+	var it resource.MetadataChange
 	if obj == nil {
 		return it, nil
 	}
@@ -2214,7 +2216,7 @@ func (ec *executionContext) unmarshalInputReplaceMetadataInput(ctx context.Conte
 			it.Resource = data
 		case "items":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
-			data, err := ec.unmarshalNKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx, v)
+			data, err := ec.unmarshalNKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2245,8 +2247,8 @@ func (ec *executionContext) unmarshalInputReplaceMetadataInput(ctx context.Conte
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputRequirementInput(ctx context.Context, obj any) (catalog.Requirement, error) {
-	var it catalog.Requirement
+func (ec *executionContext) unmarshalInputRequirementInput(ctx context.Context, obj any) (resource.Requirement, error) {
+	var it resource.Requirement
 	if obj == nil {
 		return it, nil
 	}
@@ -2282,8 +2284,8 @@ func (ec *executionContext) unmarshalInputRequirementInput(ctx context.Context, 
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputResourceCondition(ctx context.Context, obj any) (catalog.ResourceCondition, error) {
-	var it catalog.ResourceCondition
+func (ec *executionContext) unmarshalInputResourceCondition(ctx context.Context, obj any) (resource.Where, error) {
+	var it resource.Where
 	if obj == nil {
 		return it, nil
 	}
@@ -2302,35 +2304,35 @@ func (ec *executionContext) unmarshalInputResourceCondition(ctx context.Context,
 		switch k {
 		case "all":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("all"))
-			data, err := ec.unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceConditionᚄ(ctx, v)
+			data, err := ec.unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhereᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.All = data
 		case "any":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("any"))
-			data, err := ec.unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceConditionᚄ(ctx, v)
+			data, err := ec.unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhereᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Any = data
 		case "not":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
-			data, err := ec.unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCondition(ctx, v)
+			data, err := ec.unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhere(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Not = data
 		case "metadata":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("metadata"))
-			data, err := ec.unmarshalOMetadataCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataCondition(ctx, v)
+			data, err := ec.unmarshalOMetadataCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataCondition(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Metadata = data
 		case "capability":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("capability"))
-			data, err := ec.unmarshalOCapabilityCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapabilityCondition(ctx, v)
+			data, err := ec.unmarshalOCapabilityCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityCondition(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2340,8 +2342,8 @@ func (ec *executionContext) unmarshalInputResourceCondition(ctx context.Context,
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, obj any) (catalog.ResourceFilter, error) {
-	var it catalog.ResourceFilter
+func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, obj any) (resource.Filter, error) {
+	var it resource.Filter
 	if obj == nil {
 		return it, nil
 	}
@@ -2402,21 +2404,21 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 			it.Parent = data
 		case "tags":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tags"))
-			data, err := ec.unmarshalOTagFilter2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagFilterᚄ(ctx, v)
+			data, err := ec.unmarshalOTagFilter2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐTagFilterᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Tags = data
 		case "metadata":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("metadata"))
-			data, err := ec.unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx, v)
+			data, err := ec.unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Metadata = data
 		case "requirements":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requirements"))
-			data, err := ec.unmarshalORequirementInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐRequirementᚄ(ctx, v)
+			data, err := ec.unmarshalORequirementInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRequirementᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2430,7 +2432,7 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 			it.Matching = data
 		case "where":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("where"))
-			data, err := ec.unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCondition(ctx, v)
+			data, err := ec.unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhere(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2481,8 +2483,8 @@ func (ec *executionContext) unmarshalInputResourceOrder(ctx context.Context, obj
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputSetMetadataInput(ctx context.Context, obj any) (catalog.MetadataChange, error) {
-	var it catalog.MetadataChange
+func (ec *executionContext) unmarshalInputSetMetadataInput(ctx context.Context, obj any) (resource.MetadataChange, error) {
+	var it resource.MetadataChange
 	if obj == nil {
 		return it, nil
 	}
@@ -2508,7 +2510,7 @@ func (ec *executionContext) unmarshalInputSetMetadataInput(ctx context.Context, 
 			it.Resource = data
 		case "items":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
-			data, err := ec.unmarshalNKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐKeyValueᚄ(ctx, v)
+			data, err := ec.unmarshalNKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2532,8 +2534,8 @@ func (ec *executionContext) unmarshalInputSetMetadataInput(ctx context.Context, 
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputSetMetadataOnResourcesInput(ctx context.Context, obj any) (catalog.MetadataChanges, error) {
-	var it catalog.MetadataChanges
+func (ec *executionContext) unmarshalInputSetMetadataOnResourcesInput(ctx context.Context, obj any) (resource.MetadataChanges, error) {
+	var it resource.MetadataChanges
 	if obj == nil {
 		return it, nil
 	}
@@ -2552,7 +2554,7 @@ func (ec *executionContext) unmarshalInputSetMetadataOnResourcesInput(ctx contex
 		switch k {
 		case "items":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
-			data, err := ec.unmarshalNSetMetadataInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChangeᚄ(ctx, v)
+			data, err := ec.unmarshalNSetMetadataInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2606,8 +2608,8 @@ func (ec *executionContext) unmarshalInputSetResourceTagsInput(ctx context.Conte
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputTagFilter(ctx context.Context, obj any) (catalog.TagFilter, error) {
-	var it catalog.TagFilter
+func (ec *executionContext) unmarshalInputTagFilter(ctx context.Context, obj any) (resource.TagFilter, error) {
+	var it resource.TagFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -2688,7 +2690,7 @@ func (ec *executionContext) unmarshalInputUpdateResourceInput(ctx context.Contex
 			it.Description = graphql.OmittableOf(data)
 		case "visibility":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
-			data, err := ec.unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐVisibility(ctx, v)
+			data, err := ec.unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2836,7 +2838,7 @@ func (ec *executionContext) _DeleteResourcePayload(ctx context.Context, sel ast.
 
 var metadataFacetImplementors = []string{"MetadataFacet"}
 
-func (ec *executionContext) _MetadataFacet(ctx context.Context, sel ast.SelectionSet, obj *catalog.MetadataFacet) graphql.Marshaler {
+func (ec *executionContext) _MetadataFacet(ctx context.Context, sel ast.SelectionSet, obj *resource.MetadataFacet) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, metadataFacetImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -2879,7 +2881,7 @@ func (ec *executionContext) _MetadataFacet(ctx context.Context, sel ast.Selectio
 
 var metadataFacetValueImplementors = []string{"MetadataFacetValue"}
 
-func (ec *executionContext) _MetadataFacetValue(ctx context.Context, sel ast.SelectionSet, obj *catalog.MetadataFacetValue) graphql.Marshaler {
+func (ec *executionContext) _MetadataFacetValue(ctx context.Context, sel ast.SelectionSet, obj *resource.MetadataFacetValue) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, metadataFacetValueImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -2922,7 +2924,7 @@ func (ec *executionContext) _MetadataFacetValue(ctx context.Context, sel ast.Sel
 
 var metadataItemImplementors = []string{"MetadataItem", "Node"}
 
-func (ec *executionContext) _MetadataItem(ctx context.Context, sel ast.SelectionSet, obj *catalog.MetadataItem) graphql.Marshaler {
+func (ec *executionContext) _MetadataItem(ctx context.Context, sel ast.SelectionSet, obj *resource.MetadataItem) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, metadataItemImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -3023,7 +3025,7 @@ func (ec *executionContext) _MetadataItem(ctx context.Context, sel ast.Selection
 
 var metadataKeyImplementors = []string{"MetadataKey"}
 
-func (ec *executionContext) _MetadataKey(ctx context.Context, sel ast.SelectionSet, obj *catalog.MetadataKey) graphql.Marshaler {
+func (ec *executionContext) _MetadataKey(ctx context.Context, sel ast.SelectionSet, obj *resource.MetadataKey) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, metadataKeyImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -3238,7 +3240,7 @@ func (ec *executionContext) _ReplaceMetadataPayload(ctx context.Context, sel ast
 
 var resourceImplementors = []string{"Resource", "Node"}
 
-func (ec *executionContext) _Resource(ctx context.Context, sel ast.SelectionSet, obj *catalog.Resource) graphql.Marshaler {
+func (ec *executionContext) _Resource(ctx context.Context, sel ast.SelectionSet, obj *resource.Resource) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -3658,7 +3660,7 @@ func (ec *executionContext) _Resource(ctx context.Context, sel ast.SelectionSet,
 
 var resourceClauseImplementors = []string{"ResourceClause"}
 
-func (ec *executionContext) _ResourceClause(ctx context.Context, sel ast.SelectionSet, obj *catalog.ResourceClause) graphql.Marshaler {
+func (ec *executionContext) _ResourceClause(ctx context.Context, sel ast.SelectionSet, obj *resource.Clause) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceClauseImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -3883,7 +3885,7 @@ func (ec *executionContext) _ResourceEdge(ctx context.Context, sel ast.Selection
 
 var resourceExplanationImplementors = []string{"ResourceExplanation"}
 
-func (ec *executionContext) _ResourceExplanation(ctx context.Context, sel ast.SelectionSet, obj *catalog.ResourceExplanation) graphql.Marshaler {
+func (ec *executionContext) _ResourceExplanation(ctx context.Context, sel ast.SelectionSet, obj *resource.Explanation) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceExplanationImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -4080,7 +4082,7 @@ func (ec *executionContext) _UpdateResourcePayload(ctx context.Context, sel ast.
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) unmarshalNCreateResourceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceInput(ctx context.Context, v any) (catalog.ResourceInput, error) {
+func (ec *executionContext) unmarshalNCreateResourceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐInput(ctx context.Context, v any) (resource.Input, error) {
 	res, err := ec.unmarshalInputCreateResourceInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4095,7 +4097,7 @@ func (ec *executionContext) marshalNCreateResourcePayload2ᚖgithubᚗcomᚋcada
 	return ec._CreateResourcePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNDeleteMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChange(ctx context.Context, v any) (catalog.MetadataChange, error) {
+func (ec *executionContext) unmarshalNDeleteMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChange(ctx context.Context, v any) (resource.MetadataChange, error) {
 	res, err := ec.unmarshalInputDeleteMetadataInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4125,11 +4127,11 @@ func (ec *executionContext) marshalNDeleteResourcePayload2ᚖgithubᚗcomᚋcada
 	return ec._DeleteResourcePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacetᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.MetadataFacet) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.MetadataFacet) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNMetadataFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacet(ctx, sel, v[i])
+		return ec.marshalNMetadataFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacet(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4141,7 +4143,7 @@ func (ec *executionContext) marshalNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastre�
 	return ret
 }
 
-func (ec *executionContext) marshalNMetadataFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacet(ctx context.Context, sel ast.SelectionSet, v *catalog.MetadataFacet) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacet(ctx context.Context, sel ast.SelectionSet, v *resource.MetadataFacet) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -4151,15 +4153,15 @@ func (ec *executionContext) marshalNMetadataFacet2ᚖgithubᚗcomᚋcadastreᚑd
 	return ec._MetadataFacet(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNMetadataFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacetValue(ctx context.Context, sel ast.SelectionSet, v catalog.MetadataFacetValue) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetValue(ctx context.Context, sel ast.SelectionSet, v resource.MetadataFacetValue) graphql.Marshaler {
 	return ec._MetadataFacetValue(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNMetadataFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacetValueᚄ(ctx context.Context, sel ast.SelectionSet, v []catalog.MetadataFacetValue) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetValueᚄ(ctx context.Context, sel ast.SelectionSet, v []resource.MetadataFacetValue) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNMetadataFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataFacetValue(ctx, sel, v[i])
+		return ec.marshalNMetadataFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetValue(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4171,11 +4173,11 @@ func (ec *executionContext) marshalNMetadataFacetValue2ᚕgithubᚗcomᚋcadastr
 	return ret
 }
 
-func (ec *executionContext) marshalNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataItemᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.MetadataItem) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItemᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.MetadataItem) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataItem(ctx, sel, v[i])
+		return ec.marshalNMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItem(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4187,7 +4189,7 @@ func (ec *executionContext) marshalNMetadataItem2ᚕᚖgithubᚗcomᚋcadastre�
 	return ret
 }
 
-func (ec *executionContext) marshalNMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataItem(ctx context.Context, sel ast.SelectionSet, v *catalog.MetadataItem) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItem(ctx context.Context, sel ast.SelectionSet, v *resource.MetadataItem) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -4197,11 +4199,11 @@ func (ec *executionContext) marshalNMetadataItem2ᚖgithubᚗcomᚋcadastreᚑde
 	return ec._MetadataItem(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNMetadataKey2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataKeyᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.MetadataKey) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataKey2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataKeyᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.MetadataKey) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataKey(ctx, sel, v[i])
+		return ec.marshalNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataKey(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4213,7 +4215,7 @@ func (ec *executionContext) marshalNMetadataKey2ᚕᚖgithubᚗcomᚋcadastreᚑ
 	return ret
 }
 
-func (ec *executionContext) marshalNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataKey(ctx context.Context, sel ast.SelectionSet, v *catalog.MetadataKey) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataKey(ctx context.Context, sel ast.SelectionSet, v *resource.MetadataKey) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -4253,7 +4255,7 @@ func (ec *executionContext) marshalNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastre�
 	return ret
 }
 
-func (ec *executionContext) unmarshalNReplaceMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChange(ctx context.Context, v any) (catalog.MetadataChange, error) {
+func (ec *executionContext) unmarshalNReplaceMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChange(ctx context.Context, v any) (resource.MetadataChange, error) {
 	res, err := ec.unmarshalInputReplaceMetadataInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4268,16 +4270,16 @@ func (ec *executionContext) marshalNReplaceMetadataPayload2ᚖgithubᚗcomᚋcad
 	return ec._ReplaceMetadataPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNRequirementInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐRequirement(ctx context.Context, v any) (catalog.Requirement, error) {
+func (ec *executionContext) unmarshalNRequirementInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRequirement(ctx context.Context, v any) (resource.Requirement, error) {
 	res, err := ec.unmarshalInputRequirementInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceᚄ(ctx context.Context, sel ast.SelectionSet, v []*catalog.Resource) graphql.Marshaler {
+func (ec *executionContext) marshalNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.Resource) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx, sel, v[i])
+		return ec.marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4289,7 +4291,7 @@ func (ec *executionContext) marshalNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdev
 	return ret
 }
 
-func (ec *executionContext) marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx context.Context, sel ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
+func (ec *executionContext) marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx context.Context, sel ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -4299,15 +4301,15 @@ func (ec *executionContext) marshalNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋ
 	return ec._Resource(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNResourceClause2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceClause(ctx context.Context, sel ast.SelectionSet, v catalog.ResourceClause) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceClause2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐClause(ctx context.Context, sel ast.SelectionSet, v resource.Clause) graphql.Marshaler {
 	return ec._ResourceClause(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNResourceClause2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceClauseᚄ(ctx context.Context, sel ast.SelectionSet, v []catalog.ResourceClause) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceClause2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐClauseᚄ(ctx context.Context, sel ast.SelectionSet, v []resource.Clause) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNResourceClause2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceClause(ctx, sel, v[i])
+		return ec.marshalNResourceClause2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐClause(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4319,7 +4321,7 @@ func (ec *executionContext) marshalNResourceClause2ᚕgithubᚗcomᚋcadastreᚑ
 	return ret
 }
 
-func (ec *executionContext) unmarshalNResourceCondition2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCondition(ctx context.Context, v any) (catalog.ResourceCondition, error) {
+func (ec *executionContext) unmarshalNResourceCondition2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhere(ctx context.Context, v any) (resource.Where, error) {
 	res, err := ec.unmarshalInputResourceCondition(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4354,7 +4356,7 @@ func (ec *executionContext) marshalNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑde
 	return ret
 }
 
-func (ec *executionContext) marshalNResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceExplanation(ctx context.Context, sel ast.SelectionSet, v *catalog.ResourceExplanation) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(ctx context.Context, sel ast.SelectionSet, v *resource.Explanation) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -4364,7 +4366,7 @@ func (ec *executionContext) marshalNResourceExplanation2ᚖgithubᚗcomᚋcadast
 	return ec._ResourceExplanation(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNResourceFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceFilter(ctx context.Context, v any) (catalog.ResourceFilter, error) {
+func (ec *executionContext) unmarshalNResourceFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx context.Context, v any) (resource.Filter, error) {
 	res, err := ec.unmarshalInputResourceFilter(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4379,18 +4381,18 @@ func (ec *executionContext) marshalNResourceOrderField2githubᚗcomᚋcadastre�
 	return v
 }
 
-func (ec *executionContext) unmarshalNSetMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChange(ctx context.Context, v any) (catalog.MetadataChange, error) {
+func (ec *executionContext) unmarshalNSetMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChange(ctx context.Context, v any) (resource.MetadataChange, error) {
 	res, err := ec.unmarshalInputSetMetadataInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNSetMetadataInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChangeᚄ(ctx context.Context, v any) ([]catalog.MetadataChange, error) {
+func (ec *executionContext) unmarshalNSetMetadataInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChangeᚄ(ctx context.Context, v any) ([]resource.MetadataChange, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]catalog.MetadataChange, len(vSlice))
+	res := make([]resource.MetadataChange, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNSetMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChange(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNSetMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChange(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -4398,7 +4400,7 @@ func (ec *executionContext) unmarshalNSetMetadataInput2ᚕgithubᚗcomᚋcadastr
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalNSetMetadataOnResourcesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataChanges(ctx context.Context, v any) (catalog.MetadataChanges, error) {
+func (ec *executionContext) unmarshalNSetMetadataOnResourcesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChanges(ctx context.Context, v any) (resource.MetadataChanges, error) {
 	res, err := ec.unmarshalInputSetMetadataOnResourcesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4438,7 +4440,7 @@ func (ec *executionContext) marshalNSetResourceTagsPayload2ᚖgithubᚗcomᚋcad
 	return ec._SetResourceTagsPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNTagFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagFilter(ctx context.Context, v any) (catalog.TagFilter, error) {
+func (ec *executionContext) unmarshalNTagFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐTagFilter(ctx context.Context, v any) (resource.TagFilter, error) {
 	res, err := ec.unmarshalInputTagFilter(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4458,7 +4460,7 @@ func (ec *executionContext) marshalNUpdateResourcePayload2ᚖgithubᚗcomᚋcada
 	return ec._UpdateResourcePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOCapabilityCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐCapabilityCondition(ctx context.Context, v any) (*catalog.CapabilityCondition, error) {
+func (ec *executionContext) unmarshalOCapabilityCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityCondition(ctx context.Context, v any) (*resource.CapabilityCondition, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -4466,7 +4468,7 @@ func (ec *executionContext) unmarshalOCapabilityCondition2ᚖgithubᚗcomᚋcada
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalOMetadataCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataCondition(ctx context.Context, v any) (*catalog.MetadataCondition, error) {
+func (ec *executionContext) unmarshalOMetadataCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataCondition(ctx context.Context, v any) (*resource.MetadataCondition, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -4474,23 +4476,23 @@ func (ec *executionContext) unmarshalOMetadataCondition2ᚖgithubᚗcomᚋcadast
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐMetadataItem(ctx context.Context, sel ast.SelectionSet, v *catalog.MetadataItem) graphql.Marshaler {
+func (ec *executionContext) marshalOMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItem(ctx context.Context, sel ast.SelectionSet, v *resource.MetadataItem) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._MetadataItem(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalORequirementInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐRequirementᚄ(ctx context.Context, v any) ([]catalog.Requirement, error) {
+func (ec *executionContext) unmarshalORequirementInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRequirementᚄ(ctx context.Context, v any) ([]resource.Requirement, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]catalog.Requirement, len(vSlice))
+	res := make([]resource.Requirement, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNRequirementInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐRequirement(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNRequirementInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRequirement(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -4498,23 +4500,23 @@ func (ec *executionContext) unmarshalORequirementInput2ᚕgithubᚗcomᚋcadastr
 	return res, nil
 }
 
-func (ec *executionContext) marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResource(ctx context.Context, sel ast.SelectionSet, v *catalog.Resource) graphql.Marshaler {
+func (ec *executionContext) marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx context.Context, sel ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Resource(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceConditionᚄ(ctx context.Context, v any) ([]catalog.ResourceCondition, error) {
+func (ec *executionContext) unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhereᚄ(ctx context.Context, v any) ([]resource.Where, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]catalog.ResourceCondition, len(vSlice))
+	res := make([]resource.Where, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNResourceCondition2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCondition(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNResourceCondition2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhere(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -4522,7 +4524,7 @@ func (ec *executionContext) unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadast
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceCondition(ctx context.Context, v any) (*catalog.ResourceCondition, error) {
+func (ec *executionContext) unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhere(ctx context.Context, v any) (*resource.Where, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -4530,7 +4532,7 @@ func (ec *executionContext) unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadast
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐResourceFilter(ctx context.Context, v any) (*catalog.ResourceFilter, error) {
+func (ec *executionContext) unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx context.Context, v any) (*resource.Filter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -4546,16 +4548,16 @@ func (ec *executionContext) unmarshalOResourceOrder2ᚖgithubᚗcomᚋcadastre�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalOTagFilter2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagFilterᚄ(ctx context.Context, v any) ([]catalog.TagFilter, error) {
+func (ec *executionContext) unmarshalOTagFilter2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐTagFilterᚄ(ctx context.Context, v any) ([]resource.TagFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]catalog.TagFilter, len(vSlice))
+	res := make([]resource.TagFilter, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNTagFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋcatalogᚐTagFilter(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNTagFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐTagFilter(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}

@@ -1,16 +1,14 @@
 package model
 
-import (
-	"github.com/cadastre-dev/cadastre/catalog"
-)
+import "github.com/cadastre-dev/cadastre/audit"
 
 // AuditEventConnection is a page of the audit log.
 type AuditEventConnection struct {
-	*Connection[catalog.AuditEvent]
+	*Connection[audit.Event]
 }
 
 // AuditEventEdge is an audit event in a page.
-type AuditEventEdge struct{ Edge[catalog.AuditEvent] }
+type AuditEventEdge struct{ Edge[audit.Event] }
 
 // Edges are the events with their cursors.
 func (c *AuditEventConnection) Edges() []AuditEventEdge { return edges[AuditEventEdge](c.Connection) }

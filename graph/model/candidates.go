@@ -5,8 +5,8 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/cadastre-dev/cadastre/catalog"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // AllocationCandidateConnection is a page of candidates, all of one world.
@@ -48,9 +48,9 @@ func CandidatesIn(world *placement.World, request *placement.Request, after *pla
 func tooComplex(err error) error {
 	switch {
 	case errors.Is(err, placement.ErrTooComplex):
-		return catalog.Refuse(catalog.ErrTooComplex, "the request needs too long a search; ask for less at once").Because(err)
+		return problem.Refuse(problem.ErrTooComplex, "the request needs too long a search; ask for less at once").Because(err)
 	case errors.Is(err, placement.ErrPositionMismatch):
-		return catalog.Invalid("after", "is a cursor of another request")
+		return problem.Invalid("after", "is a cursor of another request")
 	}
 	return err
 }

@@ -3,13 +3,13 @@ package model
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/page"
 )
 
 // Connection is a page of a list, with what Relay clients ask of one. Its count
 // and the look back are taken from the database only when they are selected.
 type Connection[Row any] struct {
-	Page     catalog.Page[*Row]
+	Page     page.Page[*Row]
 	Backward bool
 	// Beyond tells whether there are rows on the side that the page did not
 	// look at; nil when the page starts at that end of the list.
@@ -78,8 +78,8 @@ func edges[E ~struct{ Edge[Row] }, Row any](c *Connection[Row]) []E {
 
 // NewConnection makes a connection of a page.
 func NewConnection[Row any](
-	page catalog.Page[*Row], request catalog.PageRequest,
-	list func(context.Context, catalog.PageRequest) (catalog.Page[*Row], error),
+	page page.Page[*Row], request page.Request,
+	list func(context.Context, page.Request) (page.Page[*Row], error),
 	count func(context.Context) (int, error),
 ) *Connection[Row] {
 	c := &Connection[Row]{Page: page, Backward: request.Backward(), Count: count}
@@ -95,9 +95,9 @@ func NewConnection[Row any](
 // ConnectList makes a connection of a list that is there as a whole, in the order
 // of its places: a key and, to break ties, an id. It registers nothing: whoever
 // loaded the rows has, or what they are reached from is.
-func ConnectList[Row any](name string, rows []*Row, request catalog.PageRequest, place func(*Row) (key, id string)) (*Connection[Row], error) {
-	list := func(_ context.Context, page catalog.PageRequest) (catalog.Page[*Row], error) {
-		return catalog.PageOf(name, catalog.Order{}, rows, page, nil, place)
+func ConnectList[Row any](name string, rows []*Row, request page.Request, place func(*Row) (key, id string)) (*Connection[Row], error) {
+	list := func(_ context.Context, current page.Request) (page.Page[*Row], error) {
+		return page.Of(name, page.Order{}, rows, current, nil, place)
 	}
 	page, err := list(nil, request)
 	if err != nil {
@@ -108,22 +108,22 @@ func ConnectList[Row any](name string, rows []*Row, request catalog.PageRequest,
 
 // lookBack is the page of one row on the side where a page began, and whether
 // there can be such a row at all.
-func lookBack(request catalog.PageRequest, cursors []string) (catalog.PageRequest, bool) {
+func lookBack(request page.Request, cursors []string) (page.Request, bool) {
 	one := 1
 	switch {
 	case request.Backward() && request.Before == nil, !request.Backward() && request.After == nil:
-		return catalog.PageRequest{}, false
+		return page.Request{}, false
 	case request.Backward() && len(cursors) > 0:
-		return catalog.PageRequest{First: &one, After: &cursors[len(cursors)-1]}, true
+		return page.Request{First: &one, After: &cursors[len(cursors)-1]}, true
 	case request.Backward():
-		return catalog.PageRequest{First: &one, After: request.Before}, true
+		return page.Request{First: &one, After: request.Before}, true
 	case len(cursors) > 0:
-		return catalog.PageRequest{Last: &one, Before: &cursors[0]}, true
+		return page.Request{Last: &one, Before: &cursors[0]}, true
 	}
-	return catalog.PageRequest{Last: &one, Before: request.After}, true
+	return page.Request{Last: &one, Before: request.After}, true
 }
 
 // PageRequest takes the arguments of a connection.
-func PageRequest(first *int, after *string, last *int, before *string) catalog.PageRequest {
-	return catalog.PageRequest{First: first, After: after, Last: last, Before: before}
+func PageRequest(first *int, after *string, last *int, before *string) page.Request {
+	return page.Request{First: first, After: after, Last: last, Before: before}
 }

@@ -3,12 +3,12 @@ package model
 import (
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/metadef"
 )
 
 // ChangeOf is what a patch says about a field: nothing where it is absent.
-func ChangeOf[T any](field graphql.Omittable[T]) catalog.Change[T] {
-	return catalog.Change[T]{Set: field.IsSet(), Value: field.Value()}
+func ChangeOf[T any](field graphql.Omittable[T]) metadef.Change[T] {
+	return metadef.Change[T]{Set: field.IsSet(), Value: field.Value()}
 }
 
 // Values is the values of a list of pointers, as inputs come in.
@@ -24,18 +24,18 @@ func Values[T any](pointers []*T) []T {
 }
 
 // Patch is the change that the input describes.
-func (i UpdateNamespaceInput) Patch() catalog.NamespacePatch {
-	return catalog.NamespacePatch{
+func (i UpdateNamespaceInput) Patch() metadef.NamespacePatch {
+	return metadef.NamespacePatch{
 		NewName: ChangeOf(i.NewName), DisplayName: ChangeOf(i.DisplayName), Description: ChangeOf(i.Description),
 		Visibility: ChangeOf(i.Visibility), Protected: ChangeOf(i.Protected), Owner: ChangeOf(i.Owner),
 	}
 }
 
 // Change is the change that the input describes.
-func (i UpdatePropertyInput) Change() catalog.PropertyChange {
-	return catalog.PropertyChange{
+func (i UpdatePropertyInput) Change() metadef.PropertyChange {
+	return metadef.PropertyChange{
 		Namespace: i.Namespace, Object: i.Object.Value(), Name: i.Name, NewName: ChangeOf(i.NewName), Revision: i.Revision.Value(),
-		PropertyPatch: catalog.PropertyPatch{
+		PropertyPatch: metadef.PropertyPatch{
 			Title: ChangeOf(i.Title), Description: ChangeOf(i.Description), Type: ChangeOf(i.Type), ItemType: ChangeOf(i.ItemType),
 			Enum: ChangeOf(i.Enum), ItemEnum: ChangeOf(i.ItemEnum), Default: ChangeOf(i.Default),
 			Minimum: ChangeOf(i.Minimum), Maximum: ChangeOf(i.Maximum), MinLength: ChangeOf(i.MinLength), MaxLength: ChangeOf(i.MaxLength),
@@ -47,10 +47,10 @@ func (i UpdatePropertyInput) Change() catalog.PropertyChange {
 }
 
 // Change is the change that the input describes.
-func (i UpdateObjectInput) Change() catalog.ObjectChange {
-	return catalog.ObjectChange{
+func (i UpdateObjectInput) Change() metadef.ObjectChange {
+	return metadef.ObjectChange{
 		Namespace: i.Namespace, Name: i.Name, NewName: ChangeOf(i.NewName), Description: ChangeOf(i.Description), Required: ChangeOf(i.Required),
-		Properties: catalog.Change[[]catalog.PropertyInput]{Set: i.Properties.IsSet(), Value: Values(i.Properties.Value())},
+		Properties: metadef.Change[[]metadef.PropertyInput]{Set: i.Properties.IsSet(), Value: Values(i.Properties.Value())},
 		Revision:   i.Revision.Value(),
 	}
 }

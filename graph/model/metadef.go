@@ -1,27 +1,25 @@
 package model
 
-import (
-	"github.com/cadastre-dev/cadastre/catalog"
-)
+import "github.com/cadastre-dev/cadastre/metadef"
 
 // NamespaceConnection is a page of namespaces.
 type NamespaceConnection struct {
-	*Connection[catalog.Namespace]
+	*Connection[metadef.Namespace]
 }
 
 // NamespaceEdge is a namespace in a page.
-type NamespaceEdge struct{ Edge[catalog.Namespace] }
+type NamespaceEdge struct{ Edge[metadef.Namespace] }
 
 // Edges are the namespaces with their cursors.
 func (c *NamespaceConnection) Edges() []NamespaceEdge { return edges[NamespaceEdge](c.Connection) }
 
 // ResourceTypeConnection is a page of resource types.
 type ResourceTypeConnection struct {
-	*Connection[catalog.ResourceType]
+	*Connection[metadef.ResourceType]
 }
 
 // ResourceTypeEdge is a resource type in a page.
-type ResourceTypeEdge struct{ Edge[catalog.ResourceType] }
+type ResourceTypeEdge struct{ Edge[metadef.ResourceType] }
 
 // Edges are the resource types with their cursors.
 func (c *ResourceTypeConnection) Edges() []ResourceTypeEdge {
@@ -30,12 +28,12 @@ func (c *ResourceTypeConnection) Edges() []ResourceTypeEdge {
 
 // PropertyDefinitionConnection is a page of properties.
 type PropertyDefinitionConnection struct {
-	*Connection[catalog.PropertyDefinition]
+	*Connection[metadef.PropertyDefinition]
 }
 
 // PropertyDefinitionEdge is a property in a page.
 type PropertyDefinitionEdge struct {
-	Edge[catalog.PropertyDefinition]
+	Edge[metadef.PropertyDefinition]
 }
 
 // Edges are the properties with their cursors.
@@ -45,11 +43,11 @@ func (c *PropertyDefinitionConnection) Edges() []PropertyDefinitionEdge {
 
 // ObjectDefinitionConnection is a page of objects.
 type ObjectDefinitionConnection struct {
-	*Connection[catalog.ObjectDefinition]
+	*Connection[metadef.ObjectDefinition]
 }
 
 // ObjectDefinitionEdge is an object in a page.
-type ObjectDefinitionEdge struct{ Edge[catalog.ObjectDefinition] }
+type ObjectDefinitionEdge struct{ Edge[metadef.ObjectDefinition] }
 
 // Edges are the objects with their cursors.
 func (c *ObjectDefinitionConnection) Edges() []ObjectDefinitionEdge {
@@ -57,22 +55,22 @@ func (c *ObjectDefinitionConnection) Edges() []ObjectDefinitionEdge {
 }
 
 // TagConnection is a page of tags.
-type TagConnection struct{ *Connection[catalog.Tag] }
+type TagConnection struct{ *Connection[metadef.Tag] }
 
 // TagEdge is a tag in a page.
-type TagEdge struct{ Edge[catalog.Tag] }
+type TagEdge struct{ Edge[metadef.Tag] }
 
 // Edges are the tags with their cursors.
 func (c *TagConnection) Edges() []TagEdge { return edges[TagEdge](c.Connection) }
 
 // ResourceTypeAssociationConnection is a page of associations.
 type ResourceTypeAssociationConnection struct {
-	*Connection[catalog.ResourceTypeAssociation]
+	*Connection[metadef.ResourceTypeAssociation]
 }
 
 // ResourceTypeAssociationEdge is an association in a page.
 type ResourceTypeAssociationEdge struct {
-	Edge[catalog.ResourceTypeAssociation]
+	Edge[metadef.ResourceTypeAssociation]
 }
 
 // Edges are the associations with their cursors.

@@ -9,16 +9,19 @@ import (
 	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // What `associateResourceType` gives back.
 type AssociateResourceTypePayload struct {
 	// The association as it is now.
-	ResourceTypeAssociation *catalog.ResourceTypeAssociation `json:"resourceTypeAssociation"`
+	ResourceTypeAssociation *metadef.ResourceTypeAssociation `json:"resourceTypeAssociation"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // The order of a list of consumers.
@@ -42,29 +45,29 @@ type CreateCapabilityInput struct {
 // What `createCapability` gives back.
 type CreateCapabilityPayload struct {
 	// The capability.
-	Capability *catalog.Capability `json:"capability"`
+	Capability *resource.Capability `json:"capability"`
 }
 
 // What `createNamespace` gives back.
 type CreateNamespacePayload struct {
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // What `createObject` gives back.
 type CreateObjectPayload struct {
 	// The object as it is now.
-	ObjectDefinition *catalog.ObjectDefinition `json:"objectDefinition"`
+	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // What `createProperty` gives back.
 type CreatePropertyPayload struct {
 	// The property as it is now.
-	PropertyDefinition *catalog.PropertyDefinition `json:"propertyDefinition"`
+	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // A resource class to create.
@@ -82,7 +85,7 @@ type CreateResourceClassPayload struct {
 // What `createResource` gives back.
 type CreateResourcePayload struct {
 	// The resource as it is now.
-	Resource *catalog.Resource `json:"resource"`
+	Resource *resource.Resource `json:"resource"`
 }
 
 // A created resource provider.
@@ -104,7 +107,7 @@ type CreateResourceTypeInput struct {
 // What `createResourceType` gives back.
 type CreateResourceTypePayload struct {
 	// The resource type as it is now.
-	ResourceType *catalog.ResourceType `json:"resourceType"`
+	ResourceType *metadef.ResourceType `json:"resourceType"`
 }
 
 // A trait to create.
@@ -142,7 +145,7 @@ type DeleteCapabilityInput struct {
 // What `deleteCapability` gives back.
 type DeleteCapabilityPayload struct {
 	// The capability as it was.
-	Capability *catalog.Capability `json:"capability"`
+	Capability *resource.Capability `json:"capability"`
 }
 
 // The provider whose inventory was deleted.
@@ -154,7 +157,7 @@ type DeleteInventoryPayload struct {
 // What `deleteMetadata` gives back.
 type DeleteMetadataPayload struct {
 	// The resource as it is now.
-	Resource *catalog.Resource `json:"resource"`
+	Resource *resource.Resource `json:"resource"`
 }
 
 // A namespace and what of it to delete.
@@ -162,7 +165,7 @@ type DeleteNamespaceContentsInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
 	// What to delete all of, each kind once.
-	Kinds []catalog.ContentKind `json:"kinds"`
+	Kinds []metadef.ContentKind `json:"kinds"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
@@ -170,7 +173,7 @@ type DeleteNamespaceContentsInput struct {
 // What `deleteNamespaceContents` gives back.
 type DeleteNamespaceContentsPayload struct {
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // A namespace to delete.
@@ -184,7 +187,7 @@ type DeleteNamespaceInput struct {
 // What `deleteNamespace` gives back.
 type DeleteNamespacePayload struct {
 	// The namespace as it was; what it held is gone.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // An object to delete.
@@ -200,9 +203,9 @@ type DeleteObjectInput struct {
 // What `deleteObject` gives back.
 type DeleteObjectPayload struct {
 	// The object as it was; its properties are gone.
-	ObjectDefinition *catalog.ObjectDefinition `json:"objectDefinition"`
+	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // A property to delete.
@@ -220,9 +223,9 @@ type DeletePropertyInput struct {
 // What `deleteProperty` gives back.
 type DeletePropertyPayload struct {
 	// The property as it was.
-	PropertyDefinition *catalog.PropertyDefinition `json:"propertyDefinition"`
+	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // A resource class to delete.
@@ -248,7 +251,7 @@ type DeleteResourceInput struct {
 // What `deleteResource` gives back.
 type DeleteResourcePayload struct {
 	// The resource as it was; what hung off it is gone.
-	Resource *catalog.Resource `json:"resource"`
+	Resource *resource.Resource `json:"resource"`
 }
 
 // A resource provider to delete.
@@ -272,7 +275,7 @@ type DeleteResourceTypeInput struct {
 // What `deleteResourceType` gives back.
 type DeleteResourceTypePayload struct {
 	// The resource type as it was.
-	ResourceType *catalog.ResourceType `json:"resourceType"`
+	ResourceType *metadef.ResourceType `json:"resourceType"`
 }
 
 // A tag to delete.
@@ -288,9 +291,9 @@ type DeleteTagInput struct {
 // What `deleteTag` gives back.
 type DeleteTagPayload struct {
 	// The tag as it was.
-	Tag *catalog.Tag `json:"tag"`
+	Tag *metadef.Tag `json:"tag"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // A trait to delete.
@@ -316,15 +319,15 @@ type DisassociateResourceTypeInput struct {
 // What `disassociateResourceType` gives back.
 type DisassociateResourceTypePayload struct {
 	// The association as it was.
-	ResourceTypeAssociation *catalog.ResourceTypeAssociation `json:"resourceTypeAssociation"`
+	ResourceTypeAssociation *metadef.ResourceTypeAssociation `json:"resourceTypeAssociation"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // What `importNamespaces` gives back.
 type ImportNamespacesPayload struct {
 	// What became of each document, in the order of the documents.
-	Reports []*catalog.ImportReport `json:"reports"`
+	Reports []*metadef.ImportReport `json:"reports"`
 }
 
 // The entry points for writing. Each does one thing, as a whole or not at all: an
@@ -352,9 +355,9 @@ type Query struct {
 // What `replaceMetadata` gives back.
 type ReplaceMetadataPayload struct {
 	// The resource as it is now.
-	Resource *catalog.Resource `json:"resource"`
+	Resource *resource.Resource `json:"resource"`
 	// The items that were not named and stay because only administrators and services change them; at most 128 unless configured otherwise.
-	Retained []*catalog.MetadataItem `json:"retained"`
+	Retained []*resource.MetadataItem `json:"retained"`
 }
 
 // What was reshaped.
@@ -398,7 +401,7 @@ type SetAllocationsPayload struct {
 // What `setCapabilities` gives back.
 type SetCapabilitiesPayload struct {
 	// The resource as it is now.
-	Resource *catalog.Resource `json:"resource"`
+	Resource *resource.Resource `json:"resource"`
 }
 
 // The visibility of a capability.
@@ -414,7 +417,7 @@ type SetCapabilityVisibilityInput struct {
 // What `setCapabilityVisibility` gives back.
 type SetCapabilityVisibilityPayload struct {
 	// The capability as it is now.
-	Capability *catalog.Capability `json:"capability"`
+	Capability *resource.Capability `json:"capability"`
 }
 
 // The provider whose inventories were set.
@@ -432,13 +435,13 @@ type SetInventoryPayload struct {
 // What `setMetadataOnResources` gives back.
 type SetMetadataOnResourcesPayload struct {
 	// The resources as they are now, in the order of the input.
-	Resources []*catalog.Resource `json:"resources"`
+	Resources []*resource.Resource `json:"resources"`
 }
 
 // What `setMetadata` gives back.
 type SetMetadataPayload struct {
 	// The resource as it is now.
-	Resource *catalog.Resource `json:"resource"`
+	Resource *resource.Resource `json:"resource"`
 }
 
 // The provider whose aggregates were set.
@@ -466,7 +469,7 @@ type SetResourceTagsInput struct {
 // What `setResourceTags` gives back.
 type SetResourceTagsPayload struct {
 	// The resource as it is now.
-	Resource *catalog.Resource `json:"resource"`
+	Resource *resource.Resource `json:"resource"`
 }
 
 // Tags to set.
@@ -474,7 +477,7 @@ type SetTagsInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
 	// The tags; at most 1000.
-	Tags []*catalog.TagInput `json:"tags"`
+	Tags []*metadef.TagInput `json:"tags"`
 	// Whether they replace the tags that are there.
 	Mode SetTagsMode `json:"mode"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
@@ -484,9 +487,9 @@ type SetTagsInput struct {
 // What `setTags` gives back.
 type SetTagsPayload struct {
 	// All tags of the namespace, by name.
-	Tags []*catalog.Tag `json:"tags"`
+	Tags []*metadef.Tag `json:"tags"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // A sharing of a namespace.
@@ -496,7 +499,7 @@ type ShareNamespaceInput struct {
 	// The id of the project, 1 to 255 characters; `*` is every project.
 	ProjectID string `json:"projectId"`
 	// What the project may do with the namespace.
-	Role catalog.MemberRole `json:"role"`
+	Role metadef.MemberRole `json:"role"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
@@ -504,15 +507,15 @@ type ShareNamespaceInput struct {
 // What `shareNamespace` gives back.
 type ShareNamespacePayload struct {
 	// The sharing as it is now.
-	NamespaceMember *catalog.NamespaceMember `json:"namespaceMember"`
+	NamespaceMember *metadef.NamespaceMember `json:"namespaceMember"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // What `unloadNamespaces` gives back.
 type UnloadNamespacesPayload struct {
 	// What became of each namespace that was chosen, by name, and of each name that there is none of.
-	Reports []*catalog.UnloadReport `json:"reports"`
+	Reports []*metadef.UnloadReport `json:"reports"`
 }
 
 // Capabilities to take away.
@@ -528,7 +531,7 @@ type UnsetCapabilitiesInput struct {
 // What `unsetCapabilities` gives back.
 type UnsetCapabilitiesPayload struct {
 	// The resource as it is now.
-	Resource *catalog.Resource `json:"resource"`
+	Resource *resource.Resource `json:"resource"`
 }
 
 // A sharing of a namespace to end.
@@ -544,9 +547,9 @@ type UnshareNamespaceInput struct {
 // What `unshareNamespace` gives back.
 type UnshareNamespacePayload struct {
 	// The sharing as it was.
-	NamespaceMember *catalog.NamespaceMember `json:"namespaceMember"`
+	NamespaceMember *metadef.NamespaceMember `json:"namespaceMember"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // A namespace and what changes. What is absent stays; `null` clears.
@@ -560,7 +563,7 @@ type UpdateNamespaceInput struct {
 	// What the namespace is for, up to 500 characters.
 	Description graphql.Omittable[*string] `json:"description,omitempty"`
 	// Who may see it; `null` is `PRIVATE`.
-	Visibility graphql.Omittable[*catalog.Visibility] `json:"visibility,omitempty"`
+	Visibility graphql.Omittable[*access.Visibility] `json:"visibility,omitempty"`
 	// Whether it refuses deletion; `null` is false.
 	Protected graphql.Omittable[*bool] `json:"protected,omitempty"`
 	// The id of the project that is to own it; cannot be `null`. To give it to another project takes the admin role.
@@ -572,7 +575,7 @@ type UpdateNamespaceInput struct {
 // What `updateNamespace` gives back.
 type UpdateNamespacePayload struct {
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // An object and what changes. What is absent stays; `null` clears.
@@ -588,7 +591,7 @@ type UpdateObjectInput struct {
 	// The names of the properties that whoever uses the object should give; each a property of the object as it is to be, none twice.
 	Required graphql.Omittable[[]string] `json:"required,omitempty"`
 	// All its properties, in their order; at most 1000. `null` takes all away.
-	Properties graphql.Omittable[[]*catalog.PropertyInput] `json:"properties,omitempty"`
+	Properties graphql.Omittable[[]*metadef.PropertyInput] `json:"properties,omitempty"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
@@ -596,9 +599,9 @@ type UpdateObjectInput struct {
 // What `updateObject` gives back.
 type UpdateObjectPayload struct {
 	// The object as it is now.
-	ObjectDefinition *catalog.ObjectDefinition `json:"objectDefinition"`
+	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // A property and what changes. What is absent stays; `null` clears.
@@ -618,15 +621,15 @@ type UpdatePropertyInput struct {
 	// What the property is for.
 	Description graphql.Omittable[*string] `json:"description,omitempty"`
 	// The type of its values; cannot be cleared.
-	Type graphql.Omittable[*catalog.PropertyType] `json:"type,omitempty"`
+	Type graphql.Omittable[*metadef.PropertyType] `json:"type,omitempty"`
 	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
-	ItemType graphql.Omittable[*catalog.PropertyType] `json:"itemType,omitempty"`
+	ItemType graphql.Omittable[*metadef.PropertyType] `json:"itemType,omitempty"`
 	// The valid values, each of the property's type and none twice; at most 1000. For an `ARRAY` use `itemEnum`.
-	Enum graphql.Omittable[[]catalog.JSON] `json:"enum,omitempty"`
+	Enum graphql.Omittable[[]text.JSON] `json:"enum,omitempty"`
 	// The values that each item of an `ARRAY` can have; at most 1000.
-	ItemEnum graphql.Omittable[[]catalog.JSON] `json:"itemEnum,omitempty"`
+	ItemEnum graphql.Omittable[[]text.JSON] `json:"itemEnum,omitempty"`
 	// The value to offer first; a valid value.
-	Default graphql.Omittable[*catalog.JSON] `json:"default,omitempty"`
+	Default graphql.Omittable[*text.JSON] `json:"default,omitempty"`
 	// The least valid number; only for numbers.
 	Minimum graphql.Omittable[*float64] `json:"minimum,omitempty"`
 	// The greatest valid number; only for numbers.
@@ -654,9 +657,9 @@ type UpdatePropertyInput struct {
 // What `updateProperty` gives back.
 type UpdatePropertyPayload struct {
 	// The property as it is now.
-	PropertyDefinition *catalog.PropertyDefinition `json:"propertyDefinition"`
+	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // Changes of a resource; what is absent stays, `null` clears.
@@ -668,7 +671,7 @@ type UpdateResourceInput struct {
 	// What it is for, up to 1023 characters; an empty text is none.
 	Description graphql.Omittable[*string] `json:"description,omitempty"`
 	// Who may see it; cleared it is `PRIVATE`.
-	Visibility graphql.Omittable[*catalog.Visibility] `json:"visibility,omitempty"`
+	Visibility graphql.Omittable[*access.Visibility] `json:"visibility,omitempty"`
 	// The uuid of the resource that it is a part of; cleared it stands alone, which some built-in types do not.
 	Parent graphql.Omittable[*string] `json:"parent,omitempty"`
 	// The revision that the change is based on; any when absent.
@@ -678,7 +681,7 @@ type UpdateResourceInput struct {
 // What `updateResource` gives back.
 type UpdateResourcePayload struct {
 	// The resource as it is now.
-	Resource *catalog.Resource `json:"resource"`
+	Resource *resource.Resource `json:"resource"`
 }
 
 // What shall change about a resource provider. Absent fields stay as they are.
@@ -714,9 +717,9 @@ type UpdateResourceTypeAssociationInput struct {
 // What `updateResourceTypeAssociation` gives back.
 type UpdateResourceTypeAssociationPayload struct {
 	// The association as it is now.
-	ResourceTypeAssociation *catalog.ResourceTypeAssociation `json:"resourceTypeAssociation"`
+	ResourceTypeAssociation *metadef.ResourceTypeAssociation `json:"resourceTypeAssociation"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // A resource type and what changes. What is absent stays; `null` is false.
@@ -734,7 +737,7 @@ type UpdateResourceTypeInput struct {
 // What `updateResourceType` gives back.
 type UpdateResourceTypePayload struct {
 	// The resource type as it is now.
-	ResourceType *catalog.ResourceType `json:"resourceType"`
+	ResourceType *metadef.ResourceType `json:"resourceType"`
 }
 
 // A tag and what changes. What is absent stays; `null` clears.
@@ -754,9 +757,9 @@ type UpdateTagInput struct {
 // What `updateTag` gives back.
 type UpdateTagPayload struct {
 	// The tag as it is now.
-	Tag *catalog.Tag `json:"tag"`
+	Tag *metadef.Tag `json:"tag"`
 	// The namespace as it is now.
-	Namespace *catalog.Namespace `json:"namespace"`
+	Namespace *metadef.Namespace `json:"namespace"`
 }
 
 // What consumers can be ordered by.

@@ -1,7 +1,7 @@
 package model
 
 import (
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
@@ -10,7 +10,7 @@ type Consumer struct{ *placement.Consumer }
 
 // NodeID is the global id.
 func (c *Consumer) NodeID() string {
-	return catalog.NodeID{Kind: catalog.KindConsumer, Key: c.UUID}.String()
+	return page.NodeID{Kind: page.KindConsumer, Key: c.UUID}.String()
 }
 
 // ConsumersOf are consumers as the API shows them.

@@ -1,7 +1,7 @@
 package model
 
 import (
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
@@ -34,7 +34,7 @@ func ProvidersIn(world *placement.World, providers []*placement.Provider) []*Res
 
 // NodeID is the global id.
 func (p *ResourceProvider) NodeID() string {
-	return catalog.NodeID{Kind: catalog.KindResourceProvider, Key: p.UUID}.String()
+	return page.NodeID{Kind: page.KindResourceProvider, Key: p.UUID}.String()
 }
 
 // Parent is the provider directly above, nil for a root.

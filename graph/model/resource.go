@@ -3,30 +3,30 @@ package model
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/catalog"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // ResourceConnection is a page of resources.
 type ResourceConnection struct {
-	*Connection[catalog.Resource]
-	Facets func(keys []string, first int) ([]*catalog.MetadataFacet, error)
+	*Connection[resource.Resource]
+	Facets func(keys []string, first int) ([]*resource.MetadataFacet, error)
 }
 
 // MetadataFacets are the values of metadata keys on all resources of the list.
-func (c *ResourceConnection) MetadataFacets(_ context.Context, keys []string, first *int) ([]*catalog.MetadataFacet, error) {
+func (c *ResourceConnection) MetadataFacets(_ context.Context, keys []string, first *int) ([]*resource.MetadataFacet, error) {
 	if first == nil {
-		return c.Facets(keys, catalog.DefaultFacetValues)
+		return c.Facets(keys, resource.DefaultFacetValues)
 	}
 	return c.Facets(keys, *first)
 }
 
 // MetadataKeyConnection is a page of metadata keys.
 type MetadataKeyConnection struct {
-	*Connection[catalog.MetadataKey]
+	*Connection[resource.MetadataKey]
 }
 
 // MetadataKeyEdge is a metadata key in a page.
-type MetadataKeyEdge struct{ Edge[catalog.MetadataKey] }
+type MetadataKeyEdge struct{ Edge[resource.MetadataKey] }
 
 // Edges are the keys with their cursors.
 func (c *MetadataKeyConnection) Edges() []MetadataKeyEdge {
@@ -34,7 +34,7 @@ func (c *MetadataKeyConnection) Edges() []MetadataKeyEdge {
 }
 
 // ResourceEdge is a resource in a page.
-type ResourceEdge struct{ Edge[catalog.Resource] }
+type ResourceEdge struct{ Edge[resource.Resource] }
 
 // Edges are the resources with their cursors.
 func (c *ResourceConnection) Edges() []ResourceEdge { return edges[ResourceEdge](c.Connection) }

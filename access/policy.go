@@ -1,0 +1,170 @@
+package access
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// Rule names one thing that some viewers may do and others may not. Which rows
+// they may do it to is for the store's access predicates and for ownership.
+type Rule string
+
+const (
+	RuleViewer              Rule = "viewer"                // asking who one is, and looking up ids
+	RuleDefinitionsRead     Rule = "definitions.read"      // visible namespaces and all that is in them
+	RuleDefinitionsWrite    Rule = "definitions.write"     // any visible namespace; owners and editors write theirs besides
+	RuleResourceTypesWrite  Rule = "resourceTypes.write"   // resource types
+	RuleResourcesRead       Rule = "resources.read"        // visible resources, their metadata and tags
+	RuleResourcesWrite      Rule = "resources.write"       // resources of the viewer's own project
+	RuleResourcesWriteAny   Rule = "resources.writeAny"    // resources of any project
+	RuleServiceMetadata     Rule = "metadata.serviceOwned" // metadata that users cannot change
+	RuleCapabilitiesWrite   Rule = "capabilities.write"    // values of capabilities on resources
+	RuleCapabilityRegistry  Rule = "capabilities.registry" // names of capabilities and who discovers them
+	RuleCapabilitiesPrivate Rule = "capabilities.private"  // names and values of private capabilities
+	RulePlacementRead       Rule = "placement.read"        // providers, candidates, consumers and usages
+	RulePlacementWrite      Rule = "placement.write"       // all of placement
+	RuleAuditRead           Rule = "audit.read"            // the audit log
+)
+
+// anyone stands for every viewer that has shown a known token, with any role or
+// none.
+const anyone = "*"
+
+// readers are all four roles: whoever writes, reads.
+var readers = []string{RoleAdmin, RoleService, RoleMember, RoleReader}
+
+// rules are the defaults: who may do what, by role.
+var rules = map[Rule][]string{
+	RuleViewer:              {anyone},
+	RuleDefinitionsRead:     readers,
+	RuleDefinitionsWrite:    {RoleAdmin},
+	RuleResourceTypesWrite:  {RoleAdmin},
+	RuleResourcesRead:       readers,
+	RuleResourcesWrite:      {RoleAdmin, RoleService, RoleMember},
+	RuleResourcesWriteAny:   {RoleAdmin, RoleService},
+	RuleServiceMetadata:     {RoleAdmin, RoleService},
+	RuleCapabilitiesWrite:   {RoleAdmin, RoleService},
+	RuleCapabilityRegistry:  {RoleAdmin},
+	RuleCapabilitiesPrivate: {RoleAdmin},
+	RulePlacementRead:       readers,
+	RulePlacementWrite:      {RoleAdmin, RoleService},
+	RuleAuditRead:           {RoleAdmin},
+}
+
+// Permission is what a field of Query or Mutation needs.
+type Permission struct {
+	Rule Rule
+	// AfterVisibility is set where the store asks, once it has found that the
+	// thing exists for the viewer: what is not visible is not found, whatever the
+	// viewer's role; or because owners may, where the operator lets them.
+	// Elsewhere the role is asked first.
+	AfterVisibility bool
+}
+
+// permissions is the table of every field of Query and Mutation. A field without
+// a row is refused to everyone, and a test finds it.
+var permissions = func() map[string]Permission {
+	table := map[string]Permission{}
+	add := func(permission Permission, fields string) {
+		for field := range strings.FieldsSeq(fields) {
+			table[field] = permission
+		}
+	}
+	add(Permission{Rule: RuleViewer}, `viewer node nodes`)
+	add(Permission{Rule: RuleDefinitionsRead}, `namespaces namespace resourceTypes resourceType tags definitions
+		validateMetadata exportNamespaces`)
+	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true}, `createNamespace importNamespaces unloadNamespaces updateNamespace deleteNamespace deleteNamespaceContents
+		createProperty updateProperty deleteProperty createObject updateObject deleteObject setTags updateTag deleteTag
+		associateResourceType updateResourceTypeAssociation disassociateResourceType shareNamespace unshareNamespace`)
+	add(Permission{Rule: RuleResourceTypesWrite}, `createResourceType`)
+	add(Permission{Rule: RuleResourceTypesWrite, AfterVisibility: true}, `updateResourceType deleteResourceType`)
+	add(Permission{Rule: RuleResourcesRead}, `resources resource metadataKeys explainResources`)
+	add(Permission{Rule: RuleResourcesWrite}, `createResource updateResource deleteResource setResourceTags setMetadata
+		setMetadataOnResources replaceMetadata deleteMetadata`)
+	add(Permission{Rule: RuleCapabilitiesWrite}, `setCapabilities unsetCapabilities`)
+	add(Permission{Rule: RuleCapabilityRegistry}, `createCapability setCapabilityVisibility deleteCapability`)
+	add(Permission{Rule: RulePlacementRead}, `resourceProviders resourceProvider allocationCandidates traits resourceClasses
+		consumer consumers usages`)
+	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider updateResourceProvider deleteResourceProvider
+		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates createTrait deleteTrait
+		createResourceClass deleteResourceClass setAllocations deleteAllocations reshape`)
+	add(Permission{Rule: RuleAuditRead}, `auditEvents`)
+	return table
+}()
+
+// PermissionOf is what a field of Query or Mutation needs; false for a field
+// that the table does not hold.
+func PermissionOf(field string) (Permission, bool) {
+	permission, known := permissions[field]
+	return permission, known
+}
+
+// Policy says which roles may do what, where an operator wants other than the
+// defaults. The nil Policy is the defaults.
+type Policy struct {
+	roles map[string][]string // by rule or field
+}
+
+// NewPolicy makes a policy of overrides: lists of roles (or "*", everyone with a
+// known token) by rule, or by field of Query or Mutation, which goes before its
+// rule. Unknown rules, fields and roles are refused, all of them at once.
+func NewPolicy(overrides map[string][]string) (*Policy, error) {
+	var problems problem.Problems
+	for _, name := range slices.Sorted(maps.Keys(overrides)) {
+		_, isRule := rules[Rule(name)]
+		_, isField := permissions[name]
+		if !isRule && !isField {
+			problems.Add(name, "is neither a rule nor a field of Query or Mutation")
+		}
+		for i, role := range overrides[name] {
+			if role != anyone && !slices.Contains(readers, role) {
+				problems.Add(fmt.Sprintf("%s[%d]", name, i), "%q is no role: there are admin, service, member, reader, and * for everyone", role)
+			}
+		}
+	}
+	return &Policy{roles: overrides}, problems.Err()
+}
+
+// rolesFor are the roles that may do what a rule covers, by way of a field of
+// Query or Mutation where one is known.
+func (p *Policy) rolesFor(rule Rule, field string) []string {
+	if p != nil {
+		if roles, overridden := p.roles[field]; overridden && permissions[field].Rule == rule {
+			return roles
+		}
+		if roles, overridden := p.roles[string(rule)]; overridden {
+			return roles
+		}
+	}
+	return rules[rule]
+}
+
+// Under is the viewer under an operator's policy.
+func (v Viewer) Under(policy *Policy) Viewer {
+	v.policy = policy
+	return v
+}
+
+// Asking is the viewer at a field of Query or Mutation, refused where the role
+// is asked first and is not enough.
+func (v Viewer) Asking(field string) (Viewer, error) {
+	v.field = field
+	permission, known := permissions[field]
+	if !known {
+		return v, problem.Refuse(problem.ErrForbidden, "nobody may use %s", field)
+	}
+	if permission.AfterVisibility || v.May(permission.Rule) {
+		return v, nil
+	}
+	return v, problem.Refuse(problem.ErrForbidden, "%s needs one of the roles %s", field, strings.Join(v.policy.rolesFor(permission.Rule, field), ", "))
+}
+
+// May tells whether the viewer may do what a rule covers.
+func (v Viewer) May(rule Rule) bool {
+	roles := v.policy.rolesFor(rule, v.field)
+	return slices.Contains(roles, anyone) || slices.ContainsFunc(roles, v.Has)
+}

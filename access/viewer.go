@@ -1,0 +1,59 @@
+package access
+
+import (
+	"context"
+	"slices"
+)
+
+// Roles a viewer can have. Admin may do everything; a service acts for the
+// cloud itself (it may write placement and service-owned metadata); a member
+// writes and a reader reads what belongs to the project.
+const (
+	RoleAdmin   = "admin"
+	RoleMember  = "member"
+	RoleReader  = "reader"
+	RoleService = "service"
+)
+
+// Viewer is who is asking. The zero Viewer is nobody: it has no role and sees
+// only what is public.
+type Viewer struct {
+	UserID    string
+	ProjectID string
+	Roles     []string
+
+	policy *Policy // nil is the defaults
+	field  string  // of Query or Mutation, that the viewer is at
+}
+
+// Has tells whether the viewer was given the role.
+func (v Viewer) Has(role string) bool { return slices.Contains(v.Roles, role) }
+
+// IsAdmin tells whether the viewer is an administrator of the whole cloud.
+func (v Viewer) IsAdmin() bool { return v.Has(RoleAdmin) }
+
+// IsService tells whether the viewer acts for the cloud itself.
+func (v Viewer) IsService() bool { return v.Has(RoleService) }
+
+// CanRead tells whether the viewer may read at all: any of the four roles.
+func (v Viewer) CanRead() bool {
+	return v.IsAdmin() || v.IsService() || v.Has(RoleMember) || v.Has(RoleReader)
+}
+
+type viewerKey struct{}
+
+// WithViewer puts the viewer into a request's context.
+func WithViewer(ctx context.Context, v Viewer) context.Context {
+	return context.WithValue(ctx, viewerKey{}, v)
+}
+
+// ViewerFrom gives the viewer of a request, and the zero Viewer where none was
+// put in.
+func ViewerFrom(ctx context.Context) Viewer {
+	v, _ := ctx.Value(viewerKey{}).(Viewer)
+	return v
+}
+
+// WritesServiceMetadata tells whether the viewer sets, changes and deletes
+// metadata that users cannot, and says which that is.
+func (v Viewer) WritesServiceMetadata() bool { return v.May(RuleServiceMetadata) }

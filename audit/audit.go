@@ -1,0 +1,46 @@
+package audit
+
+import (
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// Event is one accepted mutation: when, who, what, on what, and what it was
+// before and after.
+type Event struct {
+	ID        int64
+	CreatedAt time.Time
+	UserID    string
+	ProjectID string
+	Action    string     // the name of the mutation
+	Kind      string     // the type of what was changed
+	Key       string     // its name or uuid
+	Before    *text.JSON // nil for what did not exist
+	After     *text.JSON // nil for what exists no more, and for claims, which are recorded by id only
+}
+
+// NodeID is the global id.
+func (e *Event) NodeID() string { return page.RowNodeID(page.KindAuditEvent, e.ID, 0) }
+
+// Filter chooses audit events; every condition given must hold.
+type Filter struct {
+	UserID    *string
+	ProjectID *string
+	Action    *string
+	Kind      *string
+	Key       *string
+	Since     *time.Time // at this time or later
+	Until     *time.Time // before this time
+}
+
+// MayAudit refuses whoever may not read the audit log: all but administrators.
+func MayAudit(v access.Viewer) error {
+	if v.May(access.RuleAuditRead) {
+		return nil
+	}
+	return problem.Refuse(problem.ErrForbidden, "only an administrator may read the audit log")
+}

@@ -1,0 +1,2 @@
+// Package audit holds the nouns of the audit log.
+package audit

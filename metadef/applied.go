@@ -1,0 +1,133 @@
+package metadef
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// prefixed is the effective name of a definition under an association's prefix.
+// A name that carries the prefix already is not given it twice: a departure
+// from the reference system.
+func prefixed(prefix, name string) string {
+	if strings.HasPrefix(name, prefix) {
+		return name
+	}
+	return prefix + name
+}
+
+// AppliedNamespace is a namespace as one of its associations makes it
+// applicable to a resource type: everything a metadata dialog shows of it.
+type AppliedNamespace struct {
+	Namespace   *Namespace
+	Association *ResourceTypeAssociation
+	Properties  []*PropertyDefinition // of the namespace itself, with effective names
+	Objects     []AppliedObject
+	Conflicts   []DefinitionConflict
+}
+
+// AppliedObject is an object and its properties, with effective names.
+type AppliedObject struct {
+	*ObjectDefinition
+	Properties []*PropertyDefinition
+}
+
+// DefinitionConflict is one effective name that several definitions share for
+// the same resource type and target, so that a value of that key means
+// different things.
+type DefinitionConflict struct {
+	Name        string
+	Definitions []*PropertyDefinition // two at least, in the order of their namespaces
+}
+
+// Apply gives the definitions of a namespace the names they have through an
+// association. Properties are those of the namespace and of its objects; each
+// carries whether its object requires it. Nothing that is passed in is changed.
+func Apply(namespace *Namespace, association *ResourceTypeAssociation, properties []*PropertyDefinition, objects []*ObjectDefinition) AppliedNamespace {
+	through := []*ResourceTypeAssociation{association}
+	owned := map[int64][]*PropertyDefinition{} // by object; 0 for those of the namespace
+	for _, property := range properties {
+		owned[property.ObjectID] = append(owned[property.ObjectID], property)
+	}
+	applied := AppliedNamespace{Namespace: namespace, Association: association, Properties: PropertiesThrough(through, owned[0])}
+	for _, object := range ObjectsThrough(through, objects) {
+		applied.Objects = append(applied.Objects, AppliedObject{object, PropertiesOfObject(object, owned[object.ID])})
+	}
+	return applied
+}
+
+// Definitions is every property of the namespace, its own first, then those of
+// each object.
+func (a AppliedNamespace) Definitions() []*PropertyDefinition {
+	definitions := slices.Clone(a.Properties)
+	for _, object := range a.Objects {
+		definitions = append(definitions, object.Properties...)
+	}
+	return definitions
+}
+
+// NoteConflicts fills in the conflicts of all namespaces that apply to one
+// resource type. Two definitions are in conflict when they have the same
+// effective name for the same target; each of their namespaces lists it, sorted
+// by name. One definition that two associations name alike is no conflict.
+func NoteConflicts(applied []AppliedNamespace) {
+	type key struct{ target, name string }
+	keyOf := func(a AppliedNamespace, p *PropertyDefinition) key {
+		return key{textOf(a.Association.PropertiesTarget), p.Name}
+	}
+	sharing := map[key][]*PropertyDefinition{}
+	for _, a := range applied {
+		for _, p := range a.Definitions() {
+			k := keyOf(a, p)
+			if !slices.ContainsFunc(sharing[k], func(other *PropertyDefinition) bool { return other.ID == p.ID }) {
+				sharing[k] = append(sharing[k], p)
+			}
+		}
+	}
+	for i, a := range applied {
+		applied[i].Conflicts = nil
+		seen := map[string]bool{}
+		for _, p := range a.Definitions() {
+			if shared := sharing[keyOf(a, p)]; len(shared) > 1 && !seen[p.Name] {
+				seen[p.Name] = true
+				applied[i].Conflicts = append(applied[i].Conflicts, DefinitionConflict{p.Name, shared})
+			}
+		}
+		slices.SortFunc(applied[i].Conflicts, func(x, y DefinitionConflict) int { return strings.Compare(x.Name, y.Name) })
+	}
+}
+
+// Matching keeps what has the searched text in its name, title or description,
+// whatever its case: everything where the namespace itself has it; else single
+// properties, and whole objects where the object or one of its properties has
+// it, because an object never shows as another than it is. False means that
+// nothing has it. The empty text keeps all.
+func (a AppliedNamespace) Matching(search string) (AppliedNamespace, bool) {
+	wanted := text.Fold(search)
+	has := func(texts ...string) bool {
+		return slices.ContainsFunc(texts, func(input string) bool { return strings.Contains(text.Fold(input), wanted) })
+	}
+	if has(a.Namespace.Name, a.Namespace.Title, textOf(a.Namespace.Description)) {
+		return a, true
+	}
+	hasNot := func(p *PropertyDefinition) bool { return !has(p.Name, p.Title, textOf(p.Description)) }
+	a.Properties = slices.DeleteFunc(slices.Clone(a.Properties), hasNot)
+	a.Objects = slices.DeleteFunc(slices.Clone(a.Objects), func(object AppliedObject) bool {
+		return !has(object.Name, textOf(object.Description)) &&
+			!slices.ContainsFunc(object.Properties, func(p *PropertyDefinition) bool { return !hasNot(p) })
+	})
+	shown := map[string]bool{}
+	for _, p := range a.Definitions() {
+		shown[p.Name] = true
+	}
+	a.Conflicts = slices.DeleteFunc(slices.Clone(a.Conflicts), func(c DefinitionConflict) bool { return !shown[c.Name] })
+	return a, len(a.Properties)+len(a.Objects) > 0
+}
+
+func textOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}

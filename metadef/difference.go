@@ -1,0 +1,189 @@
+package metadef
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// maxDifferences bounds how many differences one plan lists.
+const maxDifferences = 1000
+
+// Differences lists what turns one document into another, a line each: `added
+// $.properties.x`, `removed $.tags.x`, `changed $.properties.x.default: 5 ->
+// 6`. Things are named by their names; the order of tags and of associations
+// makes no difference. Equal documents have none.
+func Differences(before, after *Document) []string {
+	var d differences
+	d.text("$.display_name", before.DisplayName, after.DisplayName)
+	d.text("$.description", before.Description, after.Description)
+	d.value("$.visibility", visibilityValue(before.Visibility), visibilityValue(after.Visibility))
+	d.value("$.protected", booleanValue(before.Protected), booleanValue(after.Protected))
+	d.text("$.owner", before.Owner, after.Owner)
+	compare(&d, "$.resource_type_associations", before.Associations, after.Associations, DocumentAssociation.label, nil)
+	d.properties("$.properties", before.Properties, after.Properties)
+	compare(&d, "$.objects", before.Objects, after.Objects, objectName, func(path string, a, b DocumentObject) {
+		d.text(problem.Join(path, "description"), a.Description, b.Description)
+		d.value(problem.Join(path, "required"), textsValue(a.Required), textsValue(b.Required))
+		d.properties(problem.Join(path, "properties"), a.Properties, b.Properties)
+	})
+	d.order("$.objects", namesOf(before.Objects, objectName), namesOf(after.Objects, objectName))
+	compare(&d, "$.tags", before.Tags, after.Tags, tagKey, func(path string, a, b DocumentTag) {
+		d.value(problem.Join(path, "name"), quote(a.Name), quote(b.Name))
+		d.value(problem.Join(path, "parent"), quote(a.Parent), quote(b.Parent))
+	})
+	return d.lines
+}
+
+func propertyName(p DocumentProperty) string { return p.Name }
+func objectName(o DocumentObject) string     { return o.Name }
+func tagKey(t DocumentTag) string            { return text.Fold(t.Name) }
+
+// label names an association by all that it is known by.
+func (a DocumentAssociation) label() string {
+	text := a.ResourceType
+	if a.Prefix != nil {
+		text += ", prefix " + *a.Prefix
+	}
+	if a.PropertiesTarget != nil {
+		text += ", target " + *a.PropertiesTarget
+	}
+	return text
+}
+
+func namesOf[T any](items []T, name func(T) string) []string {
+	names := make([]string, len(items))
+	for i, item := range items {
+		names[i] = name(item)
+	}
+	return names
+}
+
+func visibilityValue(visibility *access.Visibility) text.JSON {
+	if visibility == nil {
+		return ""
+	}
+	return quote(strings.ToLower(string(*visibility)))
+}
+
+type differences struct{ lines []string }
+
+func (d *differences) add(line string) {
+	switch {
+	case len(d.lines) < maxDifferences:
+		d.lines = append(d.lines, line)
+	case len(d.lines) == maxDifferences:
+		d.lines = append(d.lines, "and more")
+	}
+}
+
+func (d *differences) text(path string, before, after *string) {
+	d.value(path, textValue(before), textValue(after))
+}
+
+func (d *differences) value(path string, before, after text.JSON) {
+	switch {
+	case before == after:
+	case before == "":
+		d.add("added " + path + ": " + Shorten(string(after)))
+	case after == "":
+		d.add("removed " + path + ": " + Shorten(string(before)))
+	default:
+		d.add("changed " + path + ": " + Shorten(string(before)) + " -> " + Shorten(string(after)))
+	}
+}
+
+func (d *differences) properties(path string, before, after []DocumentProperty) {
+	compare(d, path, before, after, propertyName, func(at string, a, b DocumentProperty) {
+		if a.Keywords == b.Keywords {
+			return
+		}
+		old, _ := readJSON(string(a.Keywords), "", &findings{})
+		now, _ := readJSON(string(b.Keywords), "", &findings{})
+		key := func(m jsonMember) string { return m.key }
+		for _, name := range union(namesOf(old.members, key), namesOf(now.members, key)) {
+			x, _ := old.member(name)
+			y, _ := now.member(name)
+			d.value(problem.Join(at, name), x.raw, y.raw)
+		}
+		d.order(at, namesOf(old.members, key), namesOf(now.members, key))
+	})
+	d.order(path, namesOf(before, propertyName), namesOf(after, propertyName))
+}
+
+// order notes that what both have has another order.
+func (d *differences) order(path string, before, after []string) {
+	if !sameOrder(before, after) {
+		d.add("reordered " + path)
+	}
+}
+
+// compare notes what only one of two lists has and, where inner is given, what
+// is different in what both have.
+func compare[T any](d *differences, path string, before, after []T, key func(T) string, inner func(path string, a, b T)) {
+	old := byKey(before, key)
+	for _, item := range after {
+		at := problem.Join(path, key(item))
+		if other, both := old[key(item)]; !both {
+			d.add("added " + at)
+		} else if inner != nil {
+			inner(at, other, item)
+		}
+	}
+	now := byKey(after, key)
+	for _, item := range before {
+		if _, both := now[key(item)]; !both {
+			d.add("removed " + problem.Join(path, key(item)))
+		}
+	}
+}
+
+func byKey[T any](items []T, key func(T) string) map[string]T {
+	found := make(map[string]T, len(items))
+	for _, item := range items {
+		found[key(item)] = item
+	}
+	return found
+}
+
+// union is the first list and what only the second has, after what it follows
+// there.
+func union(first, second []string) []string {
+	has := make(map[string]bool, len(first))
+	for _, name := range first {
+		has[name] = true
+	}
+	follows := map[string][]string{} // by the name of the first list that they come after
+	last := ""
+	for _, name := range second {
+		if has[name] {
+			last = name
+		} else {
+			follows[last] = append(follows[last], name)
+		}
+	}
+	// What the second list starts with comes first; "" is no name.
+	all := slices.Clone(follows[""])
+	for _, name := range first {
+		all = append(all, name)
+		if name != "" {
+			all = append(all, follows[name]...)
+		}
+	}
+	return all
+}
+
+// sameOrder tells whether the names that both lists have come in one order.
+func sameOrder(first, second []string) bool {
+	common := func(names, others []string) []string {
+		has := make(map[string]bool, len(others))
+		for _, name := range others {
+			has[name] = true
+		}
+		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !has[name] })
+	}
+	return slices.Equal(common(first, second), common(second, first))
+}

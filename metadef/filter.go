@@ -1,0 +1,70 @@
+package metadef
+
+import (
+	"math"
+	"unicode/utf8"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// MaxSearch is how many characters a text search takes.
+const MaxSearch = 200
+
+// NamespaceFilter chooses namespaces; every condition given must hold. A nil
+// list is no condition, an empty one matches nothing.
+type NamespaceFilter struct {
+	ResourceTypes    []string
+	Visibility       *access.Visibility
+	Owner            *string
+	Search           *string // folded, in names, titles and descriptions
+	PropertiesTarget *string // "" is an association without one
+	DefinesKey       *string // with or without an association's prefix
+	Tag              *string // whatever its case
+}
+
+// Check refuses texts that no name can be.
+func (f NamespaceFilter) Check() error {
+	var problems problem.Problems
+	text.CheckEach(&problems, "filter.resourceTypes", f.ResourceTypes, text.MaxFilterList)
+	for _, condition := range []struct {
+		field string
+		text  *string
+		most  int
+	}{
+		{"filter.owner", f.Owner, math.MaxInt}, {"filter.search", f.Search, MaxSearch},
+		{"filter.propertiesTarget", f.PropertiesTarget, math.MaxInt}, {"filter.definesKey", f.DefinesKey, MaxMetadataKey},
+		{"filter.tag", f.Tag, math.MaxInt},
+	} {
+		if condition.text != nil {
+			text.Check(&problems, condition.field, *condition.text, 0, condition.most)
+		}
+	}
+	return problems.Err()
+}
+
+// ResourceTypeFilter chooses resource types; every condition given must hold. A
+// nil list is no condition, an empty one matches nothing.
+type ResourceTypeFilter struct {
+	Names []string
+}
+
+// Check refuses texts that no name can be.
+func (f ResourceTypeFilter) Check() error {
+	var problems problem.Problems
+	text.CheckEach(&problems, "filter.names", f.Names, text.MaxFilterList)
+	return problems.Err()
+}
+
+// KeyEnds are the ends of a key that are not empty, the key itself first: the
+// names that some prefix makes the key of.
+func KeyEnds(key string) []string {
+	ends := []string{}
+	for key != "" {
+		ends = append(ends, key)
+		_, size := utf8.DecodeRuneInString(key)
+		key = key[size:]
+	}
+	return ends
+}

@@ -1,0 +1,214 @@
+package metadef
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// ImportMode says what an import does with a namespace that is there already.
+type ImportMode string
+
+const (
+	// Skip leaves it as it is.
+	Skip ImportMode = "SKIP"
+	// Merge adds what is missing in it and changes nothing.
+	Merge ImportMode = "MERGE"
+	// PreferNew adds what is missing and replaces what the file has too; what
+	// the file lacks stays.
+	PreferNew ImportMode = "PREFER_NEW"
+	// Overwrite makes it what the file says.
+	Overwrite ImportMode = "OVERWRITE"
+)
+
+// ImportPlan is what an import would do with one document.
+type ImportPlan struct {
+	Outcome     ImportOutcome
+	Result      *Document // what the namespace is to be; nil where nothing is to be written
+	Differences []string  // from what is there to what would be
+	Warnings    problem.Problems
+	Problems    problem.Problems // why it failed
+}
+
+// PlanImport decides what to do with a document that has no problems. Existing
+// is the namespace as it is, with all of its fields, or nil. What the file is
+// silent about is kept in every mode, but for display name and description,
+// which Overwrite clears. A new namespace is public, with a warning, where the
+// file does not say; its owner is for the caller to fill in where the file
+// names none. Overwrite fails on a protected namespace unless includeProtected;
+// so does PreferNew where an object would lose a property.
+func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected bool) ImportPlan {
+	if existing == nil {
+		return planCreation(incoming)
+	}
+	closed := existing.Protected != nil && *existing.Protected && !includeProtected
+	var result *Document
+	switch mode {
+	case Merge:
+		result = merge(existing, incoming, false)
+	case PreferNew:
+		result = merge(existing, incoming, true)
+		if object := poorer(existing.Objects, result.Objects); closed && object != "" {
+			return failure("PROTECTED: %s is protected; replacing the object %s by one with fewer properties takes includeProtected", Shorten(existing.Name), Shorten(object))
+		}
+	case Overwrite:
+		if closed {
+			return failure("PROTECTED: %s is protected; overwriting it takes includeProtected", Shorten(existing.Name))
+		}
+		result = overwrite(existing, incoming)
+	case Skip:
+		plan := ImportPlan{Outcome: ImportSkipped, Differences: Differences(existing, filled(existing, incoming))}
+		if len(plan.Differences) == 0 {
+			plan.Outcome = ImportUnchanged
+		}
+		return plan
+	default:
+		return failure("%s is no import mode", Shorten(string(mode)))
+	}
+	return planChange(existing, result)
+}
+
+// poorer is the name of an object that lacks a property which it had, or empty.
+func poorer(before, after []DocumentObject) string {
+	now := byKey(after, objectName)
+	for _, old := range before {
+		if old.LosesProperties(now[old.Name]) {
+			return old.Name
+		}
+	}
+	return ""
+}
+
+func failure(format string, args ...any) ImportPlan {
+	plan := ImportPlan{Outcome: ImportFailed}
+	plan.Problems.Add("$", format, args...)
+	return plan
+}
+
+func planCreation(incoming *Document) ImportPlan {
+	plan := ImportPlan{Outcome: ImportCreated}
+	result := *incoming
+	if result.Visibility == nil {
+		everyone := access.Public
+		result.Visibility = &everyone
+		plan.Warnings.Add("$.visibility", "is missing; the namespace is public")
+	}
+	if result.Protected == nil {
+		result.Protected = new(bool)
+	}
+	plan.Result, plan.Differences = &result, Differences(&Document{}, &result)
+	return plan
+}
+
+// planChange judges what a namespace is to become: alone each document is
+// sound, but together they may be too large or put a tag under itself.
+func planChange(existing, result *Document) ImportPlan {
+	found := findings{mode: Lenient}
+	for _, list := range []struct {
+		path  string
+		count int
+	}{
+		{"$.properties", len(result.Properties)}, {"$.objects", len(result.Objects)},
+		{"$.tags", len(result.Tags)}, {"$.resource_type_associations", len(result.Associations)},
+	} {
+		checkFew(list.count, list.path, &found)
+	}
+	result.Tags = checkTags(slices.Clone(result.Tags), pathsOf("$.tags", len(result.Tags)), nil, &found)
+	if size := len(result.compact()); size > MaxDocument {
+		found.problem("$", "would have %d bytes, more than %d", size, MaxDocument)
+	}
+	if len(found.problems) > 0 {
+		return ImportPlan{Outcome: ImportFailed, Problems: found.problems}
+	}
+	plan := ImportPlan{Outcome: ImportUnchanged, Differences: Differences(existing, result)}
+	if len(plan.Differences) > 0 {
+		plan.Outcome, plan.Result = ImportUpdated, result
+	}
+	return plan
+}
+
+func pathsOf(path string, count int) []string {
+	paths := make([]string, count)
+	for i := range paths {
+		paths[i] = problem.Index(path, i)
+	}
+	return paths
+}
+
+// filled is the incoming document with everything it is silent about.
+func filled(existing, incoming *Document) *Document {
+	result := *overwrite(existing, incoming)
+	result.DisplayName = cmp.Or(incoming.DisplayName, existing.DisplayName)
+	result.Description = cmp.Or(incoming.Description, existing.Description)
+	return &result
+}
+
+// overwrite is the incoming document with the access that it is silent about.
+func overwrite(existing, incoming *Document) *Document {
+	result := *incoming
+	result.Visibility = cmp.Or(incoming.Visibility, existing.Visibility)
+	result.Protected = cmp.Or(incoming.Protected, existing.Protected)
+	result.Owner = cmp.Or(incoming.Owner, existing.Owner)
+	return &result
+}
+
+// merge adds to what is there; where both have a thing, the incoming one
+// replaces it only if preferred.
+func merge(existing, incoming *Document, prefer bool) *Document {
+	result := *existing
+	if prefer {
+		result = *filled(existing, incoming)
+		result.Name = existing.Name
+	}
+	result.Associations = mergeAssociations(existing.Associations, incoming.Associations, prefer)
+	result.Properties = mergeLists(existing.Properties, incoming.Properties, propertyName, prefer)
+	result.Objects = mergeLists(existing.Objects, incoming.Objects, objectName, prefer)
+	result.Tags = mergeLists(existing.Tags, incoming.Tags, tagKey, prefer)
+	return &result
+}
+
+func mergeLists[T any](existing, incoming []T, key func(T) string, prefer bool) []T {
+	old, now := byKey(existing, key), byKey(incoming, key)
+	var merged []T
+	for _, name := range union(namesOf(existing, key), namesOf(incoming, key)) {
+		item, there := old[name]
+		if other, comes := now[name]; comes && (prefer || !there) {
+			item = other
+		}
+		merged = append(merged, item)
+	}
+	return merged
+}
+
+// mergeAssociations takes an association of the file for a changed one of the
+// namespace where they have the type and, if possible, the target in common;
+// others are new.
+func mergeAssociations(existing, incoming []DocumentAssociation, prefer bool) []DocumentAssociation {
+	merged := slices.Clone(existing)
+	taken, placed := make([]bool, len(existing)), make([]bool, len(incoming))
+	for _, alike := range []func(a, b associationKey) bool{
+		func(a, b associationKey) bool { return a == b },
+		func(a, b associationKey) bool { return a.resourceType == b.resourceType && a.target == b.target },
+		func(a, b associationKey) bool { return a.resourceType == b.resourceType },
+	} {
+		for i, new := range incoming {
+			for j, old := range existing {
+				if placed[i] || taken[j] || !alike(old.key(), new.key()) {
+					continue
+				}
+				placed[i], taken[j] = true, true
+				if prefer {
+					merged[j] = new
+				}
+			}
+		}
+	}
+	for i, new := range incoming {
+		if !placed[i] {
+			merged = append(merged, new)
+		}
+	}
+	return merged
+}

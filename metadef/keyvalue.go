@@ -1,0 +1,24 @@
+package metadef
+
+import (
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+const MaxMetadataKey = 255
+
+const MaxMetadataValue = 1023
+
+const MaxMetadataItems = 128 // items of one resource, unless configured otherwise
+
+// KeyValue is a key and its value, as they come in and in filters.
+type KeyValue struct {
+	Key   string
+	Value string
+}
+
+// Check notes what is wrong with a pair of metadata.
+func (item KeyValue) Check(problems *problem.Problems, path string) {
+	text.Check(problems, problem.Join(path, "key"), item.Key, 1, MaxMetadataKey)
+	text.Check(problems, problem.Join(path, "value"), item.Value, 1, MaxMetadataValue)
+}

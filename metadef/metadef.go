@@ -1,0 +1,187 @@
+package metadef
+
+import (
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// Limits of definitions, in code points (metadata definitions catalog
+// specification, "Schema").
+const (
+	MaxDescription = 500 // a namespace's description
+	MaxOwner       = 255 // a project id
+	MaxOrigin      = 255 // the name of a bundle of definitions
+)
+
+const ()
+
+// Namespace holds definitions and says who may use them and on which resource
+// types.
+type Namespace struct {
+	ID          int64
+	Name        string
+	Title       string // the stored display name; empty when none was given
+	Description *string
+	Visibility  access.Visibility
+	Protected   bool
+	Owner       string  // a project id
+	Origin      *string // where the product's own definitions come from, nil for all others
+	Revision    int
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// NodeID is the global id.
+func (n *Namespace) NodeID() string { return page.RowNodeID(page.KindNamespace, n.ID, 0) }
+
+// DisplayName is the title, or the name where there is none; never empty.
+func (n *Namespace) DisplayName() string {
+	if n.Title == "" {
+		return n.Name
+	}
+	return n.Title
+}
+
+// PropertyType is the type of a property's values.
+type PropertyType string
+
+const (
+	String  PropertyType = "STRING"
+	Integer PropertyType = "INTEGER"
+	Number  PropertyType = "NUMBER"
+	Boolean PropertyType = "BOOLEAN"
+	Array   PropertyType = "ARRAY"
+)
+
+// PropertySchema is what a definition says about a property's values: the
+// keywords of the catalog's property schema. A nil pointer or nil slice is an
+// absent keyword; an empty slice is a present, empty one.
+type PropertySchema struct {
+	Title           string
+	Description     *string
+	Type            PropertyType
+	ItemType        *PropertyType // items.type; only for ARRAY
+	Enum            []text.JSON   // the value's own enum; nil for ARRAY
+	ItemEnum        []text.JSON   // items.enum
+	Default         *text.JSON
+	Minimum         *float64
+	Maximum         *float64
+	MinLength       *int
+	MaxLength       *int
+	Pattern         *string
+	MinItems        *int
+	MaxItems        *int
+	UniqueItems     *bool
+	AdditionalItems *bool
+	ReadOnly        *bool
+	Operators       []string
+	// Keywords is the definition as text: one JSON object with every keyword
+	// verbatim, in the order in which it came in. The fields above are read
+	// from it.
+	Keywords text.JSON
+}
+
+// PropertyDefinition defines one property: of a namespace, or of an object in
+// it. Seen through an association it carries the association's prefix in its
+// Name and is another node.
+type PropertyDefinition struct {
+	ID            int64
+	NamespaceID   int64
+	ObjectID      int64 // 0 for a property of the namespace itself
+	AssociationID int64 // 0 when not seen through an association
+	Name          string
+	BaseName      string // the name without the association's prefix
+	Required      bool   // named in its object's `required`
+	PropertySchema
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// NodeID is the global id; it encodes definition and association.
+func (p *PropertyDefinition) NodeID() string {
+	return page.RowNodeID(page.KindPropertyDefinition, p.ID, p.AssociationID)
+}
+
+// ObjectDefinition defines a group of properties.
+type ObjectDefinition struct {
+	ID            int64
+	NamespaceID   int64
+	AssociationID int64  // 0 when not seen through an association
+	Prefix        string // of that association, which its properties carry
+	Name          string
+	Description   *string
+	Required      []string // names of its properties, with the association's prefix
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+}
+
+// NodeID is the global id; it encodes definition and association.
+func (o *ObjectDefinition) NodeID() string {
+	return page.RowNodeID(page.KindObjectDefinition, o.ID, o.AssociationID)
+}
+
+// Tag is a name that resources can be tagged with. Names keep their case and
+// are compared without it.
+type Tag struct {
+	ID          int64
+	NamespaceID int64
+	ParentID    int64 // 0 for a tag without parent
+	Name        string
+	CreatedAt   time.Time
+}
+
+// NodeID is the global id.
+func (t *Tag) NodeID() string { return page.RowNodeID(page.KindTag, t.ID, 0) }
+
+// ResourceType is a kind of resource, named as in Heat where Heat has it.
+type ResourceType struct {
+	ID        int64
+	Name      string
+	Protected bool // cannot be deleted
+	Strict    bool // metadata must satisfy its definitions
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// NodeID is the global id.
+func (t *ResourceType) NodeID() string { return page.RowNodeID(page.KindResourceType, t.ID, 0) }
+
+// ResourceTypeAssociation makes a namespace's definitions applicable to a
+// resource type.
+type ResourceTypeAssociation struct {
+	ID               int64
+	NamespaceID      int64
+	ResourceTypeID   int64
+	ResourceTypeName string
+	Prefix           *string
+	PropertiesTarget *string
+	CreatedAt        time.Time
+	UpdatedAt        time.Time
+}
+
+// NodeID is the global id.
+func (a *ResourceTypeAssociation) NodeID() string {
+	return page.RowNodeID(page.KindResourceTypeAssociation, a.ID, 0)
+}
+
+// MemberRole is what a project may do with a private namespace shared with it.
+type MemberRole string
+
+const (
+	Reader MemberRole = "READER" // sees and uses the definitions
+	Editor MemberRole = "EDITOR" // defines in the namespace, too
+)
+
+// EveryProject is the ProjectID of a membership that covers all projects.
+const EveryProject = "*"
+
+// NamespaceMember shares a namespace with a project.
+type NamespaceMember struct {
+	NamespaceID int64
+	ProjectID   string
+	Role        MemberRole
+	CreatedAt   time.Time
+}

@@ -1,0 +1,74 @@
+package metadef
+
+import "strings"
+
+// The operators that the scheduler knows and definitions offer (multivalue
+// operators specification).
+const (
+	OperatorIn    = "<in>"
+	OperatorOr    = "<or>"
+	OperatorAllIn = "<all-in>"
+)
+
+func isOperator(text string) bool {
+	return text == OperatorIn || text == OperatorOr || text == OperatorAllIn
+}
+
+// SplitOperator reads a value with an operator: `<in> a`, `<or> a <or> b`,
+// `<all-in> a b`, and the comma form of each, `<or> a,b`. Operators are the
+// three known ones and those that the definition offers; without one in front
+// the operator is empty and the text is for the caller to split.
+func SplitOperator(text string, offered []string) (operator string, values []string) {
+	text = strings.TrimSpace(text)
+	for _, candidate := range append([]string{OperatorIn, OperatorOr, OperatorAllIn}, offered...) {
+		rest, found := strings.CutPrefix(text, candidate)
+		if !found || len(candidate) <= len(operator) {
+			continue
+		}
+		// A known operator needs no space after it; a word does.
+		if isOperator(candidate) || rest == "" || strings.TrimLeft(rest, " \t") != rest {
+			operator = candidate
+		}
+	}
+	if operator == "" {
+		return "", nil
+	}
+	rest := strings.TrimPrefix(text, operator)
+	pieces := []string{rest}
+	switch {
+	case strings.Contains(rest, operator):
+		pieces = strings.Split(rest, operator)
+	case operator == OperatorAllIn:
+		pieces = strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+	case strings.Contains(rest, ","):
+		pieces = strings.Split(rest, ",")
+	}
+	for _, piece := range pieces {
+		if piece = strings.TrimSpace(piece); piece != "" {
+			values = append(values, piece)
+		}
+	}
+	return operator, values
+}
+
+// splitList reads the values of an array that stand without an operator: a JSON
+// list, or text with commas.
+func splitList(text string) []string {
+	if value, ok := readJSON(text, "", &findings{}); ok && value.kind == jsonList {
+		values := make([]string, len(value.list))
+		for i, item := range value.list {
+			values[i] = string(item.raw)
+			if item.kind == jsonText {
+				values[i] = item.text
+			}
+		}
+		return values
+	}
+	var values []string
+	for piece := range strings.SplitSeq(text, ",") {
+		if piece = strings.TrimSpace(piece); piece != "" {
+			values = append(values, piece)
+		}
+	}
+	return values
+}

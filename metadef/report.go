@@ -1,0 +1,93 @@
+package metadef
+
+import (
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// ImportRequest asks to import definition files.
+type ImportRequest struct {
+	Documents []string // the text of one file each
+	Mode      ImportMode
+	// Origin says where the documents come from as a bundle. A namespace that the
+	// same origin brought takes them, under Skip, as a three-way upgrade.
+	Origin           *string
+	IncludeProtected bool // overwrites protected namespaces, too
+	DryRun           bool // tells what would be done and does nothing
+}
+
+// OwnOrigin is the origin of the product's own definitions.
+const OwnOrigin = "cadastre"
+
+// MaxDocuments is how many documents one request imports or exports.
+const MaxDocuments = 1000
+
+// ImportOutcome is what an import did with one document.
+type ImportOutcome string
+
+const (
+	ImportCreated   ImportOutcome = "CREATED"
+	ImportUpdated   ImportOutcome = "UPDATED"
+	ImportUnchanged ImportOutcome = "UNCHANGED"
+	ImportSkipped   ImportOutcome = "SKIPPED"
+	ImportFailed    ImportOutcome = "FAILED"
+)
+
+// ImportReport tells what became of one imported document. Warnings and errors
+// begin with their path in the document.
+type ImportReport struct {
+	Namespace   string
+	Outcome     ImportOutcome
+	Warnings    []string
+	Errors      []string
+	Differences []string // from what was there to what is, or would be
+}
+
+// UnloadRequest chooses namespaces to delete: all, or those for which every
+// condition given holds.
+type UnloadRequest struct {
+	Names            []string // nil is no condition
+	ResourceTypes    []string // nil is no condition
+	Origin           *string
+	All              bool
+	IncludeProtected bool // deletes protected namespaces, too
+}
+
+// Check refuses a request that chooses nothing, or all and something, or names
+// anything twice.
+func (r UnloadRequest) Check(path string) error {
+	var problems problem.Problems
+	chosen := r.Names != nil || r.ResourceTypes != nil || r.Origin != nil
+	switch {
+	case r.All && chosen:
+		problems.Add(problem.Join(path, "all"), "cannot be combined with names, resourceTypes or origin")
+	case !r.All && !chosen:
+		problems.Add(path, "must choose namespaces: by names, resourceTypes or origin, or all")
+	}
+	for _, list := range []struct {
+		path  string
+		names []string
+	}{{problem.Join(path, "names"), r.Names}, {problem.Join(path, "resourceTypes"), r.ResourceTypes}} {
+		text.CheckEach(&problems, list.path, list.names, MaxDocuments)
+		text.CheckDistinct(&problems, list.path, list.names)
+	}
+	if r.Origin != nil {
+		text.Check(&problems, problem.Join(path, "origin"), *r.Origin, 1, MaxOrigin)
+	}
+	return problems.Err()
+}
+
+// UnloadOutcome is what an unload did with one namespace.
+type UnloadOutcome string
+
+const (
+	Unloaded     UnloadOutcome = "UNLOADED"
+	UnloadFailed UnloadOutcome = "FAILED"
+)
+
+// UnloadReport tells what became of one namespace.
+type UnloadReport struct {
+	Namespace string
+	Outcome   UnloadOutcome
+	Errors    []string
+}

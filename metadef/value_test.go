@@ -1,0 +1,169 @@
+package metadef
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// describe is an item of a report on one line: operator, values, rules broken,
+// suggestion.
+func describe(item MetadataReportItem) string {
+	out := []string{}
+	if item.IsCustom {
+		out = append(out, "custom")
+	}
+	if item.Operator != nil {
+		out = append(out, *item.Operator)
+	}
+	out = append(out, strings.Join(item.Values, "|"))
+	for _, v := range item.Violations {
+		out = append(out, "!"+v.Rule)
+	}
+	if item.Suggestion != nil {
+		out = append(out, "?"+*item.Suggestion)
+	}
+	return strings.Join(out, " ")
+}
+
+func definition(id int64, name string, keywords text.JSON) *PropertyDefinition {
+	return &PropertyDefinition{ID: id, Name: name, BaseName: name, PropertySchema: ReadPropertySchema(keywords)}
+}
+
+func TestValidateMetadataJudgesEveryValue(t *testing.T) {
+	t.Parallel()
+	definitions := []*PropertyDefinition{
+		definition(1, "cores", `{"title":"C","type":"integer","minimum":1,"maximum":9007199254740993}`),
+		definition(2, "ratio", `{"title":"R","type":"number","minimum":0.5,"maximum":9.9}`),
+		definition(3, "fast", `{"title":"F","type":"boolean"}`),
+		definition(4, "mode", `{"title":"M","type":"string","enum":["a","b","c d"],"operators":["<or>"]}`),
+		definition(5, "label", `{"title":"L","type":"string","minLength":2,"maxLength":3,"pattern":"^[a-zä]+$"}`),
+		definition(6, "features", `{"title":"F","type":"array","items":{"type":"string","enum":["aes","vme","de"]},"operators":["<or>","<all-in>"],"minItems":1,"maxItems":2,"uniqueItems":true}`),
+		definition(7, "ports", `{"title":"P","type":"array","items":{"type":"integer"}}`),
+		definition(8, "texts", `{"title":"T","type":"integer","enum":["1","2"]}`),
+		definition(9, "own", `{"title":"O","type":"string","operators":["s==","<bogus>"]}`),
+		definition(10, "odd", `{"title":"O","type":"string","pattern":"(?!a)"}`),
+		definition(11, "vif", `{"title":"V","type":"string","enum":["virtio","e1000"]}`),
+		definition(12, "vif", `{"title":"V","type":"string","enum":["e1000","VirtualE1000"]}`),
+	}
+	for _, c := range []struct{ key, value, want string }{
+		{"cores", "2", "2"},
+		{"cores", "two", "two !type"},
+		{"cores", "2.5", "2.5 !type"},
+		{"cores", "0", "0 !minimum"},
+		{"cores", "9007199254740993", "9007199254740993"},
+		{"cores", "9007199254740994", "9007199254740994 !maximum"},
+		{"cores", "", " !type"},
+		{"cores", "0x10", "0x10 !type"},
+		{"cores", "<or> 1 <or> x", "<or> 1|x !operators !type"},
+		{"ratio", "0.5", "0.5"},
+		{"ratio", "10", "10 !maximum"},
+		{"ratio", "NaN", "NaN !type"},
+		{"fast", "True", "True"},
+		{"fast", "yes", "yes !type"},
+		{"mode", "a", "<or> a"},
+		{"mode", "x", "<or> x !enum"},
+		{"mode", "<or> a <or> c d", "<or> a|c d"},
+		{"mode", "<or> a,b", "<or> a|b"},
+		{"mode", "<or>a<or>b", "<or> a|b"},
+		{"mode", "<or> a <or> x", "<or> a|x !enum"},
+		{"mode", "<in> a", "<in> a !operators"},
+		{"mode", "<or>", "<or>  !operators"},
+		{"label", "aä", "aä"},
+		{"label", "aaaa", "aaaa !maxLength"},
+		{"label", "1", "1 !minLength !pattern"},
+		{"features", "<all-in> aes vme", "<all-in> aes|vme"},
+		{"features", "<all-in> aes,vme", "<all-in> aes|vme"},
+		{"features", "<or> aes <or> de", "<or> aes|de"},
+		{"features", "aes", "<or> aes"},
+		{"features", "aes,de", "<or> aes|de"},
+		{"features", `["aes","de"]`, "<or> aes|de"},
+		{"features", "<in> aes", "<in> aes !operators"},
+		{"features", "<or> aes <or> x <or> aes", "<or> aes|x|aes !maxItems !itemEnum !uniqueItems"},
+		{"features", "", "<or>  !minItems"},
+		{"ports", "80,x", "<in> 80|x !itemType"},
+		{"ports", "<in> 80", "<in> 80"},
+		{"texts", "1", "1"},
+		{"texts", "3", "3 !enum"},
+		{"own", "s== a", "s== a"},
+		{"own", "s==a", "s== s==a"},
+		{"own", "<bogus> a", "<bogus> a"},
+		{"odd", "a", "a"},
+		{"vif", "virtio", "virtio"},
+		{"vif", "VirtualE1000", "VirtualE1000"},
+		{"vif", "none", "none !enum"},
+		{"CORES", "x", "x !type ?cores"},
+		{"capabilities:features", "aes", "<or> aes"},
+		{"Capabilities:Features", "aes", "<or> aes ?features"},
+		{"feature", "<or> x <or> y", "custom <or> x|y ?features"},
+		{"corse", "1", "custom 1 ?cores"},
+		{"foo", "1", "custom 1"},
+		{"", "", "custom "},
+	} {
+		report := ValidateMetadata(definitions, []KeyValue{{Key: c.key, Value: c.value}})
+		if got := describe(report.Items[0]); got != c.want {
+			t.Errorf("%s = %q: %s, want %s", c.key, c.value, got, c.want)
+		}
+		if report.Valid == strings.Contains(c.want, "!") {
+			t.Errorf("%s = %q: valid is %v", c.key, c.value, report.Valid)
+		}
+	}
+}
+
+func TestValidateMetadataOnRealFlavorDefinitions(t *testing.T) {
+	t.Parallel()
+	report := ValidateMetadata(definitionsOf(realApplied(t, "OS::Nova::Flavor")), []KeyValue{
+		{"hw:cpu_sockets", "two"}, {"hw:cpu_socket", "2"}, {"capabilities:cpu_info:features", "<all-in> aes vmx"},
+		{"capabilities:cpu_info:features", "aes"}, {"cpu_info:features", "<all-in> aes,vme"}})
+	want := []string{"two !type", "custom 2 ?hw:cpu_sockets", "<all-in> aes|vmx", "<or> aes", "<all-in> aes|vme ?capabilities:cpu_info:features"}
+	for i, item := range report.Items {
+		if got := describe(item); got != want[i] {
+			t.Errorf("%s: %s, want %s", item.Key, got, want[i])
+		}
+	}
+	if report.Valid {
+		t.Error("the report is valid")
+	}
+}
+
+func TestValidateMetadataMatchesKeysWhateverTheirCaseOnRealImages(t *testing.T) {
+	t.Parallel()
+	report := ValidateMetadata(definitionsOf(realApplied(t, "OS::Glance::Image")), []KeyValue{{"HW_VIF_MODEL", "virtio"}, {"foo", "1"}})
+	first, second := report.Items[0], report.Items[1]
+	if len(first.Definitions) != 2 || first.IsCustom || first.Suggestion == nil || *first.Suggestion != "hw_vif_model" || len(first.Violations) > 0 {
+		t.Errorf("HW_VIF_MODEL: %+v", first)
+	}
+	if !second.IsCustom || second.Suggestion != nil {
+		t.Errorf("foo: %+v", second)
+	}
+}
+
+func TestNearestSuggestsOnlyWhatIsAlike(t *testing.T) {
+	t.Parallel()
+	known := []string{"hw:cpu_sockets", "hw:cpu_cores", "quota:disk_read", "ab", "b", "quota:disk_reed"}
+	for name, want := range map[string]string{
+		"hw:cpu_socket": "hw:cpu_sockets", "hw:cpu_scokets": "hw:cpu_sockets", "HW:CPU_CORE": "hw:cpu_cores", "quota:disk_raed": "quota:disk_read",
+		"quota:disk_rxyz": "quota:disk_read", "hw:mem": "", "a": "ab", "": "b", "completely:different": "",
+	} {
+		if got := text.Nearest(name, known); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
+		}
+	}
+	if slices.Contains(known, "") {
+		t.Fatal("the empty name is none")
+	}
+}
+
+func FuzzValidateMetadata(f *testing.F) {
+	f.Add("<all-in> a b", `{"title":"T","type":"array","items":{"type":"integer","enum":["1"]},"uniqueItems":true}`, "key")
+	f.Add("<or> 1e5 <or>", `{"title":"T","type":"integer","minimum":1,"operators":["<or>",""]}`, "Key")
+	f.Fuzz(func(t *testing.T, value, keywords, key string) {
+		schema := ReadPropertySchema(text.JSON(keywords))
+		report := ValidateMetadata([]*PropertyDefinition{{ID: 1, Name: "key", PropertySchema: schema}}, []KeyValue{{key, value}})
+		if len(report.Items) != 1 || report.Items[0].Key != key {
+			t.Fatalf("report %+v", report)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package page
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// Of takes a page of a list that is there as a whole, in the order of the
+// places of its items: a key under the order and, to break ties, an id. Cursors
+// are bound to the list. Problems are what is wrong besides the request: all of it
+// comes back at once.
+func Of[T any](list string, order Order, items []T, request Request, problems problem.Problems, place func(T) (key, id string)) (Page[T], error) {
+	list = order.Of(list)
+	request.Check(&problems)
+	after := positionIn(list, request.After, "after", &problems)
+	before := positionIn(list, request.Before, "before", &problems)
+	if err := problems.Err(); err != nil {
+		return Page[T]{}, err
+	}
+	compare := func(a, b Position) int {
+		c := cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.ID, b.ID))
+		if order.Descending {
+			return -c
+		}
+		return c
+	}
+	type placed struct {
+		at   Position
+		item T
+	}
+	var between []placed
+	for _, item := range items {
+		key, id := place(item)
+		at := Position{List: list, Key: key, ID: id}
+		if (after == nil || compare(at, *after) > 0) && (before == nil || compare(at, *before) < 0) {
+			between = append(between, placed{at, item})
+		}
+	}
+	slices.SortStableFunc(between, func(a, b placed) int { return compare(a.at, b.at) })
+	page := Page[T]{HasMore: len(between) > request.Limit()}
+	if page.HasMore && request.Backward() {
+		between = between[len(between)-request.Limit():]
+	} else if page.HasMore {
+		between = between[:request.Limit()]
+	}
+	for _, of := range between {
+		page.Items, page.Cursors = append(page.Items, of.item), append(page.Cursors, of.at.Cursor())
+	}
+	return page, nil
+}
+
+func positionIn(list string, cursor *string, field string, problems *problem.Problems) *Position {
+	if cursor == nil {
+		return nil
+	}
+	position, ok := ParsePosition(*cursor, list)
+	if !ok {
+		problems.Add(field, "is not a cursor of this list under this order")
+		return nil
+	}
+	return &position
+}

@@ -1,0 +1,128 @@
+package page
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"hash/crc32"
+	"strconv"
+
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// Sizes of a page, in rows.
+const (
+	DefaultSize = 50
+	MaxSize     = 1000
+)
+
+// Request asks for a page of a list as Relay connections do: the first rows
+// after a cursor, or the last ones before one. The zero Request asks for the
+// first DefaultPage rows.
+type Request struct {
+	First  *int
+	After  *string
+	Last   *int
+	Before *string
+}
+
+// Limit is how many rows the page may have at most.
+func (r Request) Limit() int {
+	switch {
+	case r.First != nil:
+		return *r.First
+	case r.Last != nil:
+		return *r.Last
+	}
+	return DefaultSize
+}
+
+// Backward tells whether the page is taken from the end.
+func (r Request) Backward() bool { return r.Last != nil }
+
+// Check notes what is wrong with the sizes; cursors are checked by
+// ParsePosition.
+func (r Request) Check(problems *problem.Problems) {
+	if r.First != nil && r.Last != nil {
+		problems.Add("last", "cannot be combined with first")
+	}
+	for _, of := range []struct {
+		field string
+		size  *int
+	}{{"first", r.First}, {"last", r.Last}} {
+		switch {
+		case of.size == nil:
+		case *of.size < 0:
+			problems.Add(of.field, "must not be negative")
+		case *of.size > MaxSize:
+			problems.Add(of.field, "must be at most %d", MaxSize)
+		}
+	}
+}
+
+// Page is a part of a list in its order.
+type Page[T any] struct {
+	Items   []T
+	Cursors []string // one for each item
+	HasMore bool     // there are rows beyond the page in its direction
+}
+
+// Order is the one order of a list: by a field, ties broken by id.
+type Order struct {
+	Field      string
+	Descending bool
+}
+
+// Of names a list under the order, for its cursors. A list of one order only may
+// leave the order out.
+func (o Order) Of(list string) string {
+	if o.Field != "" {
+		list += " " + o.Field
+	}
+	if o.Descending {
+		list += " descending"
+	}
+	return list
+}
+
+// Position is a place in a list under one order: the order's key at that place
+// and the tie-break. It is no look-up: it stays a place when its row is gone.
+type Position struct {
+	List string // which list under which order
+	Key  string
+	ID   string
+}
+
+type positionText struct {
+	List string `json:"l"`
+	Key  string `json:"k"`
+	ID   string `json:"i"`
+	Sum  string `json:"s"`
+}
+
+func (p Position) sum() string {
+	return strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(p.List+"\x00"+p.Key+"\x00"+p.ID))), 36)
+}
+
+// Cursor is the position as opaque text.
+func (p Position) Cursor() string {
+	text, err := json.Marshal(positionText{List: p.List, Key: p.Key, ID: p.ID, Sum: p.sum()})
+	if err != nil {
+		panic(err) // four strings always have JSON
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// ParsePosition reads a cursor of the list; false means that it is mangled or
+// belongs to another list or order.
+func ParsePosition(cursor, list string) (Position, bool) {
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return Position{}, false
+	}
+	var t positionText
+	if err := json.Unmarshal(text, &t); err != nil {
+		return Position{}, false
+	}
+	p := Position{List: t.List, Key: t.Key, ID: t.ID}
+	return p, t.Sum == p.sum() && p.List == list
+}

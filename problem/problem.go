@@ -1,0 +1,130 @@
+package problem
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The kinds of refusal. Every error that a caller caused wraps exactly one of
+// them (errors.Is); anything else is a fault of the program and is never shown.
+var (
+	ErrInvalidInput      = errors.New("invalid input")
+	ErrUnauthenticated   = errors.New("unauthenticated")
+	ErrForbidden         = errors.New("forbidden")
+	ErrNotFound          = errors.New("not found")
+	ErrAlreadyExists     = errors.New("already exists")
+	ErrConcurrentUpdate  = errors.New("concurrent update")
+	ErrInUse             = errors.New("in use")
+	ErrProtected         = errors.New("protected")
+	ErrCapacityExceeded  = errors.New("capacity exceeded")
+	ErrQuotaExceeded     = errors.New("quota exceeded")
+	ErrRateLimited       = errors.New("rate limited")
+	ErrTooComplex        = errors.New("too complex")
+	ErrTimeout           = errors.New("timeout")
+	ErrUnavailable       = errors.New("unavailable")
+	errWithoutAnyProblem = errors.New("invalid input without a problem")
+)
+
+// Refusal is one refusal in words for the caller. Message names what was
+// attempted and on what; Field is the path of the input concerned
+// (`input.properties[2].enum`), or empty.
+type Refusal struct {
+	Kind    error
+	Field   string
+	Message string
+	// RetryAfter is when to try again; 0 says nothing.
+	RetryAfter time.Duration
+	cause      error
+}
+
+func (r *Refusal) Error() string { return r.Message }
+
+// Unwrap gives the kind, so that errors.Is(err, ErrNotFound) works, and the
+// cause.
+func (r *Refusal) Unwrap() []error { return []error{r.Kind, r.cause} }
+
+// Refuse makes a refusal of one kind.
+func Refuse(kind error, format string, args ...any) *Refusal {
+	return &Refusal{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// Because notes what led to the refusal: for the log, never for the caller.
+func (r *Refusal) Because(cause error) *Refusal {
+	r.cause = cause
+	return r
+}
+
+// Cause is what led to the refusal, for the log, or nil.
+func (r *Refusal) Cause() error { return r.cause }
+
+// After says when to try again.
+func (r *Refusal) After(wait time.Duration) *Refusal {
+	r.RetryAfter = wait
+	return r
+}
+
+// On says which input field the refusal is about.
+func (r *Refusal) On(field string) *Refusal {
+	r.Field = field
+	return r
+}
+
+// Problem is one thing wrong with an input: where and what.
+type Problem struct {
+	Field   string
+	Message string
+}
+
+// Problems collects everything wrong with an input, so that one answer can
+// report all of it.
+type Problems []Problem
+
+// Add notes one more problem.
+func (p *Problems) Add(field, format string, args ...any) {
+	*p = append(*p, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// Err is nil when there is no problem, else an *InvalidInput.
+func (p Problems) Err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return &InvalidInput{Problems: p}
+}
+
+// InvalidInput refuses an input and lists every problem in it; nothing was
+// stored.
+type InvalidInput struct {
+	Problems Problems
+}
+
+func (e *InvalidInput) Error() string {
+	parts := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		parts[i] = p.Field + ": " + p.Message
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Unwrap gives ErrInvalidInput.
+func (e *InvalidInput) Unwrap() error {
+	if len(e.Problems) == 0 {
+		return errWithoutAnyProblem
+	}
+	return ErrInvalidInput
+}
+
+// Invalid is an *InvalidInput with one problem.
+func Invalid(field, format string, args ...any) error {
+	var p Problems
+	p.Add(field, format, args...)
+	return p.Err()
+}
+
+// Reported is a refusal as a line of a report: its kind in capitals, and its
+// words.
+func (r *Refusal) Reported() string {
+	return strings.ToUpper(strings.ReplaceAll(r.Kind.Error(), " ", "_")) + ": " + r.Message
+}

@@ -1,0 +1,136 @@
+package resource
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// Limits of capabilities, in code points.
+const (
+	MaxCapabilityName  = 255
+	MaxCapabilityValue = 4096
+	MaxCapabilities    = 1000 // of one resource
+)
+
+// Sizes of a list of a capability's values.
+const (
+	DefaultCapabilityValues = 100
+	MaxCapabilityValues     = 1000
+)
+
+// Capability is the registry entry of a resource type's capability: a name that
+// can be asked for, and whether users may discover it.
+type Capability struct {
+	ID             int64
+	ResourceTypeID int64
+	Name           string
+	Private        bool
+}
+
+// NodeID is the global id.
+func (c *Capability) NodeID() string { return page.RowNodeID(page.KindCapability, c.ID, 0) }
+
+// CapabilityAnswer is what a viewer is told who asks for a capability by name:
+// the capability, or why not.
+type CapabilityAnswer struct {
+	Capability *Capability
+	Refused    error
+}
+
+// AnswerCapability tells a viewer of a capability that was asked for by name. A
+// private one is refused, which tells that it exists, as the specification has
+// it.
+func AnswerCapability(v access.Viewer, capability *Capability) CapabilityAnswer {
+	if capability.Private && !MaySeePrivateCapabilities(v) {
+		return CapabilityAnswer{Refused: problem.Refuse(problem.ErrForbidden, "the capability %q is private", capability.Name)}
+	}
+	return CapabilityAnswer{Capability: capability}
+}
+
+// CapabilityValue is a value in use and how many resources have it.
+type CapabilityValue struct {
+	Value         string
+	ResourceCount int
+}
+
+// ResourceCapability is a capability's value on one resource.
+type ResourceCapability struct {
+	ResourceID   int64
+	CapabilityID int64
+	Name         string
+	Value        string
+	Private      bool
+}
+
+// CapabilitiesChange sets capabilities of one resource.
+type CapabilitiesChange struct {
+	Resource     string // a uuid
+	Capabilities []metadef.KeyValue
+	Revision     *int // of the resource, to be told of changes made meanwhile
+}
+
+// CheckCapabilities notes what is wrong with capabilities to set.
+func CheckCapabilities(problems *problem.Problems, path string, capabilities []metadef.KeyValue) {
+	if len(capabilities) > MaxCapabilities {
+		problems.Add(path, "must have at most %d capabilities, has %d", MaxCapabilities, len(capabilities))
+		return
+	}
+	seen := map[string]bool{}
+	for i, capability := range capabilities {
+		at := problem.Index(path, i)
+		text.Check(problems, problem.Join(at, "key"), capability.Key, 1, MaxCapabilityName)
+		text.Check(problems, problem.Join(at, "value"), capability.Value, 0, MaxCapabilityValue)
+		text.CheckNew(problems, problem.Join(at, "key"), capability.Key, seen)
+		members, _ := CapabilityMembers(capability.Value)
+		for _, member := range members {
+			if strings.ContainsRune(member, 0) || !utf8.ValidString(member) {
+				problems.Add(problem.Join(at, "value"), "has a member with U+0000")
+				break
+			}
+		}
+	}
+}
+
+// CheckCapabilityNames notes what is wrong with names of capabilities.
+func CheckCapabilityNames(problems *problem.Problems, path string, names []string) {
+	seen := map[string]bool{}
+	for i, name := range names {
+		text.Check(problems, problem.Index(path, i), name, 1, MaxCapabilityName)
+		text.CheckNew(problems, problem.Index(path, i), name, seen)
+	}
+	if len(names) == 0 {
+		problems.Add(path, "must not be empty")
+	}
+}
+
+// CapabilityMembers is what discovery shows and conditions test of a value: the
+// members of a list, each once and in their order, or the value itself. A list
+// is the JSON text of an array of strings.
+func CapabilityMembers(value string) (members []string, inList bool) {
+	if !strings.HasPrefix(strings.TrimLeft(value, " \t\r\n"), "[") {
+		return []string{value}, false
+	}
+	var list []*string
+	if json.Unmarshal([]byte(value), &list) != nil {
+		return []string{value}, false
+	}
+	members = []string{}
+	seen := map[string]bool{}
+	for _, member := range list {
+		if member == nil {
+			return []string{value}, false
+		}
+		if !seen[*member] {
+			seen[*member] = true
+			members = append(members, *member)
+		}
+	}
+	return members, true
+}

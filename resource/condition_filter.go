@@ -1,0 +1,101 @@
+package resource
+
+import (
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// FilterPlan is the part of a filter that asks for capabilities, or for metadata
+// by more than pairs: three front doors to one type of condition.
+type FilterPlan struct {
+	path         string
+	conditions   []FilterCondition
+	requirements []Requirement
+}
+
+// FilterCondition is one condition of a filter, as narrow as can be.
+type FilterCondition struct {
+	Clause    string // how it is shown
+	Condition Condition
+	Ignored   bool // a requirement that is not about capabilities
+	field     string
+}
+
+// Plan reads the conditions of a filter; what is wrong with them is noted.
+func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
+	plan := FilterPlan{path: path, requirements: f.Requirements}
+	add := func(field string, condition Condition) {
+		for i, member := range topLevel(condition) {
+			plan.conditions = append(plan.conditions, FilterCondition{Clause: problem.Index(field, i), Condition: member, field: problem.Join(path, field)})
+		}
+	}
+	if f.Matching != nil {
+		add("matching", ParseMatching(*f.Matching, problems, problem.Join(path, "matching")))
+	}
+	if f.Where != nil {
+		add("where", f.Where.Condition(problems, problem.Join(path, "where")))
+	}
+	for i, requirement := range f.Requirements {
+		at := problem.Index(problem.Join(path, "requirements"), i)
+		text.Check(problems, problem.Join(at, "key"), requirement.Key, 1, MaxRequirement)
+	}
+	return plan
+}
+
+// CapabilityNames is every capability that the plan asks for, each once.
+func (p FilterPlan) CapabilityNames() []string {
+	var names []string
+	for _, c := range p.conditions {
+		names = append(names, c.Condition.CapabilityNames()...)
+	}
+	for _, requirement := range p.requirements {
+		name, _ := requirement.Capability()
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Conditions are the plan's conditions, given the capabilities that the viewer
+// may know of: any other name is as unknown as one that does not exist. An
+// unknown name is refused, except in a requirement: there it is for another
+// filter of the scheduler and ignored, or, within the scope of capabilities,
+// never met.
+func (p FilterPlan) Conditions(known func(name string) bool, problems *problem.Problems) []FilterCondition {
+	conditions := slices.Clone(p.conditions)
+	for _, c := range conditions {
+		for _, name := range c.Condition.CapabilityNames() {
+			if !known(name) {
+				problems.Add(c.field, "there is no capability %q", metadef.Shorten(name))
+			}
+		}
+	}
+	for i, requirement := range p.requirements {
+		of := FilterCondition{Clause: "requirements " + requirement.Key + ": " + requirement.Requirement}
+		switch name, scoped := requirement.Capability(); {
+		case known(name):
+			of.Condition = requirement.Condition(problems, problem.Index(problem.Join(p.path, "requirements"), i))
+		case scoped:
+			of.Condition = Condition{Kind: ConditionNever}
+		default:
+			of.Ignored = true
+		}
+		conditions = append(conditions, of)
+	}
+	return conditions
+}
+
+// topLevel is the conditions that must all hold, those within others included.
+func topLevel(c Condition) []Condition {
+	if c.Kind != ConditionAll {
+		return []Condition{c}
+	}
+	var all []Condition
+	for _, member := range c.Members {
+		all = append(all, topLevel(member)...)
+	}
+	return all
+}

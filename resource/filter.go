@@ -1,0 +1,71 @@
+package resource
+
+import (
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// Filter chooses resources; every condition given must hold. A nil list
+// is no condition; an empty list of types or uuids matches nothing, an empty
+// list of pairs is no condition.
+type Filter struct {
+	Types        []string
+	ProjectID    *string
+	Name         *string
+	NameContains *string // whatever its case
+	UUIDs        []string
+	Parent       *string // a uuid
+	Tags         []TagFilter
+	Metadata     []metadef.KeyValue
+	Requirements []Requirement
+	Matching     *string // a matching expression
+	Where        *Where
+}
+
+// TagFilter asks for a tag, whatever its case, and on demand for those that the
+// definitions place below it.
+type TagFilter struct {
+	Name               string
+	IncludeDescendants bool
+}
+
+// MaxFilterTags bounds the tags that one filter asks for.
+const MaxFilterTags = 64
+
+// Check notes what is wrong with the filter.
+func (f Filter) Check(problems *problem.Problems, path string) {
+	input := func(field string, value *string) {
+		if value != nil {
+			text.Check(problems, problem.Join(path, field), *value, 0, metadef.MaxMetadataValue)
+		}
+	}
+	input("projectId", f.ProjectID)
+	input("name", f.Name)
+	input("nameContains", f.NameContains)
+	text.CheckEach(problems, problem.Join(path, "types"), f.Types, text.MaxFilterList)
+	text.CheckFew(problems, problem.Join(path, "uuids"), len(f.UUIDs), text.MaxFilterList)
+	if text.CheckFew(problems, problem.Join(path, "metadata"), len(f.Metadata), MaxFilterPairs) {
+		for i, pair := range f.Metadata {
+			pair.Check(problems, problem.Index(problem.Join(path, "metadata"), i))
+		}
+	}
+	if text.CheckFew(problems, problem.Join(path, "tags"), len(f.Tags), MaxFilterTags) {
+		for i, tag := range f.Tags {
+			text.Check(problems, problem.Join(problem.Index(problem.Join(path, "tags"), i), "name"), tag.Name, 1, text.MaxName)
+		}
+	}
+	text.CheckFew(problems, problem.Join(path, "requirements"), len(f.Requirements), MaxRequirements)
+}
+
+// MaxFilterPairs bounds the pairs of metadata that one filter asks for.
+const MaxFilterPairs = 64
+
+// Scope is how a list of resources hangs off something else.
+type Scope string
+
+const (
+	EveryResource      Scope = ""          // of nothing: there is the one key 0
+	ChildrenOfResource Scope = "children"  // the key is the row of a resource
+	ResourcesOfType    Scope = "resources" // the key is the row of a resource type
+)

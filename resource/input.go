@@ -1,0 +1,82 @@
+package resource
+
+import (
+	"unicode/utf8"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// Input is a resource to create. What is absent is chosen by the store:
+// a new uuid, the viewer's project, PRIVATE.
+type Input struct {
+	Type        string
+	Name        string
+	Description *string
+	ProjectID   *string
+	Visibility  *access.Visibility
+	Parent      *string // a uuid
+	UUID        *string
+	Metadata    []metadef.KeyValue
+	// ServiceMetadata are items that only admins and services change.
+	ServiceMetadata []metadef.KeyValue
+	Capabilities    []metadef.KeyValue
+	Tags            []string
+}
+
+// Check notes everything that is wrong with the input in itself.
+func (in Input) Check(problems *problem.Problems, path string) {
+	text.Check(problems, problem.Join(path, "type"), in.Type, 1, text.MaxName)
+	text.Check(problems, problem.Join(path, "name"), in.Name, 1, MaxResourceName)
+	if in.Description != nil {
+		text.Check(problems, problem.Join(path, "description"), *in.Description, 0, MaxResourceDescription)
+	}
+	if in.ProjectID != nil {
+		text.Check(problems, problem.Join(path, "projectId"), *in.ProjectID, 1, MaxProject)
+	}
+	if in.Visibility != nil {
+		access.CheckVisibility(*in.Visibility, problem.Join(path, "visibility"), problems)
+	}
+	seen := map[string]bool{}
+	checkMetadata(problems, problem.Join(path, "metadata"), in.Metadata, seen)
+	checkMetadata(problems, problem.Join(path, "serviceMetadata"), in.ServiceMetadata, seen)
+	CheckCapabilities(problems, problem.Join(path, "capabilities"), in.Capabilities)
+	CheckTags(problems, problem.Join(path, "tags"), in.Tags)
+}
+
+// checkMetadata notes what is wrong with items to write: the limits of keys and
+// values, and a key that seen holds already, to which every key is added.
+func checkMetadata(problems *problem.Problems, path string, items []metadef.KeyValue, seen map[string]bool) {
+	for i, item := range items {
+		at := problem.Index(path, i)
+		item.Check(problems, at)
+		text.CheckNew(problems, problem.Join(at, "key"), item.Key, seen)
+	}
+}
+
+// CheckMetadataKeys notes what is wrong with keys that are named.
+func CheckMetadataKeys(problems *problem.Problems, path string, keys []string) {
+	seen := map[string]bool{}
+	for i, key := range keys {
+		text.Check(problems, problem.Index(path, i), key, 1, metadef.MaxMetadataKey)
+		text.CheckNew(problems, problem.Index(path, i), key, seen)
+	}
+}
+
+// CheckTags notes what is wrong with the tags of a resource: 1 to 80
+// characters each, none twice without regard to case, at most MaxResourceTags.
+func CheckTags(problems *problem.Problems, path string, tags []string) {
+	if len(tags) > MaxResourceTags {
+		problems.Add(path, "must have at most %d tags, has %d", MaxResourceTags, len(tags))
+		return
+	}
+	seen := map[string]bool{}
+	for i, tag := range tags {
+		text.Check(problems, problem.Index(path, i), tag, 1, text.MaxName)
+		if utf8.ValidString(tag) {
+			text.CheckNew(problems, problem.Index(path, i), text.Fold(tag), seen)
+		}
+	}
+}

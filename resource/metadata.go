@@ -1,0 +1,160 @@
+package resource
+
+import (
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// MetadataMode says what a change does with the items that it does not name.
+type MetadataMode int
+
+const (
+	MergeMetadata   MetadataMode = iota // leaves them
+	ReplaceMetadata                     // deletes them, except those that only services change
+	DeleteMetadata                      // leaves them; those named go
+)
+
+// MetadataChange is a change of the metadata of one resource.
+type MetadataChange struct {
+	Resource string // a uuid
+	Mode     MetadataMode
+	Items    []metadef.KeyValue // to merge, or to replace all by
+	Keys     []string           // to delete
+	// UserModifiable sets the flag of every item named; nil keeps it, true for
+	// new ones.
+	UserModifiable *bool
+	// IncludeServiceOwned replaces items that only services change, too.
+	IncludeServiceOwned bool
+	Revision            *int // of the resource, to be told of changes made meanwhile
+}
+
+// MetadataChanges are changes of several resources, each once.
+type MetadataChanges struct {
+	Items []MetadataChange
+}
+
+// Check notes everything that is wrong with the change in itself.
+func (c MetadataChange) Check(problems *problem.Problems, path string) {
+	checkMetadata(problems, problem.Join(path, "items"), c.Items, map[string]bool{})
+	CheckMetadataKeys(problems, problem.Join(path, "keys"), c.Keys)
+	if c.Mode == DeleteMetadata && len(c.Keys) == 0 {
+		problems.Add(problem.Join(path, "keys"), "must not be empty")
+	}
+}
+
+// MaxMetadataChanges is how many resources one mutation changes the metadata of.
+const MaxMetadataChanges = 1000
+
+// MetadataRules are what the operator chose for all metadata.
+type MetadataRules struct {
+	MaxItems      int      // of one resource; 0 is no limit
+	ProtectedKeys []string // which only admins and services write, whatever their flag
+}
+
+// owns tells whether an item is the service's: only admins and services change
+// it.
+func (r MetadataRules) owns(item MetadataItem) bool {
+	return !item.UserModifiable || slices.Contains(r.ProtectedKeys, item.Key)
+}
+
+// MetadataPlan is what a change comes to, given the items that are there.
+type MetadataPlan struct {
+	Set      []MetadataItem // to write, new or changed; ID is 0 for new ones
+	Delete   []MetadataItem
+	Retained []MetadataItem // kept by a replacement that did not name them
+}
+
+// Empty tells whether nothing changes.
+func (p MetadataPlan) Empty() bool { return len(p.Set)+len(p.Delete) == 0 }
+
+// Plan says what the change comes to for a viewer, who may write the resource,
+// given its revision and its items. It refuses with ErrForbidden a viewer who
+// names what only services change, with ErrConcurrentUpdate a stale revision,
+// with ErrNotFound the deletion of what is not there, and with ErrQuotaExceeded
+// more items than a resource may have.
+func (c MetadataChange) Plan(viewer access.Viewer, rules MetadataRules, revision int, current []*MetadataItem) (MetadataPlan, error) {
+	there := make(map[string]*MetadataItem, len(current))
+	for _, item := range current {
+		there[item.Key] = item
+	}
+	if err := c.mayName(viewer, rules, there); err != nil {
+		return MetadataPlan{}, err
+	}
+	if err := CheckRevision(c.Resource, c.Revision, revision); err != nil {
+		return MetadataPlan{}, err
+	}
+	var plan MetadataPlan
+	named := map[string]bool{}
+	for _, key := range c.Keys {
+		item := there[key]
+		if item == nil {
+			return MetadataPlan{}, problem.Refuse(problem.ErrNotFound, "the resource %s has no metadata key %q", c.Resource, key)
+		}
+		plan.Delete = append(plan.Delete, *item)
+	}
+	for _, pair := range c.Items {
+		named[pair.Key] = true
+		item := MetadataItem{Key: pair.Key, UserModifiable: true}
+		if existing := there[pair.Key]; existing != nil {
+			item = *existing
+		}
+		changed := item
+		changed.Value = pair.Value
+		if c.UserModifiable != nil {
+			changed.UserModifiable = *c.UserModifiable
+		}
+		if changed != item || item.ID == 0 {
+			plan.Set = append(plan.Set, changed)
+		}
+	}
+	if c.Mode == ReplaceMetadata {
+		for _, item := range current {
+			switch {
+			case named[item.Key]:
+			case rules.owns(*item) && !c.IncludeServiceOwned:
+				plan.Retained = append(plan.Retained, *item)
+			default:
+				plan.Delete = append(plan.Delete, *item)
+			}
+		}
+	}
+	return plan, c.fits(plan, rules, len(current))
+}
+
+// mayName refuses a viewer who names an item that only services change.
+func (c MetadataChange) mayName(viewer access.Viewer, rules MetadataRules, there map[string]*MetadataItem) error {
+	if viewer.WritesServiceMetadata() {
+		return nil
+	}
+	keys := slices.Clone(c.Keys)
+	for _, item := range c.Items {
+		keys = append(keys, item.Key)
+	}
+	for _, key := range keys {
+		item := MetadataItem{Key: key, UserModifiable: true}
+		if existing := there[key]; existing != nil {
+			item = *existing
+		}
+		if rules.owns(item) {
+			return problem.Refuse(problem.ErrForbidden, "only an administrator or a service may change the metadata key %q", key)
+		}
+	}
+	return nil
+}
+
+func (c MetadataChange) fits(plan MetadataPlan, rules MetadataRules, count int) error {
+	added := 0
+	for _, item := range plan.Set {
+		if item.ID == 0 {
+			added++
+		}
+	}
+	after := count + added - len(plan.Delete)
+	if rules.MaxItems > 0 && added > 0 && after > rules.MaxItems {
+		return problem.Refuse(problem.ErrQuotaExceeded, "a resource can have at most %d metadata items, %s would have %d", rules.MaxItems, c.Resource, after)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package resource
+
+import (
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// Limits of resources, in code points unless said otherwise.
+const (
+	MaxResourceName        = 255
+	MaxResourceDescription = 1023
+
+	MaxResourceTags = 128 // tags of one resource
+	MaxProject      = 255 // a project id
+)
+
+// Resource is a thing of the cloud that users know: a share, a host, an image.
+type Resource struct {
+	ID          int64
+	UUID        string
+	TypeID      int64
+	ParentID    int64 // 0 for a resource without parent
+	Name        string
+	Description *string
+	ProjectID   string
+	Visibility  access.Visibility
+	Revision    int
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// NodeID is the global id.
+func (r *Resource) NodeID() string { return page.RowNodeID(page.KindResource, r.ID, 0) }
+
+// MetadataItem is one key with one value on a resource.
+type MetadataItem struct {
+	ID             int64
+	ResourceID     int64
+	Key            string
+	Value          string
+	UserModifiable bool // false: only admins and services change or delete it
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
+
+// NodeID is the global id.
+func (m *MetadataItem) NodeID() string { return page.RowNodeID(page.KindMetadataItem, m.ID, 0) }
+
+// CheckRevision refuses a write by whoever knows another revision of a resource
+// than the one it has.
+func CheckRevision(uuid string, known *int, revision int) error {
+	if known == nil || *known == revision {
+		return nil
+	}
+	return problem.Refuse(problem.ErrConcurrentUpdate, "the resource %s is at revision %d, not %d", uuid, revision, *known)
+}

@@ -1,0 +1,57 @@
+package text
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// JSON is the text of one JSON value, kept as it came in: numbers are not
+// rounded and members are not reordered; only the white space between tokens
+// is dropped. The empty JSON stands for an absent value.
+type JSON string
+
+// MarshalGQL writes the value as it is.
+func (j JSON) MarshalGQL(w io.Writer) {
+	if j == "" {
+		_, _ = io.WriteString(w, "null")
+		return
+	}
+	_, _ = io.WriteString(w, string(j))
+}
+
+// UnmarshalGQL takes a decoded variable, or a JSON as it is. Numbers are expected
+// as json.Number, which keeps their text.
+func (j *JSON) UnmarshalGQL(v any) error {
+	if text, isText := v.(JSON); isText {
+		*j = text
+		return nil
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("not a JSON value: %w", err)
+	}
+	*j = JSON(bytes.TrimRight(buf.Bytes(), "\n"))
+	return nil
+}
+
+// MarshalJSON writes the value as it is.
+func (j JSON) MarshalJSON() ([]byte, error) {
+	if j == "" {
+		return []byte("null"), nil
+	}
+	return []byte(j), nil
+}
+
+// UnmarshalJSON keeps the text without its white space.
+func (j *JSON) UnmarshalJSON(text []byte) error {
+	var buf bytes.Buffer
+	if err := json.Compact(&buf, text); err != nil {
+		return err
+	}
+	*j = JSON(buf.String())
+	return nil
+}

@@ -1,0 +1,91 @@
+package text
+
+import "math/bits"
+
+// Speller finds the known name that a misspelled one may mean.
+type Speller struct {
+	names  []string
+	folded [][]rune
+	used   []uint64 // lettersIn each
+}
+
+func NewSpeller(names []string) Speller {
+	s := Speller{names: names}
+	for _, name := range names {
+		letters := []rune(Fold(name))
+		s.folded, s.used = append(s.folded, letters), append(s.used, lettersIn(letters))
+	}
+	return s
+}
+
+// lettersIn notes which letters are in a text, some of them under one bit. An edit
+// changes at most two bits, so that texts that differ in more are not compared.
+func lettersIn(text []rune) uint64 {
+	var used uint64
+	for _, letter := range text {
+		used |= 1 << (letter % 64)
+	}
+	return used
+}
+
+// Nearest is the one of the known names that is most like name, or empty where
+// none is: names are alike when at most a third of their characters, and at
+// most three, would have to be inserted, removed, replaced or swapped. Case
+// makes no difference; of equally near names the first in order of text wins.
+func (s Speller) Nearest(name string) string {
+	letters := []rune(Fold(name))
+	used := lettersIn(letters)
+	best, bestDistance := "", min(3, max(1, len(letters)/3))
+	for i, candidate := range s.folded {
+		if bits.OnesCount64(used^s.used[i]) > 2*bestDistance {
+			continue
+		}
+		distance := editDistance(letters, candidate, bestDistance)
+		if distance < bestDistance || distance == bestDistance && (best == "" || s.names[i] < best) {
+			best, bestDistance = s.names[i], distance
+		}
+	}
+	return best
+}
+
+// Nearest is the nearest of a few names.
+func Nearest(name string, known []string) string { return NewSpeller(known).Nearest(name) }
+
+// editDistance counts single-character edits and swaps of neighbours that turn
+// a into b; more than most is answered as most + 1. Only cells of the table
+// that a distance of at most most can lead through are computed.
+func editDistance(a, b []rune, most int) int {
+	over := most + 1
+	if len(a)-len(b) > most || len(b)-len(a) > most {
+		return over
+	}
+	beforeLast, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = min(j, over)
+	}
+	for i := range a {
+		for j := range row {
+			row[j] = over
+		}
+		if i+1 <= most {
+			row[0] = i + 1
+		}
+		least := row[0]
+		for j := max(0, i-most); j < min(len(b), i+most+1); j++ {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(over, last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], beforeLast[j-1]+1)
+			}
+			least = min(least, row[j+1])
+		}
+		if least > most {
+			return over
+		}
+		beforeLast, last, row = last, row, beforeLast
+	}
+	return last[len(b)]
+}
