@@ -2,10 +2,7 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -29,121 +26,6 @@ const (
 	// for.
 	prunedAtOnce = 5000
 )
-
-// fields is how a thing looked in the audit log: its fields under their names in
-// the API.
-type fields map[string]any
-
-// change is what a mutation does to one thing, for the audit log. Before and
-// after are fields or a document; nil stands for nothing.
-type change struct {
-	action        string // the name of the mutation
-	kind          string // the type of the thing
-	key           string // its name or uuid
-	before, after any
-}
-
-// errNothingAccepted ends a mutation of which every part was refused, or which
-// was only to say what it would do: without an event and without a change.
-var errNothingAccepted = errors.New("nothing of the mutation was accepted")
-
-// mutate is transact for a mutation: one that is accepted and leaves no event of
-// a change leaves the one given, so that none goes unseen.
-func (s *Store) mutate(ctx context.Context, asked change, write func(tx *ent.Tx) error) error {
-	err := s.transact(ctx, func(tx *ent.Tx) error {
-		s.recorded.Store(tx, false)
-		defer s.recorded.Delete(tx)
-		if err := write(tx); err != nil {
-			return err
-		}
-		if recorded, _ := s.recorded.Load(tx); recorded == true {
-			return nil
-		}
-		return s.record(ctx, tx, asked)
-	})
-	if errors.Is(err, errNothingAccepted) {
-		return nil
-	}
-	return err
-}
-
-// record writes an audit event into the transaction of the change that it tells
-// of, and a line without values into the log once that is committed.
-func (s *Store) record(ctx context.Context, tx *ent.Tx, c change) error {
-	return s.recordAll(ctx, tx, []attributed{{ctx: ctx, change: c}})
-}
-
-// attributed is a change with the context of the request that made it.
-type attributed struct {
-	ctx context.Context
-	change
-}
-
-// recordAll is record for several changes that share a transaction, whoever made
-// each.
-func (s *Store) recordAll(ctx context.Context, tx *ent.Tx, changes []attributed) error {
-	if len(changes) == 0 {
-		return nil
-	}
-	for chunk := range slices.Chunk(changes, rowsAtOnce) {
-		creates := make([]*ent.AuditEventCreate, len(chunk))
-		for i, c := range chunk {
-			var err error
-			if creates[i], err = s.auditEvent(tx, c); err != nil {
-				return fmt.Errorf("record %s: %w", c.action, err)
-			}
-		}
-		if err := tx.AuditEvent.CreateBulk(creates...).Exec(ctx); err != nil {
-			return fmt.Errorf("record %s: %w", chunk[0].action, err)
-		}
-	}
-	s.recorded.CompareAndSwap(tx, false, true)
-	tx.OnCommit(func(commit ent.Committer) ent.Committer {
-		return ent.CommitFunc(func(committing context.Context, tx *ent.Tx) error {
-			err := commit.Commit(committing, tx)
-			if err == nil {
-				s.logChanges(changes)
-			}
-			return err
-		})
-	})
-	return nil
-}
-
-// auditEvent is a change as an event to be written. One that leaves a thing as it
-// was has neither before nor after.
-func (s *Store) auditEvent(tx *ent.Tx, c attributed) (*ent.AuditEventCreate, error) {
-	viewer := access.ViewerFrom(c.ctx)
-	create := tx.AuditEvent.Create().SetCreatedAt(s.now()).
-		SetUserID(viewer.UserID).SetProjectID(viewer.ProjectID).SetAction(c.action).SetKind(c.kind).SetKey(c.key)
-	before, err := changeText(c.before)
-	if err != nil {
-		return nil, err
-	}
-	after, err := changeText(c.after)
-	if err != nil || textOrEmpty(before) == textOrEmpty(after) {
-		return create, err
-	}
-	return create.SetNillableBefore(before).SetNillableAfter(after), nil
-}
-
-// changeText is one side of a change; nil for nothing.
-func changeText(noun any) (*string, error) {
-	if noun == nil {
-		return nil, nil
-	}
-	raw, err := json.Marshal(noun)
-	text := string(raw)
-	return &text, err
-}
-
-func (s *Store) logChanges(changes []attributed) {
-	for _, c := range changes {
-		viewer := access.ViewerFrom(c.ctx)
-		s.log.InfoContext(c.ctx, "changed", "action", c.action, "kind", c.kind, "key", c.key,
-			"user", viewer.UserID, "project", viewer.ProjectID, "requestId", s.requestID(c.ctx))
-	}
-}
 
 // keepPruning deletes events that are kept no longer, at once and then again and
 // again until the context ends. An idle server does so as well as a busy one.

@@ -10,9 +10,3 @@ func (s *Store) PruneAudit(ctx context.Context) error { return s.pruneAudit(ctx,
 // AuditRows are the ids of all events in the database, those that are kept no
 // longer included.
 func (s *Store) AuditRows(ctx context.Context) []int64 { return s.ent.AuditEvent.Query().IDsX(ctx) }
-
-// RememberedMutations is how many mutations the store holds on to.
-func (s *Store) RememberedMutations() (n int) {
-	s.recorded.Range(func(any, any) bool { n++; return true })
-	return n
-}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/audit"
-	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -92,27 +91,6 @@ func TestEventsAreKeptAsLongAsTheyShall(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
-		}
-	})
-}
-
-// TestAMutationIsForgottenOnceItIsCommitted holds that what a store keeps does
-// not grow with every mutation.
-func TestAMutationIsForgottenOnceItIsCommitted(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		roomyProvider(t, s, uuidOf(1))
-		if _, err := s.SetAllocations(asAdmin(), claimOne(uuidOf(1), uuidOf(2))); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.CreateNamespace(asAdmin(), metadef.NamespaceInput{Name: "N"}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.DeleteNamespace(asAdmin(), "N", nil); err != nil {
-			t.Fatal(err)
-		}
-		if n := s.RememberedMutations(); n != 0 {
-			t.Errorf("%d transactions are still held", n)
 		}
 	})
 }

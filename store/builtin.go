@@ -28,7 +28,7 @@ func (s *Store) fillBuiltIns(ctx context.Context) error {
 	if missing.empty() {
 		return nil
 	}
-	err = s.transact(ctx, func(tx *ent.Tx) error {
+	err = s.Fill(ctx, func(tx *Tx) error {
 		if err := s.insertResourceTypes(ctx, tx, missing.types, builtInType); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ const (
 )
 
 // insertResourceTypes writes resource types that are not there yet.
-func (s *Store) insertResourceTypes(ctx context.Context, tx *ent.Tx, names []string, origin typeOrigin) error {
+func (s *Store) insertResourceTypes(ctx context.Context, tx *Tx, names []string, origin typeOrigin) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -96,11 +96,12 @@ func (s *Store) insertResourceTypes(ctx context.Context, tx *ent.Tx, names []str
 			creates[i].SetImplied(true)
 		}
 	}
+	tx.Changed("ResourceType", names...)
 	return tx.ResourceType.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(resourcetype.FieldName), entsql.DoNothing()).Exec(ctx)
 }
 
 // insertTraits writes traits that are not there yet.
-func (s *Store) insertTraits(ctx context.Context, tx *ent.Tx, names []string, standard bool) error {
+func (s *Store) insertTraits(ctx context.Context, tx *Tx, names []string, standard bool) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -109,11 +110,12 @@ func (s *Store) insertTraits(ctx context.Context, tx *ent.Tx, names []string, st
 	for i, name := range names {
 		creates[i] = tx.Trait.Create().SetName(name).SetStandard(standard).SetCreatedAt(now).SetUpdatedAt(now)
 	}
+	tx.Changed("Trait", names...)
 	return tx.Trait.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(trait.FieldName), entsql.DoNothing()).Exec(ctx)
 }
 
 // insertResourceClasses writes resource classes that are not there yet.
-func (s *Store) insertResourceClasses(ctx context.Context, tx *ent.Tx, names []string, standard bool) error {
+func (s *Store) insertResourceClasses(ctx context.Context, tx *Tx, names []string, standard bool) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -122,5 +124,6 @@ func (s *Store) insertResourceClasses(ctx context.Context, tx *ent.Tx, names []s
 	for i, name := range names {
 		creates[i] = tx.ResourceClass.Create().SetName(name).SetStandard(standard).SetCreatedAt(now).SetUpdatedAt(now)
 	}
+	tx.Changed("ResourceClass", names...)
 	return tx.ResourceClass.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(resourceclass.FieldName), entsql.DoNothing()).Exec(ctx)
 }

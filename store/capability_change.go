@@ -25,7 +25,7 @@ func (s *Store) SetCapabilities(ctx context.Context, uuid string, capabilities [
 				problems.Add("input.capabilities", "must not be empty")
 			}
 		},
-		func(tx *ent.Tx, row *ent.Resource, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
+		func(tx *Tx, row *ent.Resource, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
 			return s.planCapabilities(ctx, tx, row, capabilities, there)
 		})
 }
@@ -35,7 +35,7 @@ func (s *Store) SetCapabilities(ctx context.Context, uuid string, capabilities [
 func (s *Store) UnsetCapabilities(ctx context.Context, uuid string, names []string, revision *int) (*resource.Resource, error) {
 	return s.changeCapabilities(ctx, uuid, revision, "unsetCapabilities",
 		func(problems *problem.Problems) { resource.CheckCapabilityNames(problems, "input.names", names) },
-		func(tx *ent.Tx, row *ent.Resource, there map[string]*ent.CapabilityValue) (plan capabilityPlan, err error) {
+		func(tx *Tx, row *ent.Resource, there map[string]*ent.CapabilityValue) (plan capabilityPlan, err error) {
 			for _, name := range names {
 				value := there[name]
 				if value == nil {
@@ -53,8 +53,8 @@ type capabilityPlan struct {
 	writes []capabilityWrite
 }
 
-func (s *Store) changeCapabilities(ctx context.Context, uuid string, revision *int, action string, check func(*problem.Problems),
-	plan func(*ent.Tx, *ent.Resource, map[string]*ent.CapabilityValue) (capabilityPlan, error),
+func (s *Store) changeCapabilities(ctx context.Context, uuid string, revision *int, mutation string, check func(*problem.Problems),
+	plan func(*Tx, *ent.Resource, map[string]*ent.CapabilityValue) (capabilityPlan, error),
 ) (*resource.Resource, error) {
 	if err := resource.MayWriteCapabilities(access.ViewerFrom(ctx), "write capabilities"); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *Store) changeCapabilities(ctx context.Context, uuid string, revision *i
 		return nil, err
 	}
 	var resources []*resource.Resource
-	err := s.transact(ctx, func(tx *ent.Tx) error {
+	err := s.Write(ctx, mutation, func(tx *Tx) error {
 		row, err := s.lockResource(ctx, tx, uuid, revision)
 		if err != nil {
 			return err
@@ -96,7 +96,8 @@ func (s *Store) changeCapabilities(ctx context.Context, uuid string, revision *i
 		if err != nil {
 			return err
 		}
-		return s.record(ctx, tx, change{action: action, kind: "Resource", key: uuid, before: fields{"capabilities": before}, after: fields{"capabilities": after}})
+		tx.Record(ctx, Event{Kind: "Resource", Key: uuid, Before: fields{"capabilities": before}, After: fields{"capabilities": after}})
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("change capabilities: %w", err)
@@ -105,7 +106,7 @@ func (s *Store) changeCapabilities(ctx context.Context, uuid string, revision *i
 }
 
 // capabilitiesOn are the values that a resource has, by name.
-func capabilitiesOn(ctx context.Context, tx *ent.Tx, row *ent.Resource) (map[string]*ent.CapabilityValue, map[string]string, error) {
+func capabilitiesOn(ctx context.Context, tx *Tx, row *ent.Resource) (map[string]*ent.CapabilityValue, map[string]string, error) {
 	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).WithCapability().All(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -122,7 +123,7 @@ func capabilitiesOn(ctx context.Context, tx *ent.Tx, row *ent.Resource) (map[str
 }
 
 // planCapabilities leaves alone what has its value already.
-func (s *Store) planCapabilities(ctx context.Context, tx *ent.Tx, row *ent.Resource, capabilities []metadef.KeyValue, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
+func (s *Store) planCapabilities(ctx context.Context, tx *Tx, row *ent.Resource, capabilities []metadef.KeyValue, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
 	keys := make([]capabilityKey, len(capabilities))
 	for i, c := range capabilities {
 		keys[i] = capabilityKey{row.ResourceTypeID, c.Key}
@@ -154,7 +155,7 @@ func (s *Store) planCapabilities(ctx context.Context, tx *ent.Tx, row *ent.Resou
 // registered gives the registry entries of names in the order of an input's
 // list. Names that are not there are registered, or refused where the operator
 // wants them registered explicitly.
-func (s *Store) registered(ctx context.Context, tx *ent.Tx, keys []capabilityKey, path string) (map[capabilityKey]int64, error) {
+func (s *Store) registered(ctx context.Context, tx *Tx, keys []capabilityKey, path string) (map[capabilityKey]int64, error) {
 	if s.options.CapabilityRegistration != resource.RegisterExplicitly {
 		return s.ensureCapabilities(ctx, tx, keys)
 	}
@@ -176,7 +177,7 @@ func (s *Store) registered(ctx context.Context, tx *ent.Tx, keys []capabilityKey
 // chose.
 func (s *Store) CreateCapability(ctx context.Context, resourceType, name string, private *bool) (*resource.Capability, error) {
 	var made *ent.Capability
-	err := s.manageCapability(ctx, "createCapability", resourceType, name, func(tx *ent.Tx, of *ent.ResourceType, row *ent.Capability) (err error) {
+	err := s.manageCapability(ctx, "createCapability", resourceType, name, func(tx *Tx, of *ent.ResourceType, row *ent.Capability) (err error) {
 		if row != nil {
 			return problem.Refuse(problem.ErrAlreadyExists, "the type %s has a capability %q already", resourceType, name).On("input.name")
 		}
@@ -201,7 +202,7 @@ func (s *Store) CreateCapability(ctx context.Context, resourceType, name string,
 // administrators. It holds for every answer from then on.
 func (s *Store) SetCapabilityVisibility(ctx context.Context, resourceType, name string, private bool) (*resource.Capability, error) {
 	var changed *ent.Capability
-	err := s.manageCapability(ctx, "setCapabilityVisibility", resourceType, name, func(tx *ent.Tx, _ *ent.ResourceType, row *ent.Capability) (err error) {
+	err := s.manageCapability(ctx, "setCapabilityVisibility", resourceType, name, func(tx *Tx, _ *ent.ResourceType, row *ent.Capability) (err error) {
 		if row == nil {
 			return noCapability(resourceType, name)
 		}
@@ -218,7 +219,7 @@ func (s *Store) SetCapabilityVisibility(ctx context.Context, resourceType, name 
 // resources, for administrators, and gives what it was.
 func (s *Store) DeleteCapability(ctx context.Context, resourceType, name string) (*resource.Capability, error) {
 	var deleted *ent.Capability
-	err := s.manageCapability(ctx, "deleteCapability", resourceType, name, func(tx *ent.Tx, _ *ent.ResourceType, row *ent.Capability) error {
+	err := s.manageCapability(ctx, "deleteCapability", resourceType, name, func(tx *Tx, _ *ent.ResourceType, row *ent.Capability) error {
 		if row == nil {
 			return noCapability(resourceType, name)
 		}
@@ -236,7 +237,7 @@ func noCapability(resourceType, name string) error {
 }
 
 // manageCapability changes the registry entry of a name, which may not be there.
-func (s *Store) manageCapability(ctx context.Context, action, resourceType, name string, manage func(*ent.Tx, *ent.ResourceType, *ent.Capability) error) error {
+func (s *Store) manageCapability(ctx context.Context, mutation, resourceType, name string, manage func(*Tx, *ent.ResourceType, *ent.Capability) error) error {
 	if err := resource.MayManageCapabilities(access.ViewerFrom(ctx), "manage capabilities"); err != nil {
 		return err
 	}
@@ -246,7 +247,7 @@ func (s *Store) manageCapability(ctx context.Context, action, resourceType, name
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	err := s.transact(ctx, func(tx *ent.Tx) error {
+	err := s.Write(ctx, mutation, func(tx *Tx) error {
 		of, err := resourceTypeRow(ctx, tx, resourceType)
 		if err != nil {
 			return err
@@ -259,7 +260,8 @@ func (s *Store) manageCapability(ctx context.Context, action, resourceType, name
 		if err := manage(tx, of, rows[0]); err != nil {
 			return err
 		}
-		return s.recordCapability(ctx, tx, action, of, name, rows[0])
+		tx.Changed("Capability", of.Name+"/"+name)
+		return recordCapability(ctx, tx, of, name, rows[0])
 	})
 	if err != nil {
 		return fmt.Errorf("manage a capability: %w", err)
@@ -267,17 +269,18 @@ func (s *Store) manageCapability(ctx context.Context, action, resourceType, name
 	return nil
 }
 
-func (s *Store) recordCapability(ctx context.Context, tx *ent.Tx, action string, of *ent.ResourceType, name string, before *ent.Capability) error {
+func recordCapability(ctx context.Context, tx *Tx, of *ent.ResourceType, name string, before *ent.Capability) error {
 	after, err := tx.Capability.Query().Where(capability.ResourceTypeID(of.ID), capability.Name(name)).All(ctx)
 	if err != nil {
 		return err
 	}
-	event := change{action: action, kind: "Capability", key: of.Name + "/" + name}
+	event := Event{Kind: "Capability", Key: of.Name + "/" + name}
 	if before != nil {
-		event.before = fields{"resourceType": of.Name, "private": before.Private}
+		event.Before = fields{"resourceType": of.Name, "private": before.Private}
 	}
 	if len(after) > 0 {
-		event.after = fields{"resourceType": of.Name, "private": after[0].Private}
+		event.After = fields{"resourceType": of.Name, "private": after[0].Private}
 	}
-	return s.record(ctx, tx, event)
+	tx.Record(ctx, event)
+	return nil
 }

@@ -34,7 +34,7 @@ type capabilityWrite struct {
 // insertCapabilityRegistry registers names that are not registered yet. Those
 // that are keep their visibility. They are written in the order of their names,
 // so that two writers never wait for each other.
-func (s *Store) insertCapabilityRegistry(ctx context.Context, tx *ent.Tx, private map[capabilityKey]bool) error {
+func (s *Store) insertCapabilityRegistry(ctx context.Context, tx *Tx, private map[capabilityKey]bool) error {
 	if len(private) == 0 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func compareCapabilityKeys(a, b capabilityKey) int {
 
 // ensureCapabilities gives the registry entries of names and registers those
 // that are not there, as private as the operator chose.
-func (s *Store) ensureCapabilities(ctx context.Context, tx *ent.Tx, keys []capabilityKey) (map[capabilityKey]int64, error) {
+func (s *Store) ensureCapabilities(ctx context.Context, tx *Tx, keys []capabilityKey) (map[capabilityKey]int64, error) {
 	there, err := findCapabilities(ctx, tx, keys)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (s *Store) ensureCapabilities(ctx context.Context, tx *ent.Tx, keys []capab
 	return findCapabilities(ctx, tx, keys)
 }
 
-func findCapabilities(ctx context.Context, tx *ent.Tx, keys []capabilityKey) (map[capabilityKey]int64, error) {
+func findCapabilities(ctx context.Context, tx *Tx, keys []capabilityKey) (map[capabilityKey]int64, error) {
 	types, names := map[int64]bool{}, map[string]bool{}
 	for _, key := range keys {
 		types[key.typeID], names[key.name] = true, true
@@ -100,7 +100,7 @@ func findCapabilities(ctx context.Context, tx *ent.Tx, keys []capabilityKey) (ma
 }
 
 // insertCapabilityValues stores values and their members, and counts them.
-func insertCapabilityValues(ctx context.Context, tx *ent.Tx, writes []capabilityWrite, changes countChanges, now time.Time) error {
+func insertCapabilityValues(ctx context.Context, tx *Tx, writes []capabilityWrite, changes countChanges, now time.Time) error {
 	for chunk := range slices.Chunk(writes, rowsAtOnce) {
 		creates := make([]*ent.CapabilityValueCreate, len(chunk))
 		for i, write := range chunk {
@@ -134,7 +134,7 @@ func insertCapabilityValues(ctx context.Context, tx *ent.Tx, writes []capability
 
 // deleteCapabilityValues takes values away with their members, and counts them:
 // values of one resource, or of one capability.
-func deleteCapabilityValues(ctx context.Context, tx *ent.Tx, rows []*ent.CapabilityValue, changes countChanges) error {
+func deleteCapabilityValues(ctx context.Context, tx *Tx, rows []*ent.CapabilityValue, changes countChanges) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (c countChanges) add(capabilityID int64, value string, by int) {
 
 // apply brings the kept counts up to date, in one order for every writer, and
 // drops those of values that nobody has any more.
-func (c countChanges) apply(ctx context.Context, tx *ent.Tx) error {
+func (c countChanges) apply(ctx context.Context, tx *Tx) error {
 	maps.DeleteFunc(c, func(_ countKey, by int) bool { return by == 0 })
 	keys := slices.SortedFunc(maps.Keys(c), func(a, b countKey) int {
 		return cmp.Or(cmp.Compare(a.capabilityID, b.capabilityID), cmp.Compare(a.value, b.value))

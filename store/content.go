@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
 )
@@ -34,7 +33,7 @@ type CapabilityRecord struct {
 // meanwhile leaves nothing. A database that holds any namespace, resource or
 // provider stays as it is.
 func (s *Store) FillEmpty(ctx context.Context, content Content) error {
-	err := s.transact(ctx, func(tx *ent.Tx) error {
+	err := s.Fill(ctx, func(tx *Tx) error {
 		empty, err := isEmpty(ctx, tx)
 		if err != nil || !empty {
 			return err
@@ -47,7 +46,7 @@ func (s *Store) FillEmpty(ctx context.Context, content Content) error {
 	return s.reloadWorld(ctx)
 }
 
-func isEmpty(ctx context.Context, tx *ent.Tx) (bool, error) {
+func isEmpty(ctx context.Context, tx *Tx) (bool, error) {
 	for _, held := range []func(context.Context) (bool, error){
 		tx.Namespace.Query().Exist, tx.Resource.Query().Exist, tx.ResourceProvider.Query().Exist,
 	} {
@@ -60,7 +59,7 @@ func isEmpty(ctx context.Context, tx *ent.Tx) (bool, error) {
 
 // insertContent writes the content, whose rows refer to each other in this
 // order.
-func (s *Store) insertContent(ctx context.Context, tx *ent.Tx, content Content) error {
+func (s *Store) insertContent(ctx context.Context, tx *Tx, content Content) error {
 	for _, text := range content.Definitions {
 		document, _, problems := metadef.ParseDocument(text)
 		if err := problems.Err(); err != nil {
@@ -96,7 +95,7 @@ func (s *Store) insertContent(ctx context.Context, tx *ent.Tx, content Content) 
 }
 
 // insertRegistry registers capabilities of types that exist.
-func (s *Store) insertRegistry(ctx context.Context, tx *ent.Tx, records []CapabilityRecord) error {
+func (s *Store) insertRegistry(ctx context.Context, tx *Tx, records []CapabilityRecord) error {
 	names := make([]string, len(records))
 	for i, record := range records {
 		names[i] = record.ResourceType

@@ -35,7 +35,7 @@ func refused(err error) error {
 // isTransient tells whether the database gave up a transaction for the sake of
 // another, so that it can simply be tried again.
 func isTransient(err error) bool {
-	if errors.Is(err, errMoved) {
+	if errors.Is(err, errRetry) {
 		return true
 	}
 	if of := new(pq.Error); errors.As(err, &of) {

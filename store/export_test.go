@@ -7,8 +7,6 @@ import (
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql/schema"
-
-	"github.com/cadastre-dev/cadastre/ent"
 )
 
 // What the tests of migrations and transactions reach into.
@@ -25,7 +23,7 @@ func OpenWithoutMigrating(ctx context.Context, url string) (*database, func() er
 	if err != nil {
 		return nil, nil, err
 	}
-	return db, (&Store{db: db, lock: lock}).Close, nil
+	return db, (&DB{db: db, lock: lock}).close, nil
 }
 
 // Migrate brings the database to a version; version -1 is the newest.
@@ -51,5 +49,5 @@ func (d *database) SQL() *sql.DB { return d.writer }
 // PanicInAWrite panics within a transaction, and recovers.
 func (s *Store) PanicInAWrite(ctx context.Context) {
 	defer func() { _ = recover() }()
-	_ = s.transact(ctx, func(*ent.Tx) error { panic("in the midst of a write") })
+	_ = s.Write(ctx, "createNamespace", func(*Tx) error { panic("in the midst of a write") })
 }

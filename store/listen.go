@@ -213,7 +213,7 @@ func (f *follower) bring(ctx context.Context, n news) {
 	if f.store.resident.follow(n) {
 		return // another look brought what was lacking
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reconcileWithin)
 	defer cancel()
 	if err := f.catchUp(ctx); err != nil {
 		f.store.log.WarnContext(ctx, "cannot follow other servers at the moment", "error", err)

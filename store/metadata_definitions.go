@@ -119,7 +119,7 @@ type strictly struct {
 // resources of strict types. What holds does not depend on who writes, so all
 // definitions count; what is suggested instead of an unknown key comes from
 // those that the viewer may see.
-func holdsStrictly(ctx context.Context, tx *ent.Tx, writes []strictly) error {
+func holdsStrictly(ctx context.Context, tx *Tx, writes []strictly) error {
 	var types []int64
 	for _, write := range writes {
 		types = append(types, write.typeID)

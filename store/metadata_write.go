@@ -35,12 +35,12 @@ func (s *Store) ChangeMetadataOfMany(ctx context.Context, changes []resource.Met
 	return resources, err
 }
 
-func (s *Store) changeMetadata(ctx context.Context, action string, changes []resource.MetadataChange, path func(int) string) (resources []*resource.Resource, retained []*resource.MetadataItem, err error) {
+func (s *Store) changeMetadata(ctx context.Context, mutation string, changes []resource.MetadataChange, path func(int) string) (resources []*resource.Resource, retained []*resource.MetadataItem, err error) {
 	if err := s.mayChangeMetadata(ctx, changes, path); err != nil {
 		return nil, nil, err
 	}
-	err = s.mutate(ctx, change{action: action, kind: "Resource"}, func(tx *ent.Tx) error {
-		resources, retained, err = s.applyMetadata(ctx, tx, action, changes, path)
+	err = s.Write(ctx, mutation, func(tx *Tx) error {
+		resources, retained, err = s.applyMetadata(ctx, tx, changes, path)
 		return err
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Store) mayChangeMetadata(ctx context.Context, changes []resource.Metada
 	return s.mayWriteNow(ctx)
 }
 
-func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, action string, changes []resource.MetadataChange, path func(int) string) ([]*resource.Resource, []*resource.MetadataItem, error) {
+func (s *Store) applyMetadata(ctx context.Context, tx *Tx, changes []resource.MetadataChange, path func(int) string) ([]*resource.Resource, []*resource.MetadataItem, error) {
 	uuids := make([]string, len(changes))
 	for i, change := range changes {
 		uuids[i] = change.Resource
@@ -124,7 +124,7 @@ func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, action string, ch
 	if err := writeMetadata(ctx, tx, total, now); err != nil {
 		return nil, nil, err
 	}
-	if err := s.recordMetadata(ctx, tx, action, changes, ids, there); err != nil {
+	if err := s.recordMetadata(ctx, tx, changes, ids, there); err != nil {
 		return nil, nil, err
 	}
 	resources, err := touchResources(ctx, tx, rows, touched, now)
@@ -137,21 +137,21 @@ func (s *Store) applyMetadata(ctx context.Context, tx *ent.Tx, action string, ch
 
 // recordMetadata puts the metadata of each resource, before and after, into the
 // audit log.
-func (s *Store) recordMetadata(ctx context.Context, tx *ent.Tx, action string, changes []resource.MetadataChange, ids []int64, before map[int64][]*resource.MetadataItem) error {
+func (s *Store) recordMetadata(ctx context.Context, tx *Tx, changes []resource.MetadataChange, ids []int64, before map[int64][]*resource.MetadataItem) error {
 	rows, err := tx.MetadataItem.Query().Where(among(metadataitem.FieldResourceID, ids)).
 		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
 	after, err := byParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
 	if err != nil {
 		return err
 	}
-	events := make([]attributed, len(changes))
 	for i, of := range changes {
-		events[i] = attributed{ctx, change{
-			action: action, kind: "Resource", key: of.Resource,
-			before: fields{"metadata": metadataFields(dereferenced(before[ids[i]]))}, after: fields{"metadata": metadataFields(dereferenced(after[ids[i]]))},
-		}}
+		tx.Record(ctx, Event{Kind: "Resource", Key: of.Resource,
+			Before: fields{"metadata": metadataFields(dereferenced(before[ids[i]]))}, After: fields{"metadata": metadataFields(dereferenced(after[ids[i]]))}})
 	}
-	return s.recordAll(ctx, tx, events)
+	if len(changes) == 0 {
+		tx.Record(ctx, Event{Kind: "Resource"})
+	}
+	return nil
 }
 
 func dereferenced(items []*resource.MetadataItem) []resource.MetadataItem {
@@ -172,7 +172,7 @@ func metadataFields(items []resource.MetadataItem) []fields {
 }
 
 // writeMetadata writes what a plan says. The resources are locked.
-func writeMetadata(ctx context.Context, tx *ent.Tx, plan resource.MetadataPlan, now time.Time) error {
+func writeMetadata(ctx context.Context, tx *Tx, plan resource.MetadataPlan, now time.Time) error {
 	if len(plan.Delete) > 0 {
 		ids := make([]int64, len(plan.Delete))
 		for i, item := range plan.Delete {
@@ -200,7 +200,7 @@ func writeMetadata(ctx context.Context, tx *ent.Tx, plan resource.MetadataPlan, 
 	return nil
 }
 
-func newMetadataItem(tx *ent.Tx, item resource.MetadataItem, now time.Time) *ent.MetadataItemCreate {
+func newMetadataItem(tx *Tx, item resource.MetadataItem, now time.Time) *ent.MetadataItemCreate {
 	return tx.MetadataItem.Create().SetResourceID(item.ResourceID).SetKey(item.Key).SetValue(item.Value).
 		SetValueHash(hashOf(item.Value)).SetValuePrefix(prefixOf(item.Value)).SetUserModifiable(item.UserModifiable).
 		SetCreatedAt(now).SetUpdatedAt(now)

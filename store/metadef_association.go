@@ -15,8 +15,8 @@ import (
 // AssociateResourceType makes the definitions of a namespace applicable to a
 // resource type, which is created where there is none of the name.
 func (s *Store) AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (made *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
-	e := edit{action: "associateResourceType", what: "associate a resource type", namespace: input.Namespace, revision: input.Revision, manages: true}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "associateResourceType", what: "associate a resource type", namespace: input.Namespace, revision: input.Revision, manages: true}
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		wanted, problems := input.Association("input")
 		if err := problems.Err(); err != nil {
 			return nil, err
@@ -31,18 +31,19 @@ func (s *Store) AssociateResourceType(ctx context.Context, input metadef.NewAsso
 		if err := s.checkCount("resource type associations", len(there)+1); err != nil {
 			return nil, err
 		}
-		return func() (change, error) {
-			if err := s.insertAssociations(ctx, tx, row.ID, []metadef.DocumentAssociation{wanted}, s.now()); err != nil {
-				return change{}, err
-			}
-			now, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
-			if err != nil {
-				return change{}, err
-			}
-			// The newest is the one; its type may have another name by now.
-			made = associationNoun(slices.MaxFunc(now, func(a, b *ent.ResourceTypeAssociation) int { return cmp.Compare(a.ID, b.ID) }))
-			return change{action: e.action, kind: "ResourceTypeAssociation", key: row.Name + "/" + wanted.ResourceType, after: associationFields(made)}, nil
-		}, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		if err := s.insertAssociations(ctx, tx, row.ID, []metadef.DocumentAssociation{wanted}, s.now()); err != nil {
+			return nil, err
+		}
+		now, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		// The newest is the one; its type may have another name by now.
+		made = associationNoun(slices.MaxFunc(now, func(a, b *ent.ResourceTypeAssociation) int { return cmp.Compare(a.ID, b.ID) }))
+		return &Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + wanted.ResourceType, After: associationFields(made)}, nil
 	})
 	return made, in, err
 }
@@ -64,11 +65,11 @@ func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wa
 // UpdateAssociation changes the prefix or the properties target of an
 // association in its place.
 func (s *Store) UpdateAssociation(ctx context.Context, input metadef.AssociationChange) (changed *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
-	e := edit{action: "updateResourceTypeAssociation", what: "change an association", revision: input.Revision, manages: true}
+	e := edit{mutation: "updateResourceTypeAssociation", what: "change an association", revision: input.Revision, manages: true}
 	if e.namespace, err = s.namespaceOfAssociation(ctx, input.ID); err != nil {
 		return nil, nil, err
 	}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		there, current, err := findAssociation(ctx, tx, row, input.ID)
 		if err != nil {
 			return nil, err
@@ -92,35 +93,37 @@ func (s *Store) UpdateAssociation(ctx context.Context, input metadef.Association
 		if err := checkAssociationFree(there, current.ID, metadef.DocumentAssociation(wanted), row.Name, "input.newPrefix"); err != nil {
 			return nil, err
 		}
-		return func() (change, error) {
-			after := *before
-			after.Prefix, after.PropertiesTarget, after.UpdatedAt = wanted.Prefix, wanted.PropertiesTarget, s.now()
-			err := tx.ResourceTypeAssociation.Update().Where(resourcetypeassociation.ID(current.ID)).SetPrefix(textOrEmpty(wanted.Prefix)).
-				SetPropertiesTarget(textOrEmpty(wanted.PropertiesTarget)).SetUpdatedAt(after.UpdatedAt).Exec(ctx)
-			changed = &after
-			return change{action: e.action, kind: "ResourceTypeAssociation", key: row.Name + "/" + after.ResourceTypeName,
-				before: associationFields(before), after: associationFields(&after)}, err
-		}, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		after := *before
+		after.Prefix, after.PropertiesTarget, after.UpdatedAt = wanted.Prefix, wanted.PropertiesTarget, s.now()
+		err = tx.ResourceTypeAssociation.Update().Where(resourcetypeassociation.ID(current.ID)).SetPrefix(textOrEmpty(wanted.Prefix)).
+			SetPropertiesTarget(textOrEmpty(wanted.PropertiesTarget)).SetUpdatedAt(after.UpdatedAt).Exec(ctx)
+		changed = &after
+		return &Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + after.ResourceTypeName,
+			Before: associationFields(before), After: associationFields(&after)}, err
 	})
 	return changed, in, err
 }
 
 // DisassociateResourceType deletes an association; the resource type stays.
 func (s *Store) DisassociateResourceType(ctx context.Context, id int64, revision *int) (deleted *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
-	e := edit{action: "disassociateResourceType", what: "delete an association", revision: revision, manages: true, deletes: true}
+	e := edit{mutation: "disassociateResourceType", what: "delete an association", revision: revision, manages: true, deletes: true}
 	if e.namespace, err = s.namespaceOfAssociation(ctx, id); err != nil {
 		return nil, nil, err
 	}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		_, current, err := findAssociation(ctx, tx, row, id)
 		if err != nil {
 			return nil, err
 		}
-		return func() (change, error) {
-			deleted = associationNoun(current)
-			_, err := tx.ResourceTypeAssociation.Delete().Where(resourcetypeassociation.ID(id)).Exec(ctx)
-			return change{action: e.action, kind: "ResourceTypeAssociation", key: row.Name + "/" + deleted.ResourceTypeName, before: associationFields(deleted)}, err
-		}, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		deleted = associationNoun(current)
+		_, err = tx.ResourceTypeAssociation.Delete().Where(resourcetypeassociation.ID(id)).Exec(ctx)
+		return &Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + deleted.ResourceTypeName, Before: associationFields(deleted)}, err
 	})
 	return deleted, in, err
 }
@@ -144,7 +147,7 @@ func (s *Store) namespaceOfAssociation(ctx context.Context, id int64) (string, e
 }
 
 // findAssociation is an association of a namespace, among all of them.
-func findAssociation(ctx context.Context, tx *ent.Tx, row *ent.Namespace, id int64) ([]*ent.ResourceTypeAssociation, *ent.ResourceTypeAssociation, error) {
+func findAssociation(ctx context.Context, tx *Tx, row *ent.Namespace, id int64) ([]*ent.ResourceTypeAssociation, *ent.ResourceTypeAssociation, error) {
 	there, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -48,9 +48,9 @@ func (o DefinitionOptions) withDefaults() DefinitionOptions {
 	return o
 }
 
-// edit is a change of one namespace or of what it holds.
+// edit is a change of one namespace or of what it holds, as it is asked for.
 type edit struct {
-	action    string // the mutation
+	mutation  string
 	what      string // in words, for refusals: "change the namespace"
 	namespace string
 	revision  *int // what the caller has seen; nil for whatever it is
@@ -61,18 +61,15 @@ type edit struct {
 // editNamespace changes a namespace or what it holds, in one transaction that
 // other changes of the namespace wait for. It refuses in the order that all
 // definitions keep: a namespace that is not visible, a role that does not
-// suffice, what prepare finds wrong with the input, protection, a revision that
-// is not the current one. Then apply makes the change, and the namespace's
-// revision and time follow. An apply that changes nothing gives a change without
-// action.
-func (s *Store) editNamespace(ctx context.Context, e edit,
-	prepare func(tx *ent.Tx, row *ent.Namespace) (apply func() (change, error), err error),
-) (*metadef.Namespace, error) {
+// suffice, what change finds wrong with the input, then what admit refuses, which
+// change calls before it writes. Where change returns an event, the namespace's
+// revision and time follow; nil says that nothing changed.
+func (s *Store) editNamespace(ctx context.Context, e edit, change func(tx *Tx, row *ent.Namespace) (*Event, error)) (*metadef.Namespace, error) {
 	if err := soundTexts("input.namespace", e.namespace); err != nil {
 		return nil, err
 	}
 	var changed *ent.Namespace
-	err := s.mutate(ctx, change{action: e.action, kind: "Namespace", key: e.namespace}, func(tx *ent.Tx) error {
+	err := s.Write(ctx, e.mutation, func(tx *Tx) error {
 		row, err := s.lockNamespace(ctx, tx, e.namespace)
 		if err != nil {
 			return err
@@ -80,32 +77,36 @@ func (s *Store) editNamespace(ctx context.Context, e edit,
 		if err := s.checkStanding(ctx, tx, row, e); err != nil {
 			return err
 		}
-		apply, err := prepare(tx, row)
+		event, err := change(tx, row)
 		if err != nil {
 			return err
 		}
-		if e.deletes && row.Protected {
-			return refuseProtected(row.Name)
-		}
-		if e.revision != nil && *e.revision != row.Revision {
-			return problem.Refuse(problem.ErrConcurrentUpdate, "the namespace %q has changed: its revision is %d", row.Name, row.Revision).On("input.revision")
-		}
-		done, err := apply()
-		if err != nil {
-			return err
-		}
-		if changed = row; done.action == "" {
+		if changed = row; event == nil {
+			if tx.isEmpty() {
+				tx.Record(ctx, Event{Kind: "Namespace", Key: e.namespace})
+			}
 			return nil
 		}
-		if err := s.touchNamespace(ctx, tx, row); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, done)
+		tx.Record(ctx, *event)
+		tx.Changed("Namespace", e.namespace, row.Name)
+		return s.touchNamespace(ctx, tx, row)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.what, err)
 	}
 	return namespaceNoun(changed), nil
+}
+
+// admit refuses an edit where the namespace is protected against it, or is at
+// another revision than its caller has seen.
+func (e edit) admit(row *ent.Namespace) error {
+	if e.deletes && row.Protected {
+		return refuseProtected(row.Name)
+	}
+	if e.revision != nil && *e.revision != row.Revision {
+		return problem.Refuse(problem.ErrConcurrentUpdate, "the namespace %q has changed: its revision is %d", row.Name, row.Revision).On("input.revision")
+	}
+	return nil
 }
 
 func refuseProtected(name string) error {
@@ -118,7 +119,7 @@ func refuseUnknownNamespace(name string) error {
 
 // lockNamespace reads a namespace that the viewer may see, and keeps others from
 // changing it, or anything in it, until the transaction ends.
-func (s *Store) lockNamespace(ctx context.Context, tx *ent.Tx, name string) (*ent.Namespace, error) {
+func (s *Store) lockNamespace(ctx context.Context, tx *Tx, name string) (*ent.Namespace, error) {
 	row, err := tx.Namespace.Query().Where(visibleNamespaces(ctx), namespace.Name(name), s.locked()).Only(ctx)
 	if ent.IsNotFound(err) {
 		return nil, refuseUnknownNamespace(name)
@@ -127,14 +128,14 @@ func (s *Store) lockNamespace(ctx context.Context, tx *ent.Tx, name string) (*en
 }
 
 // touchNamespace counts a change of what a namespace holds.
-func (s *Store) touchNamespace(ctx context.Context, tx *ent.Tx, row *ent.Namespace) error {
+func (s *Store) touchNamespace(ctx context.Context, tx *Tx, row *ent.Namespace) error {
 	row.Revision, row.UpdatedAt = row.Revision+1, s.now()
 	return tx.Namespace.Update().Where(namespace.ID(row.ID)).
 		SetRevision(row.Revision).SetUpdatedAt(row.UpdatedAt).Exec(ctx)
 }
 
 // checkStanding refuses whoever may not make the edit.
-func (s *Store) checkStanding(ctx context.Context, tx *ent.Tx, row *ent.Namespace, e edit) error {
+func (s *Store) checkStanding(ctx context.Context, tx *Tx, row *ent.Namespace, e edit) error {
 	standing, err := s.standing(ctx, tx, row)
 	if err != nil {
 		return err
@@ -146,7 +147,7 @@ func (s *Store) checkStanding(ctx context.Context, tx *ent.Tx, row *ent.Namespac
 }
 
 // standing is what the viewer is to a namespace.
-func (s *Store) standing(ctx context.Context, tx *ent.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
+func (s *Store) standing(ctx context.Context, tx *Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
 	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: row.Owner, OwnerWrites: s.definitions.OwnerWrites}
 	if standing.MayManage() {
 		return standing, nil

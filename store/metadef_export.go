@@ -76,7 +76,7 @@ func (s *Store) UnloadNamespaces(ctx context.Context, request metadef.UnloadRequ
 		return nil, err
 	}
 	var reports []*metadef.UnloadReport
-	err := s.mutate(ctx, change{action: "unloadNamespaces", kind: "Namespace"}, func(tx *ent.Tx) error {
+	err := s.Write(ctx, "unloadNamespaces", func(tx *Tx) error {
 		reports = []*metadef.UnloadReport{}
 		rows, err := tx.Namespace.Query().Where(visibleNamespaces(ctx), chosenNamespaces(request.Names, request.ResourceTypes, request.Origin), s.locked()).
 			Order(namespace.ByName()).All(ctx)
@@ -100,13 +100,16 @@ func (s *Store) UnloadNamespaces(ctx context.Context, request metadef.UnloadRequ
 			refusal := problem.Refuse(problem.ErrNotFound, "there is no namespace %q among those chosen", name)
 			reports = append(reports, failedUnload(name, refusal))
 		}
-		if len(doomed) == 0 && len(reports) > 0 {
-			return errNothingAccepted
-		}
 		for chunk := range slices.Chunk(doomed, unloadedAtOnce) {
-			if err := s.removeNamespaces(ctx, tx, "unloadNamespaces", chunk); err != nil {
+			if err := s.removeNamespaces(ctx, tx, chunk); err != nil {
 				return err
 			}
+			if err := tx.Flush(ctx); err != nil {
+				return err
+			}
+		}
+		if len(reports) == 0 {
+			tx.Record(ctx, Event{Kind: "Namespace"})
 		}
 		return nil
 	})
@@ -117,7 +120,7 @@ func (s *Store) UnloadNamespaces(ctx context.Context, request metadef.UnloadRequ
 }
 
 // refuseUnload tells why a namespace is not to be unloaded; nil where it is.
-func (s *Store) refuseUnload(ctx context.Context, tx *ent.Tx, row *ent.Namespace, includeProtected bool) (*problem.Refusal, error) {
+func (s *Store) refuseUnload(ctx context.Context, tx *Tx, row *ent.Namespace, includeProtected bool) (*problem.Refusal, error) {
 	standing, err := s.standing(ctx, tx, row)
 	switch {
 	case err != nil:

@@ -34,8 +34,10 @@ func (s *Store) ImportNamespaces(ctx context.Context, request metadef.ImportRequ
 		return nil, err
 	}
 	if len(request.Documents) == 0 && !request.DryRun {
-		none := change{action: "importNamespaces", kind: "Namespace"}
-		return []*metadef.ImportReport{}, s.mutate(ctx, none, func(*ent.Tx) error { return nil })
+		return []*metadef.ImportReport{}, s.Write(ctx, "importNamespaces", func(tx *Tx) error {
+			tx.Record(ctx, Event{Kind: "Namespace"})
+			return nil
+		})
 	}
 	reports := make([]*metadef.ImportReport, len(request.Documents))
 	defining := map[string]int{} // the document of each namespace
@@ -72,7 +74,7 @@ func (s *Store) importDocument(ctx context.Context, document *metadef.Document, 
 	var err error
 	// A namespace that another writer creates meanwhile is there the next time.
 	for range attempts {
-		err = s.mutate(ctx, change{action: "importNamespaces", kind: "Namespace", key: document.Name}, func(tx *ent.Tx) (err error) {
+		err = s.Write(ctx, "importNamespaces", func(tx *Tx) (err error) {
 			plan, err = s.importInto(ctx, tx, document, request)
 			return err
 		})
@@ -101,8 +103,8 @@ func pathOr(path, other string) string {
 }
 
 // importInto plans what a document does to the namespace of its name, and does
-// it, unless only asked or refused: errNothingAccepted.
-func (s *Store) importInto(ctx context.Context, tx *ent.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
+// it, unless it is refused or only a trial.
+func (s *Store) importInto(ctx context.Context, tx *Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
 	row, err := tx.Namespace.Query().Where(namespace.Name(document.Name), s.locked()).Only(ctx)
 	if err != nil && !ent.IsNotFound(err) {
 		return metadef.ImportPlan{}, err
@@ -123,7 +125,7 @@ func (s *Store) importInto(ctx context.Context, tx *ent.Tx, document *metadef.Do
 
 // checkImportStanding refuses whoever may not write the namespace; one that the
 // viewer may not see is a name that is taken.
-func (s *Store) checkImportStanding(ctx context.Context, tx *ent.Tx, row *ent.Namespace) error {
+func (s *Store) checkImportStanding(ctx context.Context, tx *Tx, row *ent.Namespace) error {
 	visible, err := tx.Namespace.Query().Where(visibleNamespaces(ctx), namespace.ID(row.ID)).Exist(ctx)
 	if err != nil {
 		return err
@@ -134,7 +136,7 @@ func (s *Store) checkImportStanding(ctx context.Context, tx *ent.Tx, row *ent.Na
 	return s.checkStanding(ctx, tx, row, edit{what: "import into this namespace", manages: true})
 }
 
-func (s *Store) importNew(ctx context.Context, tx *ent.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
+func (s *Store) importNew(ctx context.Context, tx *Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
 	plan := metadef.PlanImport(nil, document, request.Mode, request.IncludeProtected)
 	if err := s.checkQuota(document, "$"); err != nil {
 		return plan, err
@@ -143,16 +145,16 @@ func (s *Store) importNew(ctx context.Context, tx *ent.Tx, document *metadef.Doc
 		if err := s.checkNamespaceQuota(ctx, tx, *owned(ctx, document).Owner); err != nil {
 			return plan, err
 		}
-		return plan, errNothingAccepted
+		return plan, nil
 	}
-	row, err := s.createDocument(ctx, tx, "importNamespaces", plan.Result)
+	row, err := s.createDocument(ctx, tx, plan.Result)
 	if err != nil || request.Origin == nil {
 		return plan, err
 	}
 	return plan, setOrigin(ctx, tx, row, *request.Origin, document)
 }
 
-func (s *Store) importOver(ctx context.Context, tx *ent.Tx, row *ent.Namespace, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
+func (s *Store) importOver(ctx context.Context, tx *Tx, row *ent.Namespace, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
 	there, err := documents(ctx, tx.Client(), []*ent.Namespace{row})
 	if err != nil {
 		return metadef.ImportPlan{}, err
@@ -174,7 +176,7 @@ func (s *Store) importOver(ctx context.Context, tx *ent.Tx, row *ent.Namespace, 
 		}
 	}
 	if request.DryRun || plan.Outcome == metadef.ImportFailed {
-		return plan, errNothingAccepted
+		return plan, nil
 	}
 	if plan.Result != nil {
 		if err := s.rewriteDocument(ctx, tx, row, plan.Result); err != nil {
@@ -183,10 +185,10 @@ func (s *Store) importOver(ctx context.Context, tx *ent.Tx, row *ent.Namespace, 
 		if err := s.touchNamespace(ctx, tx, row); err != nil {
 			return plan, err
 		}
-		done := change{action: "importNamespaces", kind: "Namespace", key: row.Name, before: existing, after: plan.Result}
-		if err := s.record(ctx, tx, done); err != nil {
-			return plan, err
-		}
+		tx.Record(ctx, Event{Kind: "Namespace", Key: row.Name, Before: existing, After: plan.Result})
+		tx.Changed("Namespace", row.Name)
+	} else {
+		tx.Record(ctx, Event{Kind: "Namespace", Key: row.Name})
 	}
 	if base != nil && plan.Outcome != metadef.ImportSkipped || request.Origin != nil && request.Mode == metadef.Overwrite {
 		return plan, setOrigin(ctx, tx, row, *request.Origin, document)
@@ -208,12 +210,13 @@ func baseOf(row *ent.Namespace, origin *string) *metadef.Document {
 }
 
 // setOrigin notes what an origin delivered: the base of the next upgrade.
-func setOrigin(ctx context.Context, tx *ent.Tx, row *ent.Namespace, origin string, document *metadef.Document) error {
+func setOrigin(ctx context.Context, tx *Tx, row *ent.Namespace, origin string, document *metadef.Document) error {
 	text := document.Text()
 	if row.Origin != nil && *row.Origin == origin && textOrEmpty(row.OriginDocument) == text {
 		return nil
 	}
 	row.Origin, row.OriginDocument = &origin, &text
+	tx.Changed("Namespace", row.Name)
 	return tx.Namespace.Update().Where(namespace.ID(row.ID)).SetOrigin(origin).SetOriginDocument(text).Exec(ctx)
 }
 

@@ -54,42 +54,43 @@ func (s *Store) Standing(ctx context.Context, of *metadef.Namespace, members []*
 // ShareNamespace shares a namespace with a project, or with all ("*"), or
 // changes the role of one that it is shared with.
 func (s *Store) ShareNamespace(ctx context.Context, name, project string, role metadef.MemberRole, revision *int) (member *metadef.NamespaceMember, in *metadef.Namespace, err error) {
-	e := edit{action: "shareNamespace", what: "share the namespace", namespace: name, revision: revision, manages: true}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "shareNamespace", what: "share the namespace", namespace: name, revision: revision, manages: true}
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		var problems problem.Problems
 		text.Check(&problems, "input.projectId", project, 1, metadef.MaxOwner)
 		if err := problems.Err(); err != nil {
 			return nil, err
 		}
-		return func() (change, error) {
-			done := change{action: e.action, kind: "Namespace", key: row.Name, after: fields{"projectId": project, "role": role}}
-			current, err := findMember(ctx, tx, row.ID, project)
-			switch {
-			case err != nil:
-				return change{}, err
-			case current == nil:
-				now := s.now()
-				current, err = tx.NamespaceMember.Create().SetNamespaceID(row.ID).SetProjectID(project).SetRole(string(role)).
-					SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
-			default:
-				done.before = fields{"projectId": project, "role": current.Role}
-				current.Role = string(role)
-				err = tx.NamespaceMember.Update().Where(namespacemember.ID(current.ID)).SetRole(current.Role).SetUpdatedAt(s.now()).Exec(ctx)
-			}
-			if err != nil {
-				return change{}, err
-			}
-			member = memberNoun(current)
-			return done, nil
-		}, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		event := &Event{Kind: "Namespace", Key: row.Name, After: fields{"projectId": project, "role": role}}
+		current, err := findMember(ctx, tx, row.ID, project)
+		switch {
+		case err != nil:
+			return nil, err
+		case current == nil:
+			now := s.now()
+			current, err = tx.NamespaceMember.Create().SetNamespaceID(row.ID).SetProjectID(project).SetRole(string(role)).
+				SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
+		default:
+			event.Before = fields{"projectId": project, "role": current.Role}
+			current.Role = string(role)
+			err = tx.NamespaceMember.Update().Where(namespacemember.ID(current.ID)).SetRole(current.Role).SetUpdatedAt(s.now()).Exec(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		member = memberNoun(current)
+		return event, nil
 	})
 	return member, in, err
 }
 
 // UnshareNamespace ends the sharing of a namespace with a project.
 func (s *Store) UnshareNamespace(ctx context.Context, name, project string, revision *int) (member *metadef.NamespaceMember, in *metadef.Namespace, err error) {
-	e := edit{action: "unshareNamespace", what: "end the sharing of the namespace", namespace: name, revision: revision, manages: true}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "unshareNamespace", what: "end the sharing of the namespace", namespace: name, revision: revision, manages: true}
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		if err := soundTexts("input.projectId", project); err != nil {
 			return nil, err
 		}
@@ -100,17 +101,18 @@ func (s *Store) UnshareNamespace(ctx context.Context, name, project string, revi
 		if current == nil {
 			return nil, problem.Refuse(problem.ErrNotFound, "the namespace %q is not shared with the project %q", row.Name, project).On("input.projectId")
 		}
-		return func() (change, error) {
-			member = memberNoun(current)
-			_, err := tx.NamespaceMember.Delete().Where(namespacemember.ID(current.ID)).Exec(ctx)
-			return change{action: e.action, kind: "Namespace", key: row.Name, before: fields{"projectId": project, "role": current.Role}}, err
-		}, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		member = memberNoun(current)
+		_, err = tx.NamespaceMember.Delete().Where(namespacemember.ID(current.ID)).Exec(ctx)
+		return &Event{Kind: "Namespace", Key: row.Name, Before: fields{"projectId": project, "role": current.Role}}, err
 	})
 	return member, in, err
 }
 
 // findMember is the membership of a project, or nil.
-func findMember(ctx context.Context, tx *ent.Tx, namespaceID int64, project string) (*ent.NamespaceMember, error) {
+func findMember(ctx context.Context, tx *Tx, namespaceID int64, project string) (*ent.NamespaceMember, error) {
 	row, err := tx.NamespaceMember.Query().Where(namespacemember.NamespaceID(namespaceID), namespacemember.ProjectID(project)).Only(ctx)
 	if ent.IsNotFound(err) {
 		return nil, nil

@@ -18,11 +18,11 @@ import (
 // that is taken is ErrAlreadyExists.
 func (s *Store) UpdateNamespace(ctx context.Context, name string, patch metadef.NamespacePatch, revision *int) (*metadef.Namespace, error) {
 	manages := patch.NewName.Set || patch.Visibility.Set || patch.Protected.Set || patch.Owner.Set
-	e := edit{action: "updateNamespace", what: "change the namespace", namespace: name, revision: revision, manages: manages}
+	e := edit{mutation: "updateNamespace", what: "change the namespace", namespace: name, revision: revision, manages: manages}
 	if err := soundTexts("input.name", name); err != nil {
 		return nil, err
 	}
-	changed, err := s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	changed, err := s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		before, kept := namespaceDocument(row), *namespaceNoun(row)
 		wanted, problems := patch.Apply(kept, "input")
 		if patch.Owner.Set && wanted.Owner != row.Owner {
@@ -33,19 +33,20 @@ func (s *Store) UpdateNamespace(ctx context.Context, name string, patch metadef.
 		if err := problems.Err(); err != nil {
 			return nil, err
 		}
-		return func() (change, error) {
-			if wanted.Owner != row.Owner {
-				if err := s.checkNamespaceQuota(ctx, tx, wanted.Owner); err != nil {
-					return change{}, err
-				}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		if wanted.Owner != row.Owner {
+			if err := s.checkNamespaceQuota(ctx, tx, wanted.Owner); err != nil {
+				return nil, err
 			}
-			showAs(row, &wanted)
-			after := namespaceDocument(row)
-			if after.Text() == before.Text() {
-				return change{}, nil
-			}
-			return change{action: e.action, kind: "Namespace", key: before.Name, before: before, after: after}, writeNamespace(ctx, tx, row)
-		}, nil
+		}
+		showAs(row, &wanted)
+		after := namespaceDocument(row)
+		if after.Text() == before.Text() {
+			return nil, nil
+		}
+		return &Event{Kind: "Namespace", Key: before.Name, Before: before, After: after}, writeNamespace(ctx, tx, row)
 	})
 	if isDuplicate(err) {
 		return nil, refuseTaken(*patch.NewName.Value, "input.newName").Because(err)
@@ -65,7 +66,7 @@ func showAs(row *ent.Namespace, as *metadef.Namespace) {
 }
 
 // writeNamespace stores the fields of a row that can be changed.
-func writeNamespace(ctx context.Context, tx *ent.Tx, row *ent.Namespace) error {
+func writeNamespace(ctx context.Context, tx *Tx, row *ent.Namespace) error {
 	update := tx.Namespace.Update().Where(namespace.ID(row.ID)).SetName(row.Name).SetTitle(row.Title).SetDisplayName(row.DisplayName).
 		SetVisibility(row.Visibility).SetProtected(row.Protected).SetOwner(row.Owner).SetSearchKey(row.SearchKey)
 	if row.Description == nil {
@@ -79,21 +80,24 @@ func writeNamespace(ctx context.Context, tx *ent.Tx, row *ent.Namespace) error {
 // DeleteNamespace deletes a namespace and all that is in it, and gives it as it
 // was. Resource types stay.
 func (s *Store) DeleteNamespace(ctx context.Context, name string, revision *int) (*metadef.Namespace, error) {
-	e := edit{action: "deleteNamespace", what: "delete the namespace", namespace: name, revision: revision, manages: true}
+	e := edit{mutation: "deleteNamespace", what: "delete the namespace", namespace: name, revision: revision, manages: true}
 	if err := soundTexts("input.name", name); err != nil {
 		return nil, err
 	}
-	return s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	return s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		if row.Protected {
 			return nil, problem.Refuse(problem.ErrProtected, "the namespace %q is protected", row.Name)
 		}
-		return func() (change, error) { return change{}, s.removeNamespaces(ctx, tx, e.action, []*ent.Namespace{row}) }, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		return nil, s.removeNamespaces(ctx, tx, []*ent.Namespace{row})
 	})
 }
 
 // removeNamespaces deletes namespaces with all that is in them, and records
 // each.
-func (s *Store) removeNamespaces(ctx context.Context, tx *ent.Tx, action string, rows []*ent.Namespace) error {
+func (s *Store) removeNamespaces(ctx context.Context, tx *Tx, rows []*ent.Namespace) error {
 	held, err := documents(ctx, tx.Client(), rows)
 	if err != nil {
 		return err
@@ -101,9 +105,8 @@ func (s *Store) removeNamespaces(ctx context.Context, tx *ent.Tx, action string,
 	ids := make([]int64, len(rows))
 	for i, row := range rows {
 		ids[i] = row.ID
-		if err := s.record(ctx, tx, change{action: action, kind: "Namespace", key: row.Name, before: held[i]}); err != nil {
-			return err
-		}
+		tx.Record(ctx, Event{Kind: "Namespace", Key: row.Name, Before: held[i]})
+		tx.Changed("Namespace", row.Name)
 	}
 	_, err = tx.Namespace.Delete().Where(among(namespace.FieldID, ids)).Exec(ctx)
 	return err
@@ -113,32 +116,33 @@ func (s *Store) removeNamespaces(ctx context.Context, tx *ent.Tx, action string,
 // namespace. Properties are those of the namespace itself; objects take theirs
 // with them.
 func (s *Store) DeleteNamespaceContents(ctx context.Context, name string, kinds []metadef.ContentKind, revision *int) (*metadef.Namespace, error) {
-	e := edit{action: "deleteNamespaceContents", what: "delete what the namespace holds", namespace: name, revision: revision, deletes: true}
-	return s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "deleteNamespaceContents", what: "delete what the namespace holds", namespace: name, revision: revision, deletes: true}
+	return s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		if err := metadef.CheckContentKinds("input.kinds", kinds); err != nil {
 			return nil, err
 		}
-		return func() (change, error) {
-			deleted, total := fields{}, 0
-			for _, kind := range kinds {
-				n, err := deleteContents(ctx, tx, row.ID, kind)
-				if err != nil {
-					return change{}, err
-				}
-				if n > 0 {
-					deleted[string(kind)] = n
-					total += n
-				}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		deleted, total := fields{}, 0
+		for _, kind := range kinds {
+			n, err := deleteContents(ctx, tx, row.ID, kind)
+			if err != nil {
+				return nil, err
 			}
-			if total == 0 {
-				return change{}, nil
+			if n > 0 {
+				deleted[string(kind)] = n
+				total += n
 			}
-			return change{action: e.action, kind: "Namespace", key: row.Name, before: deleted}, nil
-		}, nil
+		}
+		if total == 0 {
+			return nil, nil
+		}
+		return &Event{Kind: "Namespace", Key: row.Name, Before: deleted}, nil
 	})
 }
 
-func deleteContents(ctx context.Context, tx *ent.Tx, namespaceID int64, kind metadef.ContentKind) (int, error) {
+func deleteContents(ctx context.Context, tx *Tx, namespaceID int64, kind metadef.ContentKind) (int, error) {
 	switch kind {
 	case metadef.ContentProperties:
 		return tx.PropertyDefinition.Delete().

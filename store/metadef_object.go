@@ -14,8 +14,8 @@ import (
 // CreateObject defines an object, with its properties, at the end of a
 // namespace.
 func (s *Store) CreateObject(ctx context.Context, input metadef.NewObject) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
-	e := edit{action: "createObject", what: "create an object", namespace: input.Namespace, revision: input.Revision}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "createObject", what: "create an object", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		defined, problems := input.Object("input")
 		if err := problems.Err(); err != nil {
 			return nil, err
@@ -33,31 +33,32 @@ func (s *Store) CreateObject(ctx context.Context, input metadef.NewObject) (obje
 		if err := s.checkObjectQuota(ctx, tx, row.ID, defined, 0); err != nil {
 			return nil, err
 		}
-		return func() (change, error) {
-			last, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID)).
-				Order(ent.Desc(objectdefinition.FieldPosition)).Limit(1).Select(objectdefinition.FieldPosition).Ints(ctx)
-			if err != nil {
-				return change{}, err
-			}
-			position := 0
-			if len(last) > 0 {
-				position = last[0] + 1
-			}
-			created, err := newObject(tx, row.ID, position, defined, s.now()).Save(ctx)
-			if err != nil {
-				return change{}, err
-			}
-			object = objectNoun(created)
-			err = insertProperties(ctx, tx, row.ID, &created.ID, defined.Properties, s.now())
-			return change{action: e.action, kind: "ObjectDefinition", key: row.Name + "/" + defined.Name, after: defined}, err
-		}, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		last, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID)).
+			Order(ent.Desc(objectdefinition.FieldPosition)).Limit(1).Select(objectdefinition.FieldPosition).Ints(ctx)
+		if err != nil {
+			return nil, err
+		}
+		position := 0
+		if len(last) > 0 {
+			position = last[0] + 1
+		}
+		created, err := newObject(tx, row.ID, position, defined, s.now()).Save(ctx)
+		if err != nil {
+			return nil, err
+		}
+		object = objectNoun(created)
+		err = insertProperties(ctx, tx, row.ID, &created.ID, defined.Properties, s.now())
+		return &Event{Kind: "ObjectDefinition", Key: row.Name + "/" + defined.Name, After: defined}, err
 	})
 	return object, in, err
 }
 
 // checkObjectQuota refuses the properties of an object that is to take the place
 // of so many.
-func (s *Store) checkObjectQuota(ctx context.Context, tx *ent.Tx, namespaceID int64, object metadef.DocumentObject, instead int) error {
+func (s *Store) checkObjectQuota(ctx context.Context, tx *Tx, namespaceID int64, object metadef.DocumentObject, instead int) error {
 	for _, property := range object.Properties {
 		if err := s.checkSize("input.properties", property.Keywords); err != nil {
 			return err
@@ -70,7 +71,7 @@ func (s *Store) checkObjectQuota(ctx context.Context, tx *ent.Tx, namespaceID in
 	return s.checkCount("properties", there-instead+len(object.Properties))
 }
 
-func checkObjectFree(ctx context.Context, tx *ent.Tx, row *ent.Namespace, name, field string) error {
+func checkObjectFree(ctx context.Context, tx *Tx, row *ent.Namespace, name, field string) error {
 	taken, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Exist(ctx)
 	if err == nil && taken {
 		return problem.Refuse(problem.ErrAlreadyExists, "there is an object %q in the namespace %q already", name, row.Name).On(field)
@@ -82,8 +83,8 @@ func checkObjectFree(ctx context.Context, tx *ent.Tx, row *ent.Namespace, name, 
 // own: those of a name that is there keep their identity, others go, which a
 // protected namespace refuses.
 func (s *Store) UpdateObject(ctx context.Context, input metadef.ObjectChange) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
-	e := edit{action: "updateObject", what: "change an object", namespace: input.Namespace, revision: input.Revision}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "updateObject", what: "change an object", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		current, err := findObject(ctx, tx, row, input.Name, "input.name")
 		if err != nil {
 			return nil, err
@@ -110,35 +111,37 @@ func (s *Store) UpdateObject(ctx context.Context, input metadef.ObjectChange) (o
 		if row.Protected && before.LosesProperties(after) {
 			return nil, refuseProtected(row.Name)
 		}
-		return func() (change, error) {
-			if err := writeProperties(ctx, tx, row.ID, &current.ID, rows, after.Properties, s.now()); err != nil {
-				return change{}, err
-			}
-			err := writeObject(ctx, tx, current, after, current.Position, s.now())
-			object = objectNoun(current)
-			return change{action: e.action, kind: "ObjectDefinition", key: row.Name + "/" + before.Name, before: before, after: after}, err
-		}, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		if err := writeProperties(ctx, tx, row.ID, &current.ID, rows, after.Properties, s.now()); err != nil {
+			return nil, err
+		}
+		err = writeObject(ctx, tx, current, after, current.Position, s.now())
+		object = objectNoun(current)
+		return &Event{Kind: "ObjectDefinition", Key: row.Name + "/" + before.Name, Before: before, After: after}, err
 	})
 	return object, in, err
 }
 
 // DeleteObject deletes an object with its properties.
 func (s *Store) DeleteObject(ctx context.Context, namespace, name string, revision *int) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
-	e := edit{action: "deleteObject", what: "delete an object", namespace: namespace, revision: revision, deletes: true}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "deleteObject", what: "delete an object", namespace: namespace, revision: revision, deletes: true}
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		current, err := findObject(ctx, tx, row, name, "input.name")
 		if err != nil {
 			return nil, err
 		}
-		return func() (change, error) {
-			rows, err := place{namespace: row, object: current}.properties(tx).Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
-			if err != nil {
-				return change{}, err
-			}
-			object = objectNoun(current)
-			_, err = tx.ObjectDefinition.Delete().Where(objectdefinition.ID(current.ID)).Exec(ctx)
-			return change{action: e.action, kind: "ObjectDefinition", key: row.Name + "/" + name, before: objectDocument(current, rows)}, err
-		}, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		rows, err := place{namespace: row, object: current}.properties(tx).Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		object = objectNoun(current)
+		_, err = tx.ObjectDefinition.Delete().Where(objectdefinition.ID(current.ID)).Exec(ctx)
+		return &Event{Kind: "ObjectDefinition", Key: row.Name + "/" + name, Before: objectDocument(current, rows)}, err
 	})
 	return object, in, err
 }

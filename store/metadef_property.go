@@ -15,8 +15,8 @@ import (
 // CreateProperty defines a property at the end of a namespace, or of an object
 // in it, and gives it with the namespace as it is then.
 func (s *Store) CreateProperty(ctx context.Context, input metadef.NewProperty) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
-	e := edit{action: "createProperty", what: "create a property", namespace: input.Namespace, revision: input.Revision}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "createProperty", what: "create a property", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		place, err := findPlace(ctx, tx, row, input.Object)
 		if err != nil {
 			return nil, err
@@ -38,22 +38,23 @@ func (s *Store) CreateProperty(ctx context.Context, input metadef.NewProperty) (
 		if err := s.checkCount("properties", count+1); err != nil {
 			return nil, err
 		}
-		return func() (change, error) {
-			position, err := place.end(ctx, tx)
-			if err != nil {
-				return change{}, err
-			}
-			create := newProperty(tx, row.ID, position, metadef.DocumentProperty{Name: input.Name, PropertySchema: schema}, s.now())
-			if place.object != nil {
-				create.SetObjectID(place.object.ID)
-			}
-			created, err := create.Save(ctx)
-			if err != nil {
-				return change{}, err
-			}
-			property = place.noun(created)
-			return change{action: e.action, kind: "PropertyDefinition", key: place.key(input.Name), after: propertyFields(created)}, nil
-		}, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		position, err := place.end(ctx, tx)
+		if err != nil {
+			return nil, err
+		}
+		create := newProperty(tx, row.ID, position, metadef.DocumentProperty{Name: input.Name, PropertySchema: schema}, s.now())
+		if place.object != nil {
+			create.SetObjectID(place.object.ID)
+		}
+		created, err := create.Save(ctx)
+		if err != nil {
+			return nil, err
+		}
+		property = place.noun(created)
+		return &Event{Kind: "PropertyDefinition", Key: place.key(input.Name), After: propertyFields(created)}, nil
 	})
 	return property, in, err
 }
@@ -61,8 +62,8 @@ func (s *Store) CreateProperty(ctx context.Context, input metadef.NewProperty) (
 // UpdateProperty changes a property, and where it has a new name what its object
 // requires, too.
 func (s *Store) UpdateProperty(ctx context.Context, input metadef.PropertyChange) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
-	e := edit{action: "updateProperty", what: "change a property", namespace: input.Namespace, revision: input.Revision}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "updateProperty", what: "change a property", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		place, current, err := findProperty(ctx, tx, row, input.Object, input.Name)
 		if err != nil {
 			return nil, err
@@ -80,45 +81,47 @@ func (s *Store) UpdateProperty(ctx context.Context, input metadef.PropertyChange
 				return nil, err
 			}
 		}
-		return func() (change, error) {
-			before := propertyFields(current)
-			if err := place.require(ctx, tx, func(required []string) []string {
-				if i := slices.Index(required, current.Name); i >= 0 {
-					required[i] = name
-				}
-				return required
-			}); err != nil {
-				return change{}, err
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		before := propertyFields(current)
+		if err := place.require(ctx, tx, func(required []string) []string {
+			if i := slices.Index(required, current.Name); i >= 0 {
+				required[i] = name
 			}
-			current.Name, current.Keywords, current.UpdatedAt = name, string(schema.Keywords), s.now()
-			err := tx.PropertyDefinition.Update().Where(propertydefinition.ID(current.ID)).
-				SetName(name).SetKeywords(current.Keywords).SetUpdatedAt(current.UpdatedAt).
-				SetSearchKey(searchKey(name, schema.Title, textOrEmpty(schema.Description))).Exec(ctx)
-			property = place.noun(current)
-			return change{action: e.action, kind: "PropertyDefinition", key: place.key(input.Name), before: before, after: propertyFields(current)}, err
-		}, nil
+			return required
+		}); err != nil {
+			return nil, err
+		}
+		current.Name, current.Keywords, current.UpdatedAt = name, string(schema.Keywords), s.now()
+		err = tx.PropertyDefinition.Update().Where(propertydefinition.ID(current.ID)).
+			SetName(name).SetKeywords(current.Keywords).SetUpdatedAt(current.UpdatedAt).
+			SetSearchKey(searchKey(name, schema.Title, textOrEmpty(schema.Description))).Exec(ctx)
+		property = place.noun(current)
+		return &Event{Kind: "PropertyDefinition", Key: place.key(input.Name), Before: before, After: propertyFields(current)}, err
 	})
 	return property, in, err
 }
 
 // DeleteProperty deletes a property; its object requires it no longer.
 func (s *Store) DeleteProperty(ctx context.Context, namespace string, object *string, name string, revision *int) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
-	e := edit{action: "deleteProperty", what: "delete a property", namespace: namespace, revision: revision, deletes: true}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "deleteProperty", what: "delete a property", namespace: namespace, revision: revision, deletes: true}
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		place, current, err := findProperty(ctx, tx, row, object, name)
 		if err != nil {
 			return nil, err
 		}
-		return func() (change, error) {
-			property = place.noun(current)
-			if err := place.require(ctx, tx, func(required []string) []string {
-				return slices.DeleteFunc(required, func(other string) bool { return other == name })
-			}); err != nil {
-				return change{}, err
-			}
-			_, err := tx.PropertyDefinition.Delete().Where(propertydefinition.ID(current.ID)).Exec(ctx)
-			return change{action: e.action, kind: "PropertyDefinition", key: place.key(name), before: propertyFields(current)}, err
-		}, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		property = place.noun(current)
+		if err := place.require(ctx, tx, func(required []string) []string {
+			return slices.DeleteFunc(required, func(other string) bool { return other == name })
+		}); err != nil {
+			return nil, err
+		}
+		_, err = tx.PropertyDefinition.Delete().Where(propertydefinition.ID(current.ID)).Exec(ctx)
+		return &Event{Kind: "PropertyDefinition", Key: place.key(name), Before: propertyFields(current)}, err
 	})
 	return property, in, err
 }
@@ -130,7 +133,7 @@ type place struct {
 	object    *ent.ObjectDefinition // nil for the namespace itself
 }
 
-func findPlace(ctx context.Context, tx *ent.Tx, row *ent.Namespace, object *string) (place, error) {
+func findPlace(ctx context.Context, tx *Tx, row *ent.Namespace, object *string) (place, error) {
 	p := place{namespace: row}
 	if object == nil {
 		return p, nil
@@ -141,7 +144,7 @@ func findPlace(ctx context.Context, tx *ent.Tx, row *ent.Namespace, object *stri
 }
 
 // findObject is the object of a namespace with a name, or ErrNotFound.
-func findObject(ctx context.Context, tx *ent.Tx, row *ent.Namespace, name, field string) (*ent.ObjectDefinition, error) {
+func findObject(ctx context.Context, tx *Tx, row *ent.Namespace, name, field string) (*ent.ObjectDefinition, error) {
 	if err := soundTexts(field, name); err != nil {
 		return nil, err
 	}
@@ -152,7 +155,7 @@ func findObject(ctx context.Context, tx *ent.Tx, row *ent.Namespace, name, field
 	return object, err
 }
 
-func findProperty(ctx context.Context, tx *ent.Tx, row *ent.Namespace, object *string, name string) (place, *ent.PropertyDefinition, error) {
+func findProperty(ctx context.Context, tx *Tx, row *ent.Namespace, object *string, name string) (place, *ent.PropertyDefinition, error) {
 	p, err := findPlace(ctx, tx, row, object)
 	if err == nil {
 		err = soundTexts("input.name", name)
@@ -182,7 +185,7 @@ func (p place) key(name string) string {
 	return p.namespace.Name + "/" + name
 }
 
-func (p place) properties(tx *ent.Tx) *ent.PropertyDefinitionQuery {
+func (p place) properties(tx *Tx) *ent.PropertyDefinitionQuery {
 	query := tx.PropertyDefinition.Query().Where(propertydefinition.NamespaceID(p.namespace.ID))
 	if p.object != nil {
 		return query.Where(propertydefinition.ObjectID(p.object.ID))
@@ -191,7 +194,7 @@ func (p place) properties(tx *ent.Tx) *ent.PropertyDefinitionQuery {
 }
 
 // checkFree refuses a name that another property of the place has.
-func (p place) checkFree(ctx context.Context, tx *ent.Tx, name, field string) error {
+func (p place) checkFree(ctx context.Context, tx *Tx, name, field string) error {
 	taken, err := p.properties(tx).Where(propertydefinition.Name(name)).Exist(ctx)
 	if err == nil && taken {
 		return problem.Refuse(problem.ErrAlreadyExists, "there is a property %q in %s already", name, p).On(field)
@@ -200,7 +203,7 @@ func (p place) checkFree(ctx context.Context, tx *ent.Tx, name, field string) er
 }
 
 // end is the position after the last property of the place.
-func (p place) end(ctx context.Context, tx *ent.Tx) (int, error) {
+func (p place) end(ctx context.Context, tx *Tx) (int, error) {
 	last, err := p.properties(tx).Order(ent.Desc(propertydefinition.FieldPosition)).Limit(1).Select(propertydefinition.FieldPosition).Ints(ctx)
 	if err != nil || len(last) == 0 {
 		return 0, err
@@ -209,7 +212,7 @@ func (p place) end(ctx context.Context, tx *ent.Tx) (int, error) {
 }
 
 // require changes what the object of the place requires.
-func (p place) require(ctx context.Context, tx *ent.Tx, to func([]string) []string) error {
+func (p place) require(ctx context.Context, tx *Tx, to func([]string) []string) error {
 	if p.object == nil {
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -18,8 +17,8 @@ const ownersKey = 7_261_003
 // checkNamespaceQuota refuses one more namespace to a project that owns as many
 // as it may. Until the transaction ends, others that would give the project a
 // namespace wait; on SQLite there is one writer anyway.
-func (s *Store) checkNamespaceQuota(ctx context.Context, tx *ent.Tx, owner string) error {
-	if err := s.lockName(ctx, tx, ownersKey, owner); err != nil {
+func (s *Store) checkNamespaceQuota(ctx context.Context, tx *Tx, owner string) error {
+	if err := tx.lockName(ctx, ownersKey, owner); err != nil {
 		return err
 	}
 	owned, err := tx.Namespace.Query().Where(namespace.Owner(owner)).Count(ctx)

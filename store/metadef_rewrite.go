@@ -18,7 +18,7 @@ import (
 // keeps its row and its id, and only rows that differ are touched.
 
 // rewriteDocument makes a namespace what a document says; its own name stays.
-func (s *Store) rewriteDocument(ctx context.Context, tx *ent.Tx, row *ent.Namespace, document *metadef.Document) error {
+func (s *Store) rewriteDocument(ctx context.Context, tx *Tx, row *ent.Namespace, document *metadef.Document) error {
 	as := namespaceNoun(row)
 	as.Title, as.Description = textOrEmpty(document.DisplayName), document.Description
 	as.Visibility, as.Protected, as.Owner = *document.Visibility, *document.Protected, *document.Owner
@@ -36,7 +36,7 @@ func (s *Store) rewriteDocument(ctx context.Context, tx *ent.Tx, row *ent.Namesp
 	return rewriteDefinitions(ctx, tx, row.ID, document, now)
 }
 
-func rewriteDefinitions(ctx context.Context, tx *ent.Tx, namespaceID int64, document *metadef.Document, now time.Time) error {
+func rewriteDefinitions(ctx context.Context, tx *Tx, namespaceID int64, document *metadef.Document, now time.Time) error {
 	objects, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(namespaceID)).All(ctx)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func idsOf[Row any](rows map[string]*Row, id func(*Row) int64) []int64 {
 }
 
 // writeObject makes a row what an object says, where it differs.
-func writeObject(ctx context.Context, tx *ent.Tx, row *ent.ObjectDefinition, object metadef.DocumentObject, position int, now time.Time) error {
+func writeObject(ctx context.Context, tx *Tx, row *ent.ObjectDefinition, object metadef.DocumentObject, position int, now time.Time) error {
 	required := jsonOf(object.Required)
 	same := row.Name == object.Name && row.Required == required && textOrEmpty(row.Description) == textOrEmpty(object.Description) &&
 		(row.Description == nil) == (object.Description == nil)
@@ -117,7 +117,7 @@ func writeObject(ctx context.Context, tx *ent.Tx, row *ent.ObjectDefinition, obj
 
 // writeProperties makes the properties of a namespace itself (a nil object) or
 // of an object, whose rows are given, what a list says.
-func writeProperties(ctx context.Context, tx *ent.Tx, namespaceID int64, object *int64, rows []*ent.PropertyDefinition, properties []metadef.DocumentProperty, now time.Time) error {
+func writeProperties(ctx context.Context, tx *Tx, namespaceID int64, object *int64, rows []*ent.PropertyDefinition, properties []metadef.DocumentProperty, now time.Time) error {
 	there := rowsByName(rows, func(row *ent.PropertyDefinition) string { return row.Name })
 	var creates []*ent.PropertyDefinitionCreate
 	for i, property := range properties {
@@ -150,7 +150,7 @@ func writeProperties(ctx context.Context, tx *ent.Tx, namespaceID int64, object 
 }
 
 // rewriteTags makes the tags of a namespace what a list says.
-func rewriteTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []metadef.DocumentTag, now time.Time) error {
+func rewriteTags(ctx context.Context, tx *Tx, namespaceID int64, tags []metadef.DocumentTag, now time.Time) error {
 	rows, err := tx.Tag.Query().Where(tag.NamespaceID(namespaceID)).All(ctx)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func rewriteTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []meta
 }
 
 // writeTag gives a tag a name and a parent (0 for none), where they differ.
-func writeTag(ctx context.Context, tx *ent.Tx, row *ent.Tag, name string, parent int64, now time.Time) error {
+func writeTag(ctx context.Context, tx *Tx, row *ent.Tag, name string, parent int64, now time.Time) error {
 	if row.Name == name && parentOf(row) == parent {
 		return nil
 	}
@@ -214,7 +214,7 @@ func parentOf(row *ent.Tag) int64 {
 }
 
 // rewriteAssociations makes the associations of a namespace what a list says.
-func (s *Store) rewriteAssociations(ctx context.Context, tx *ent.Tx, namespaceID int64, wanted []metadef.DocumentAssociation, now time.Time) error {
+func (s *Store) rewriteAssociations(ctx context.Context, tx *Tx, namespaceID int64, wanted []metadef.DocumentAssociation, now time.Time) error {
 	rows, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(namespaceID)).All(ctx)
 	if err != nil {
 		return err

@@ -87,8 +87,8 @@ func (s *Store) CountTagged(ctx context.Context, tags []int64) (map[int64]int, e
 // Those that keep their names keep their identity; others go, which a protected
 // namespace refuses.
 func (s *Store) SetTags(ctx context.Context, input metadef.TagsChange) (*metadef.Namespace, error) {
-	e := edit{action: "setTags", what: "set the tags", namespace: input.Namespace, revision: input.Revision}
-	return s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "setTags", what: "set the tags", namespace: input.Namespace, revision: input.Revision}
+	return s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
 		if err != nil {
 			return nil, err
@@ -114,23 +114,24 @@ func (s *Store) SetTags(ctx context.Context, input metadef.TagsChange) (*metadef
 		if row.Protected && !input.Append && losesTags(rows, tags) {
 			return nil, refuseProtected(row.Name)
 		}
-		return func() (change, error) {
-			before := tagTexts(rows)
-			if input.Append {
-				ids := make(map[string]int64, len(rows))
-				for _, there := range rows {
-					ids[there.NameKey] = there.ID
-				}
-				err = insertTags(ctx, tx, row.ID, tags, ids, s.now())
-			} else {
-				err = rewriteTags(ctx, tx, row.ID, tags, s.now())
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		before := tagTexts(rows)
+		if input.Append {
+			ids := make(map[string]int64, len(rows))
+			for _, there := range rows {
+				ids[there.NameKey] = there.ID
 			}
-			if err != nil {
-				return change{}, err
-			}
-			after, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
-			return change{action: e.action, kind: "Namespace", key: row.Name, before: before, after: tagTexts(after)}, err
-		}, nil
+			err = insertTags(ctx, tx, row.ID, tags, ids, s.now())
+		} else {
+			err = rewriteTags(ctx, tx, row.ID, tags, s.now())
+		}
+		if err != nil {
+			return nil, err
+		}
+		after, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
+		return &Event{Kind: "Namespace", Key: row.Name, Before: before, After: tagTexts(after)}, err
 	})
 }
 
@@ -164,8 +165,8 @@ func tagTexts(rows []*ent.Tag) fields {
 
 // UpdateTag changes the name or the parent of a tag.
 func (s *Store) UpdateTag(ctx context.Context, input metadef.TagChange) (changed *metadef.Tag, in *metadef.Namespace, err error) {
-	e := edit{action: "updateTag", what: "change a tag", namespace: input.Namespace, revision: input.Revision}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "updateTag", what: "change a tag", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		there, err := tagsByKey(ctx, tx, row)
 		if err != nil {
 			return nil, err
@@ -183,12 +184,13 @@ func (s *Store) UpdateTag(ctx context.Context, input metadef.TagChange) (changed
 		if other := there[text.Fold(name)]; other != nil && other.ID != current.ID {
 			return nil, refuseTagTaken(other.Name, row.Name, "input.newName")
 		}
-		return func() (change, error) {
-			before := tagFields(current, there)
-			err := writeTag(ctx, tx, current, name, parent, s.now())
-			changed = tagNoun(current)
-			return change{action: e.action, kind: "Tag", key: row.Name + "/" + input.Name, before: before, after: tagFields(current, there)}, err
-		}, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		before := tagFields(current, there)
+		err = writeTag(ctx, tx, current, name, parent, s.now())
+		changed = tagNoun(current)
+		return &Event{Kind: "Tag", Key: row.Name + "/" + input.Name, Before: before, After: tagFields(current, there)}, err
 	})
 	return changed, in, err
 }
@@ -219,7 +221,7 @@ func parentIn(there map[string]*ent.Tag, current *ent.Tag, to metadef.Change[*st
 }
 
 // tagsByKey are the tags of a namespace by their folded names.
-func tagsByKey(ctx context.Context, tx *ent.Tx, row *ent.Namespace) (map[string]*ent.Tag, error) {
+func tagsByKey(ctx context.Context, tx *Tx, row *ent.Namespace) (map[string]*ent.Tag, error) {
 	rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).All(ctx)
 	return rowsByName(rows, func(row *ent.Tag) string { return row.NameKey }), err
 }
@@ -230,8 +232,8 @@ func refuseUnknownTag(name, in string) error {
 
 // DeleteTag deletes a tag. Those below it have no parent then.
 func (s *Store) DeleteTag(ctx context.Context, namespace, name string, revision *int) (deleted *metadef.Tag, in *metadef.Namespace, err error) {
-	e := edit{action: "deleteTag", what: "delete a tag", namespace: namespace, revision: revision, deletes: true}
-	in, err = s.editNamespace(ctx, e, func(tx *ent.Tx, row *ent.Namespace) (func() (change, error), error) {
+	e := edit{mutation: "deleteTag", what: "delete a tag", namespace: namespace, revision: revision, deletes: true}
+	in, err = s.editNamespace(ctx, e, func(tx *Tx, row *ent.Namespace) (*Event, error) {
 		there, err := tagsByKey(ctx, tx, row)
 		if err != nil {
 			return nil, err
@@ -240,11 +242,12 @@ func (s *Store) DeleteTag(ctx context.Context, namespace, name string, revision 
 		if current == nil {
 			return nil, refuseUnknownTag(name, row.Name)
 		}
-		return func() (change, error) {
-			deleted = tagNoun(current)
-			_, err := tx.Tag.Delete().Where(tag.ID(current.ID)).Exec(ctx)
-			return change{action: e.action, kind: "Tag", key: row.Name + "/" + current.Name, before: tagFields(current, there)}, err
-		}, nil
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		deleted = tagNoun(current)
+		_, err = tx.Tag.Delete().Where(tag.ID(current.ID)).Exec(ctx)
+		return &Event{Kind: "Tag", Key: row.Name + "/" + current.Name, Before: tagFields(current, there)}, err
 	})
 	return deleted, in, err
 }

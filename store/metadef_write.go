@@ -39,8 +39,8 @@ func (s *Store) CreateNamespace(ctx context.Context, input metadef.NamespaceInpu
 		return nil, err
 	}
 	var created *ent.Namespace
-	err := s.transact(ctx, func(tx *ent.Tx) (err error) {
-		created, err = s.createDocument(ctx, tx, "createNamespace", document)
+	err := s.Write(ctx, "createNamespace", func(tx *Tx) (err error) {
+		created, err = s.createDocument(ctx, tx, document)
 		return err
 	})
 	if isDuplicate(err) {
@@ -52,8 +52,9 @@ func (s *Store) CreateNamespace(ctx context.Context, input metadef.NamespaceInpu
 	return namespaceNoun(created), nil
 }
 
-// createDocument writes a document as a new namespace, for a mutation.
-func (s *Store) createDocument(ctx context.Context, tx *ent.Tx, action string, document *metadef.Document) (*ent.Namespace, error) {
+// createDocument writes a document as a new namespace, for a mutation, and records
+// it.
+func (s *Store) createDocument(ctx context.Context, tx *Tx, document *metadef.Document) (*ent.Namespace, error) {
 	document = owned(ctx, document)
 	if err := s.checkNamespaceQuota(ctx, tx, *document.Owner); err != nil {
 		return nil, err
@@ -62,7 +63,8 @@ func (s *Store) createDocument(ctx context.Context, tx *ent.Tx, action string, d
 	if err != nil {
 		return nil, err
 	}
-	return row, s.record(ctx, tx, change{action: action, kind: "Namespace", key: document.Name, after: document})
+	tx.Record(ctx, Event{Kind: "Namespace", Key: document.Name, After: document})
+	return row, nil
 }
 
 // owned is a document with an owner: the viewer's project where it names none.
@@ -76,12 +78,13 @@ func owned(ctx context.Context, document *metadef.Document) *metadef.Document {
 }
 
 // insertDocument writes a document as a new namespace.
-func (s *Store) insertDocument(ctx context.Context, tx *ent.Tx, document *metadef.Document) (*ent.Namespace, error) {
+func (s *Store) insertDocument(ctx context.Context, tx *Tx, document *metadef.Document) (*ent.Namespace, error) {
 	now := s.now()
 	row, err := insertNamespace(ctx, tx, document, now)
 	if err != nil {
 		return nil, err
 	}
+	tx.Changed("Namespace", document.Name)
 	if err := s.insertAssociations(ctx, tx, row.ID, document.Associations, now); err != nil {
 		return nil, err
 	}
@@ -94,7 +97,7 @@ func (s *Store) insertDocument(ctx context.Context, tx *ent.Tx, document *metade
 	return row, insertProperties(ctx, tx, row.ID, nil, document.Properties, now)
 }
 
-func insertNamespace(ctx context.Context, tx *ent.Tx, document *metadef.Document, now time.Time) (*ent.Namespace, error) {
+func insertNamespace(ctx context.Context, tx *Tx, document *metadef.Document, now time.Time) (*ent.Namespace, error) {
 	create := tx.Namespace.Create().SetName(document.Name).SetDisplayName(document.Name).
 		SetVisibility(string(access.Private)).SetProtected(false).SetOwner(access.ViewerFrom(ctx).ProjectID).
 		SetNillableDescription(document.Description).SetCreatedAt(now).SetUpdatedAt(now)
@@ -113,7 +116,7 @@ func insertNamespace(ctx context.Context, tx *ent.Tx, document *metadef.Document
 	return create.SetSearchKey(searchKey(document.Name, textOrEmpty(document.DisplayName), textOrEmpty(document.Description))).Save(ctx)
 }
 
-func (s *Store) insertAssociations(ctx context.Context, tx *ent.Tx, namespaceID int64, associations []metadef.DocumentAssociation, now time.Time) error {
+func (s *Store) insertAssociations(ctx context.Context, tx *Tx, namespaceID int64, associations []metadef.DocumentAssociation, now time.Time) error {
 	if len(associations) == 0 {
 		return nil
 	}
@@ -138,7 +141,7 @@ func (s *Store) insertAssociations(ctx context.Context, tx *ent.Tx, namespaceID 
 // ensureResourceTypes gives the rows of resource types by name and creates those
 // that are not there, in the order of their names, so that two writers never
 // wait for each other.
-func (s *Store) ensureResourceTypes(ctx context.Context, tx *ent.Tx, names []string) (map[string]int64, error) {
+func (s *Store) ensureResourceTypes(ctx context.Context, tx *Tx, names []string) (map[string]int64, error) {
 	names = distinct(names)
 	find := func() (map[string]int64, error) {
 		rows, err := tx.ResourceType.Query().Where(among(resourcetype.FieldName, names)).All(ctx)
@@ -164,7 +167,7 @@ func (s *Store) ensureResourceTypes(ctx context.Context, tx *ent.Tx, names []str
 
 // insertTags writes tags level by level, parents first. Rows has the ids of the
 // tags that are there, by their folded names, and gets those of the new ones.
-func insertTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []metadef.DocumentTag, rows map[string]int64, now time.Time) error {
+func insertTags(ctx context.Context, tx *Tx, namespaceID int64, tags []metadef.DocumentTag, rows map[string]int64, now time.Time) error {
 	for len(tags) > 0 {
 		var level []metadef.DocumentTag
 		var creates []*ent.TagCreate
@@ -196,7 +199,7 @@ func insertTags(ctx context.Context, tx *ent.Tx, namespaceID int64, tags []metad
 }
 
 // insertObjects writes objects with their properties.
-func insertObjects(ctx context.Context, tx *ent.Tx, namespaceID int64, objects []metadef.DocumentObject, now time.Time) error {
+func insertObjects(ctx context.Context, tx *Tx, namespaceID int64, objects []metadef.DocumentObject, now time.Time) error {
 	if len(objects) == 0 {
 		return nil
 	}
@@ -217,7 +220,7 @@ func insertObjects(ctx context.Context, tx *ent.Tx, namespaceID int64, objects [
 	return createProperties(ctx, tx, properties)
 }
 
-func newObject(tx *ent.Tx, namespaceID int64, position int, object metadef.DocumentObject, now time.Time) *ent.ObjectDefinitionCreate {
+func newObject(tx *Tx, namespaceID int64, position int, object metadef.DocumentObject, now time.Time) *ent.ObjectDefinitionCreate {
 	return tx.ObjectDefinition.Create().SetNamespaceID(namespaceID).SetName(object.Name).
 		SetNillableDescription(object.Description).SetRequired(jsonOf(object.Required)).SetPosition(position).
 		SetSearchKey(searchKey(object.Name, textOrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
@@ -225,7 +228,7 @@ func newObject(tx *ent.Tx, namespaceID int64, position int, object metadef.Docum
 
 // insertProperties writes the properties of a namespace itself (a nil object) or
 // of an object.
-func insertProperties(ctx context.Context, tx *ent.Tx, namespaceID int64, object *int64, properties []metadef.DocumentProperty, now time.Time) error {
+func insertProperties(ctx context.Context, tx *Tx, namespaceID int64, object *int64, properties []metadef.DocumentProperty, now time.Time) error {
 	var creates []*ent.PropertyDefinitionCreate
 	for i, property := range properties {
 		creates = append(creates, newProperty(tx, namespaceID, i, property, now).SetNillableObjectID(object))
@@ -233,7 +236,7 @@ func insertProperties(ctx context.Context, tx *ent.Tx, namespaceID int64, object
 	return createProperties(ctx, tx, creates)
 }
 
-func createProperties(ctx context.Context, tx *ent.Tx, creates []*ent.PropertyDefinitionCreate) error {
+func createProperties(ctx context.Context, tx *Tx, creates []*ent.PropertyDefinitionCreate) error {
 	for chunk := range slices.Chunk(creates, rowsAtOnce) {
 		if err := tx.PropertyDefinition.CreateBulk(chunk...).Exec(ctx); err != nil {
 			return err
@@ -242,7 +245,7 @@ func createProperties(ctx context.Context, tx *ent.Tx, creates []*ent.PropertyDe
 	return nil
 }
 
-func newProperty(tx *ent.Tx, namespaceID int64, position int, property metadef.DocumentProperty, now time.Time) *ent.PropertyDefinitionCreate {
+func newProperty(tx *Tx, namespaceID int64, position int, property metadef.DocumentProperty, now time.Time) *ent.PropertyDefinitionCreate {
 	return tx.PropertyDefinition.Create().SetNamespaceID(namespaceID).SetName(property.Name).SetPosition(position).
 		SetKeywords(string(property.Keywords)).
 		SetSearchKey(searchKey(property.Name, property.Title, textOrEmpty(property.Description))).

@@ -4,14 +4,13 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
 // FillPlacement writes whole providers and claims, with the names they use, in
 // one transaction.
 func (s *Store) FillPlacement(ctx context.Context, names placement.Names, providers []placement.Provider, claims []placement.Claim) error {
-	err := s.transact(ctx, func(tx *ent.Tx) error {
+	err := s.Fill(ctx, func(tx *Tx) error {
 		if err := s.insertTraits(ctx, tx, names.Traits, false); err != nil {
 			return err
 		}
@@ -32,7 +31,7 @@ func (s *Store) FillPlacement(ctx context.Context, names placement.Names, provid
 // WorldDifference explains how the world in memory differs from one that is
 // loaded anew, "" if it does not.
 func (s *Store) WorldDifference(ctx context.Context) (string, error) {
-	fresh := &Store{db: s.db, ent: s.ent, clock: s.clock, log: s.log}
+	fresh := &Store{DB: s.DB}
 	if _, err := fresh.loadWorld(ctx); err != nil {
 		return "", err
 	}

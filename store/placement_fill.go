@@ -13,7 +13,7 @@ import (
 // insertProviders writes whole providers, parents before children, in a
 // transaction that holds more than them. Their traits, classes and resources
 // exist; their use is nought. The caller loads the world after the commit.
-func (s *Store) insertProviders(ctx context.Context, tx *ent.Tx, providers []placement.Provider) error {
+func (s *Store) insertProviders(ctx context.Context, tx *Tx, providers []placement.Provider) error {
 	var traits, classes, resources []string
 	for i := range providers {
 		traits = append(traits, providers[i].Traits...)
@@ -58,7 +58,7 @@ func (s *Store) insertProviders(ctx context.Context, tx *ent.Tx, providers []pla
 type fillNames struct{ traits, classes, resources map[string]int64 }
 
 // insertLevel writes providers whose parents are there.
-func (s *Store) insertLevel(ctx context.Context, tx *ent.Tx, level []placement.Provider, ids map[string]int64, names *fillNames) error {
+func (s *Store) insertLevel(ctx context.Context, tx *Tx, level []placement.Provider, ids map[string]int64, names *fillNames) error {
 	now := s.now()
 	var inventories []*ent.InventoryCreate
 	var traits []*ent.ProviderTraitCreate
@@ -82,6 +82,7 @@ func (s *Store) insertLevel(ctx context.Context, tx *ent.Tx, level []placement.P
 		for i, p := range chunk {
 			id := created[i].ID
 			ids[p.UUID] = id
+			tx.Changed("ResourceProvider", p.UUID)
 			for _, given := range p.Inventories {
 				inventories = append(inventories, newInventory(tx, id, names.classes[given.ResourceClass], given).SetUsed(0))
 			}
@@ -113,19 +114,19 @@ func (s *Store) insertLevel(ctx context.Context, tx *ent.Tx, level []placement.P
 
 // insertClaims writes claims in a transaction that holds more than them; all must
 // fit. The caller loads the world after the commit.
-func (s *Store) insertClaims(ctx context.Context, tx *ent.Tx, claims []placement.Claim) error {
+func (s *Store) insertClaims(ctx context.Context, tx *Tx, claims []placement.Claim) error {
 	var consumers []placement.ConsumerClaim
 	for i := range claims {
 		consumers = append(consumers, claims[i].Consumers...)
 	}
-	books, err := s.openBooks(ctx, tx, claimed(consumers), given(consumers))
+	c, err := s.lockForClaim(ctx, tx, consumersOf(consumers), providersOf(consumers), classesOf(consumers))
 	if err != nil {
 		return err
 	}
 	for i := range claims {
-		if objections := books.ledger.Claim(&claims[i], "input", s.knowsClass(ctx, tx, books)); len(objections) > 0 {
-			return refusalOf(objections)
+		if refusals := c.ledger.Claim(&claims[i], "input", c.classExists); len(refusals) > 0 {
+			return refusalOf(refusals)
 		}
 	}
-	return s.closeBooks(ctx, tx, books, new(touched))
+	return s.writeClaim(ctx, c)
 }

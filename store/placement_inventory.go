@@ -21,18 +21,23 @@ func (s *Store) SetInventories(ctx context.Context, input placement.ProviderInve
 	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "set inventories"); err != nil {
 		return nil, nil, err
 	}
-	return s.changeProvider(ctx, "setInventories", input.Provider, func(tx *ent.Tx, t *touched) error {
+	return s.changeProvider(ctx, "setInventories", func(tx *Tx) (int64, error) {
 		problems := problemsOf(placement.ValidateInventories("input.inventories", input.Inventories))
 		classes, err := s.classRows(ctx, tx, input.Inventories, func(i int) string { return fmt.Sprintf("input.inventories[%d]", i) }, &problems)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if err := problems.Err(); err != nil {
-			return err
+			return 0, err
 		}
-		return s.changeLocked(ctx, tx, t, input.Provider, input.Generation, func(id int64) error {
-			return s.replaceInventories(ctx, tx, id, input, classes)
-		})
+		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
+		if err != nil {
+			return 0, err
+		}
+		if err := s.replaceInventories(ctx, tx, id, input, classes); err != nil {
+			return 0, err
+		}
+		return id, s.bump(ctx, tx, id)
 	})
 }
 
@@ -41,19 +46,24 @@ func (s *Store) SetInventory(ctx context.Context, input placement.OneInventory) 
 	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "set an inventory"); err != nil {
 		return nil, nil, err
 	}
-	return s.changeProvider(ctx, "setInventory", input.Provider, func(tx *ent.Tx, t *touched) error {
+	return s.changeProvider(ctx, "setInventory", func(tx *Tx) (int64, error) {
 		problems := problemsOf(placement.ValidateInventory("input.inventory", input.Inventory))
 		inventories := []placement.Inventory{input.Inventory}
 		classes, err := s.classRows(ctx, tx, inventories, func(int) string { return "input.inventory" }, &problems)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if err := problems.Err(); err != nil {
-			return err
+			return 0, err
 		}
-		return s.changeLocked(ctx, tx, t, input.Provider, input.Generation, func(id int64) error {
-			return s.putInventories(ctx, tx, id, inventories, classes)
-		})
+		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
+		if err != nil {
+			return 0, err
+		}
+		if err := s.putInventories(ctx, tx, id, inventories, classes); err != nil {
+			return 0, err
+		}
+		return id, s.bump(ctx, tx, id)
 	})
 }
 
@@ -65,28 +75,33 @@ func (s *Store) DeleteInventory(ctx context.Context, input placement.InventoryCl
 	if err := problemsOf(placement.ValidateName("input.resourceClass", input.ResourceClass)).Err(); err != nil {
 		return nil, nil, err
 	}
-	return s.changeProvider(ctx, "deleteInventory", input.Provider, func(tx *ent.Tx, t *touched) error {
-		return s.changeLocked(ctx, tx, t, input.Provider, input.Generation, func(provider int64) error {
-			var id, used int64
-			err := s.query(ctx, tx, `SELECT i.id, i.used FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
-				WHERE i.provider_id = $1 AND c.name = $2`, func(rows *sql.Rows) error { return rows.Scan(&id, &used) }, provider, input.ResourceClass)
-			switch {
-			case err != nil:
-				return err
-			case id == 0:
-				return problem.Refuse(problem.ErrNotFound, "resource provider %s has no inventory of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
-			case used > 0:
-				return problem.Refuse(problem.ErrInUse, "resource provider %s has allocations of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
-			}
-			return s.execute(ctx, tx, `DELETE FROM inventories WHERE id = $1`, id)
-		})
+	return s.changeProvider(ctx, "deleteInventory", func(tx *Tx) (int64, error) {
+		provider, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
+		if err != nil {
+			return 0, err
+		}
+		var id, used int64
+		err = s.query(ctx, tx, `SELECT i.id, i.used FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
+			WHERE i.provider_id = $1 AND c.name = $2`, func(rows *sql.Rows) error { return rows.Scan(&id, &used) }, provider, input.ResourceClass)
+		switch {
+		case err != nil:
+			return 0, err
+		case id == 0:
+			return 0, problem.Refuse(problem.ErrNotFound, "resource provider %s has no inventory of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
+		case used > 0:
+			return 0, problem.Refuse(problem.ErrInUse, "resource provider %s has allocations of %s", input.Provider, input.ResourceClass).On("input.resourceClass")
+		}
+		if err := s.execute(ctx, tx, `DELETE FROM inventories WHERE id = $1`, id); err != nil {
+			return 0, err
+		}
+		return provider, s.bump(ctx, tx, provider)
 	})
 }
 
 // replaceInventories makes a locked provider have these inventories and no
 // others, with the use that they have. A class that is left out while it is used
 // is ErrInUse.
-func (s *Store) replaceInventories(ctx context.Context, tx *ent.Tx, provider int64, input placement.ProviderInventories, classes map[string]int64) error {
+func (s *Store) replaceInventories(ctx context.Context, tx *Tx, provider int64, input placement.ProviderInventories, classes map[string]int64) error {
 	kept := map[int64]bool{}
 	for _, inventory := range input.Inventories {
 		kept[classes[inventory.ResourceClass]] = true
@@ -122,7 +137,7 @@ func (s *Store) replaceInventories(ctx context.Context, tx *ent.Tx, provider int
 
 // putInventories writes inventories of a locked provider over those that it has;
 // their use stays.
-func (s *Store) putInventories(ctx context.Context, tx *ent.Tx, provider int64, inventories []placement.Inventory, classes map[string]int64) error {
+func (s *Store) putInventories(ctx context.Context, tx *Tx, provider int64, inventories []placement.Inventory, classes map[string]int64) error {
 	if len(inventories) == 0 {
 		return nil
 	}
@@ -137,7 +152,7 @@ func (s *Store) putInventories(ctx context.Context, tx *ent.Tx, provider int64, 
 		}).Exec(ctx)
 }
 
-func newInventory(tx *ent.Tx, provider, class int64, i placement.Inventory) *ent.InventoryCreate {
+func newInventory(tx *Tx, provider, class int64, i placement.Inventory) *ent.InventoryCreate {
 	return tx.Inventory.Create().SetProviderID(provider).SetResourceClassID(class).
 		SetTotal(i.Total).SetReserved(i.Reserved).SetMinUnit(i.MinUnit).SetMaxUnit(i.MaxUnit).SetStepSize(i.StepSize).
 		SetAllocationRatio(i.AllocationRatio).SetCapacity(placement.Capacity(i.Total, i.Reserved, i.AllocationRatio))
@@ -145,7 +160,7 @@ func newInventory(tx *ent.Tx, provider, class int64, i placement.Inventory) *ent
 
 // classRows are the rows of the classes that inventories are of; unknown ones
 // are problems.
-func (s *Store) classRows(ctx context.Context, tx *ent.Tx, inventories []placement.Inventory, path func(int) string, problems *problem.Problems) (map[string]int64, error) {
+func (s *Store) classRows(ctx context.Context, tx *Tx, inventories []placement.Inventory, path func(int) string, problems *problem.Problems) (map[string]int64, error) {
 	var names []string
 	for _, given := range inventories {
 		if len(placement.ValidateName("", given.ResourceClass)) == 0 {

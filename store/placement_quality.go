@@ -15,14 +15,14 @@ func (s *Store) SetProviderTraits(ctx context.Context, input placement.ProviderT
 	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "set traits of a provider"); err != nil {
 		return nil, nil, err
 	}
-	return s.changeProvider(ctx, "setProviderTraits", input.Provider, func(tx *ent.Tx, t *touched) error {
+	return s.changeProvider(ctx, "setProviderTraits", func(tx *Tx) (int64, error) {
 		problems := problemsOf(input.Validate("input"))
 		if err := problems.Err(); err != nil {
-			return err
+			return 0, err
 		}
 		known, err := s.rowsNamed(ctx, tx, "traits", input.Traits)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		var wanted []int64
 		for i, name := range input.Traits {
@@ -32,24 +32,23 @@ func (s *Store) SetProviderTraits(ctx context.Context, input placement.ProviderT
 			wanted = append(wanted, known[name])
 		}
 		if err := problems.Err(); err != nil {
-			return err
+			return 0, err
 		}
 		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		t.ids = []int64{id}
 		changed, err := s.replaceTraits(ctx, tx, id, distinct(wanted))
 		if err != nil || !changed {
-			return err
+			return id, err
 		}
-		return s.bump(ctx, tx, id)
+		return id, s.bump(ctx, tx, id)
 	})
 }
 
 // replaceTraits makes a locked provider have the traits of these rows, and tells
 // whether that changed anything.
-func (s *Store) replaceTraits(ctx context.Context, tx *ent.Tx, provider int64, wanted []int64) (bool, error) {
+func (s *Store) replaceTraits(ctx context.Context, tx *Tx, provider int64, wanted []int64) (bool, error) {
 	var held []int64
 	err := s.query(ctx, tx, `SELECT trait_id FROM provider_traits WHERE provider_id = $1 ORDER BY trait_id`, func(rows *sql.Rows) error {
 		var trait int64
@@ -86,19 +85,29 @@ func (s *Store) SetProviderAggregates(ctx context.Context, input placement.Provi
 	if err := problemsOf(input.Validate("input")).Err(); err != nil {
 		return nil, nil, err
 	}
-	return s.changeProvider(ctx, "setProviderAggregates", input.Provider, func(tx *ent.Tx, t *touched) error {
-		return s.changeLocked(ctx, tx, t, input.Provider, input.Generation, func(id int64) error {
-			if err := s.execute(ctx, tx, `DELETE FROM provider_aggregates WHERE provider_id = $1`, id); err != nil {
-				return err
-			}
-			if len(input.Aggregates) == 0 {
-				return nil
-			}
-			creates := make([]*ent.ProviderAggregateCreate, len(input.Aggregates))
-			for i, uuid := range input.Aggregates {
-				creates[i] = tx.ProviderAggregate.Create().SetProviderID(id).SetAggregate(uuid)
-			}
-			return tx.ProviderAggregate.CreateBulk(creates...).Exec(ctx)
-		})
+	return s.changeProvider(ctx, "setProviderAggregates", func(tx *Tx) (int64, error) {
+		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
+		if err != nil {
+			return 0, err
+		}
+		if err := s.replaceAggregates(ctx, tx, id, input.Aggregates); err != nil {
+			return 0, err
+		}
+		return id, s.bump(ctx, tx, id)
 	})
+}
+
+// replaceAggregates makes a locked provider be in these aggregates and no others.
+func (s *Store) replaceAggregates(ctx context.Context, tx *Tx, provider int64, aggregates []string) error {
+	if err := s.execute(ctx, tx, `DELETE FROM provider_aggregates WHERE provider_id = $1`, provider); err != nil {
+		return err
+	}
+	if len(aggregates) == 0 {
+		return nil
+	}
+	creates := make([]*ent.ProviderAggregateCreate, len(aggregates))
+	for i, uuid := range aggregates {
+		creates[i] = tx.ProviderAggregate.Create().SetProviderID(provider).SetAggregate(uuid)
+	}
+	return tx.ProviderAggregate.CreateBulk(creates...).Exec(ctx)
 }

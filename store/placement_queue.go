@@ -25,16 +25,16 @@ type waitingClaim struct {
 	consumers []*placement.Consumer
 	err       error
 
-	lead chan []*waitingClaim // takes these to settle, itself first
-	done chan struct{}        // closed when another one has settled it
+	lead chan []*waitingClaim // takes these to decide, itself first
+	done chan struct{}        // closed when another one has decided it
 }
 
 // claimsAtOnce bounds how many claims share a transaction.
 const claimsAtOnce = 64
 
-// settle gets a claim settled, alone or with others, by this caller or another,
-// and gives its error.
-func (q *claimQueue) settle(ctx context.Context, key int, w *waitingClaim, settle func(context.Context, []*waitingClaim) error) error {
+// decide gets a claim decided, alone or with others, by this caller or another,
+// and returns its error.
+func (q *claimQueue) decide(ctx context.Context, key int, w *waitingClaim, decide func(context.Context, []*waitingClaim) error) error {
 	w.lead, w.done = make(chan []*waitingClaim, 1), make(chan struct{})
 	if q.enter(key, w) {
 		w.lead <- []*waitingClaim{w}
@@ -45,13 +45,13 @@ func (q *claimQueue) settle(ctx context.Context, key int, w *waitingClaim, settl
 		case <-w.done:
 			return w.err
 		case together := <-w.lead:
-			q.run(ctx, key, together, settle)
+			q.run(ctx, key, together, decide)
 			return w.err
 		case <-gone:
 			if q.leave(key, w) {
 				return ctx.Err()
 			}
-			gone = nil // too late: it is being settled, or is to lead
+			gone = nil // too late: it is being decided, or is to lead
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (q *claimQueue) enter(key int, w *waitingClaim) (first bool) {
 	return !busy
 }
 
-// leave takes a claim out that nobody has begun to settle.
+// leave takes a claim out that nobody has begun to decide.
 func (q *claimQueue) leave(key int, w *waitingClaim) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,14 +85,14 @@ func (q *claimQueue) leave(key int, w *waitingClaim) bool {
 	return true
 }
 
-// run settles claims together and wakes whoever is next. A transaction for
+// run decides claims together and wakes whoever is next. A transaction for
 // several does not end with the request of the one that leads it.
-func (q *claimQueue) run(ctx context.Context, key int, together []*waitingClaim, settle func(context.Context, []*waitingClaim) error) {
+func (q *claimQueue) run(ctx context.Context, key int, together []*waitingClaim, decide func(context.Context, []*waitingClaim) error) {
 	defer q.next(key)
 	if len(together) > 1 {
 		ctx = context.WithoutCancel(ctx)
 	}
-	err := errUnsettled
+	err := errUndecided
 	defer func() {
 		for i, w := range together {
 			if err != nil {
@@ -103,11 +103,11 @@ func (q *claimQueue) run(ctx context.Context, key int, together []*waitingClaim,
 			}
 		}
 	}()
-	err = settle(ctx, together)
+	err = decide(ctx, together)
 }
 
-// errUnsettled is the error of claims whose settlement panicked.
-var errUnsettled = errors.New("the transaction came to no end")
+// errUndecided is the error of claims whose decision panicked.
+var errUndecided = errors.New("the transaction came to no end")
 
 // next hands what waits to the first of those that do.
 func (q *claimQueue) next(key int) {

@@ -3,10 +3,10 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
@@ -21,8 +21,8 @@ func (s *Store) Reshape(ctx context.Context, reshape placement.Reshape) (*placem
 		return nil, nil, nil, err
 	}
 	var consumers []*placement.Consumer
-	_, err := s.changePlacement(ctx, func(tx *ent.Tx, t *touched) (err error) {
-		consumers, err = s.applyReshape(ctx, tx, &reshape, t)
+	err := s.Write(ctx, "reshape", func(tx *Tx) (err error) {
+		consumers, err = s.applyReshape(ctx, tx, &reshape)
 		return err
 	})
 	if err != nil {
@@ -38,11 +38,11 @@ func (s *Store) Reshape(ctx context.Context, reshape placement.Reshape) (*placem
 	return world, providers, consumers, nil
 }
 
-// applyReshape judges a reshape and writes it; it gives the consumers that have
-// allocations afterwards.
-func (s *Store) applyReshape(ctx context.Context, tx *ent.Tx, reshape *placement.Reshape, t *touched) ([]*placement.Consumer, error) {
+// applyReshape judges a reshape and writes it, and returns the consumers that
+// have allocations afterwards.
+func (s *Store) applyReshape(ctx context.Context, tx *Tx, reshape *placement.Reshape) ([]*placement.Consumer, error) {
 	var names []string
-	providers := given(reshape.Consumers)
+	providers := providersOf(reshape.Consumers)
 	for _, listed := range reshape.Inventories {
 		providers = append(providers, listed.Provider)
 		for _, inventory := range listed.Inventories {
@@ -53,73 +53,59 @@ func (s *Store) applyReshape(ctx context.Context, tx *ent.Tx, reshape *placement
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.openBooks(ctx, tx, claimed(reshape.Consumers), providers)
+	c, err := s.lockForClaim(ctx, tx, consumersOf(reshape.Consumers), providers, without(classesOf(reshape.Consumers), names))
 	if err != nil {
 		return nil, err
 	}
-	knows := func(class string) bool {
-		if slices.Contains(names, class) {
-			return classes[class] != 0
-		}
-		return s.knowsClass(ctx, tx, b)(class)
+	for name := range classes {
+		c.classes[name] = true
 	}
-	if objections := b.ledger.Reshape(reshape, "input", knows); len(objections) > 0 {
-		if err := s.stillAbsent(ctx, tx, b, reshape.Consumers); err != nil {
+	if refusals := c.ledger.Reshape(reshape, "input", c.classExists); len(refusals) > 0 {
+		if err := s.stillAbsent(ctx, c, reshape.Consumers); err != nil {
 			return nil, err
 		}
-		return nil, refusalOf(objections)
+		return nil, refusalOf(refusals)
 	}
-	if err := s.writeReshape(ctx, tx, b, reshape, classes, t); err != nil {
+	if err := s.writeReshape(ctx, c, reshape, classes); err != nil {
 		return nil, err
 	}
-	events := append(claimEvents(ctx, "reshape", claimed(reshape.Consumers)), s.reshapeEvents(ctx, reshape)...)
-	return b.consumersOf(reshape.Consumers), s.recordAll(ctx, tx, events)
+	recordConsumers(ctx, tx, consumersOf(reshape.Consumers))
+	for _, listed := range reshape.Inventories {
+		after := placement.Provider{Inventories: listed.Inventories}
+		tx.Record(ctx, Event{Kind: "ResourceProvider", Key: listed.Provider, After: fields{"inventories": providerFields(&after)["inventories"]}})
+	}
+	return c.consumersAfter(reshape.Consumers), s.publishClaim(ctx, c)
 }
 
 // writeReshape writes a reshape: the new inventories beside the old ones, then
 // the allocations, then what was left out goes.
-func (s *Store) writeReshape(ctx context.Context, tx *ent.Tx, b *books, reshape *placement.Reshape, classes map[string]int64, t *touched) error {
-	b.reshaped = map[string]bool{}
-	var rows []int64
+func (s *Store) writeReshape(ctx context.Context, c *claimTx, reshape *placement.Reshape, classes map[string]int64) error {
+	c.reshaped = map[string]bool{}
 	for _, listed := range reshape.Inventories {
-		b.reshaped[listed.Provider] = true
-		rows = append(rows, b.providers[listed.Provider].id)
-		if err := s.putInventories(ctx, tx, b.providers[listed.Provider].id, listed.Inventories, classes); err != nil {
+		c.reshaped[listed.Provider] = true
+		if err := s.putInventories(ctx, c.Tx, c.providers[listed.Provider].id, listed.Inventories, classes); err != nil {
 			return err
 		}
 	}
-	if err := s.readStalls(ctx, tx, b, rows, func(string, placement.Inventory) {}); err != nil {
+	if err := s.readInventories(ctx, c, slices.Collect(maps.Keys(c.reshaped))); err != nil {
 		return err
 	}
 	var dropped []int64
-	for provider := range b.reshaped {
-		kept := b.ledger.Provider(provider).Inventories
-		for class, was := range b.providers[provider].inventories {
+	for provider := range c.reshaped {
+		kept := c.ledger.Provider(provider).Inventories
+		for class, was := range c.providers[provider].inventories {
 			if _, stays := kept[class]; !stays {
 				dropped = append(dropped, was.id)
 				kept[class] = placement.Inventory{ResourceClass: class} // its use goes to nought first
 			}
 		}
 	}
-	if err := s.closeBooks(ctx, tx, b, t); err != nil {
+	if err := s.writeClaim(ctx, c); err != nil {
 		return err
 	}
 	if len(dropped) == 0 {
 		return nil
 	}
 	slices.Sort(dropped)
-	return s.execute(ctx, tx, `DELETE FROM inventories WHERE used = 0 AND `+s.listed("id", "$1", "bigint"), jsonOf(dropped))
-}
-
-// reshapeEvents are the providers' part of a reshape for the audit log.
-func (s *Store) reshapeEvents(ctx context.Context, reshape *placement.Reshape) []attributed {
-	var events []attributed
-	for _, listed := range reshape.Inventories {
-		after := placement.Provider{Inventories: listed.Inventories}
-		events = append(events, attributed{ctx: ctx, change: change{
-			action: "reshape", kind: "ResourceProvider", key: listed.Provider,
-			after: fields{"inventories": providerFields(&after)["inventories"]},
-		}})
-	}
-	return events
+	return s.execute(ctx, c, `DELETE FROM inventories WHERE used = 0 AND `+s.listed("id", "$1", "bigint"), jsonOf(dropped))
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 )
@@ -21,10 +20,10 @@ func (s *Store) UpdateResourceProvider(ctx context.Context, input placement.Prov
 	if err := problemsOf(input.Validate("input")).Err(); err != nil {
 		return nil, nil, err
 	}
-	world, changed, err := s.changeProvider(ctx, "updateResourceProvider", input.Provider, func(tx *ent.Tx, t *touched) error {
+	world, changed, err := s.changeProvider(ctx, "updateResourceProvider", func(tx *Tx) (int64, error) {
 		id, parent, err := s.lockForMove(ctx, tx, input)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		update := tx.ResourceProvider.UpdateOneID(id).AddVersion(1).SetUpdatedAt(s.now())
 		if input.NewName != nil {
@@ -47,12 +46,11 @@ func (s *Store) UpdateResourceProvider(ctx context.Context, input placement.Prov
 				err = problems.Err()
 			}
 			if err != nil {
-				return err
+				return 0, err
 			}
 			update.SetResourceID(linked)
 		}
-		t.ids = []int64{id}
-		return update.Exec(ctx)
+		return id, update.Exec(ctx)
 	})
 	if isDuplicate(err) {
 		return nil, nil, duplicateChange(input).Because(err)
@@ -74,7 +72,7 @@ func duplicateChange(input placement.ProviderPatch) *problem.Refusal {
 // parent, the roots of both trees, all in the order of their rows. Whoever moves
 // anything in either tree has to hold one of them, so that when the roots are
 // still the roots under the lock, both trees hold still and a loop shows.
-func (s *Store) lockForMove(ctx context.Context, tx *ent.Tx, input placement.ProviderPatch) (id, parent int64, err error) {
+func (s *Store) lockForMove(ctx context.Context, tx *Tx, input placement.ProviderPatch) (id, parent int64, err error) {
 	if input.Parent == nil {
 		id, err := s.lockProvider(ctx, tx, input.Provider, nil)
 		return id, 0, err
@@ -112,7 +110,7 @@ func (s *Store) lockForMove(ctx context.Context, tx *ent.Tx, input placement.Pro
 		return 0, 0, err
 	}
 	if !slices.Equal(line, lineNow) || !slices.Equal(above, aboveNow) {
-		return 0, 0, errMoved
+		return 0, 0, errRetry
 	}
 	if slices.Contains(above, id) {
 		return 0, 0, problem.Invalid("input.parent", "must not lie below the provider itself")
@@ -124,7 +122,7 @@ func (s *Store) lockForMove(ctx context.Context, tx *ent.Tx, input placement.Pro
 }
 
 // lineOf are the rows from a provider up to its root; none for an unknown one.
-func (s *Store) lineOf(ctx context.Context, tx *ent.Tx, uuid string) ([]int64, error) {
+func (s *Store) lineOf(ctx context.Context, tx *Tx, uuid string) ([]int64, error) {
 	var line []int64
 	err := s.query(ctx, tx, `WITH RECURSIVE line (id, parent_id, depth) AS (
 			SELECT id, parent_id, 0 FROM resource_providers WHERE uuid = $1
@@ -146,7 +144,7 @@ func (s *Store) DeleteResourceProvider(ctx context.Context, uuid string) (*place
 	}
 	world := s.resident.world.Load()
 	var deleted *placement.Provider
-	_, err := s.changePlacement(ctx, func(tx *ent.Tx, t *touched) error {
+	err := s.Write(ctx, "deleteResourceProvider", func(tx *Tx) error {
 		var id int64
 		var children, allocations bool
 		err := s.query(ctx, tx, `SELECT p.id, EXISTS (SELECT 1 FROM resource_providers c WHERE c.parent_id = p.id),
@@ -168,15 +166,17 @@ func (s *Store) DeleteResourceProvider(ctx context.Context, uuid string) (*place
 			return err
 		}
 		deleted = &states[0].Provider
-		t.deleted = []deletedRow{{id: id, uuid: uuid, version: deleted.Version}}
-		t.audit = append(t.audit, func(*placement.Provider) change {
-			return change{action: "deleteResourceProvider", kind: "ResourceProvider", key: uuid, before: providerFields(deleted)}
-		})
 		err = s.execute(ctx, tx, `DELETE FROM resource_providers WHERE id = $1`, id)
 		if isReferred(err) {
 			return problem.Refuse(problem.ErrInUse, "resource provider %s has providers below it or allocations", uuid).On("input.provider").Because(err)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		tx.Record(ctx, Event{Kind: "ResourceProvider", Key: uuid, Before: providerFields(deleted)})
+		tx.Changed("ResourceProvider", uuid)
+		s.publish(tx, news{deleted: []deletedRow{{id: id, uuid: uuid, version: deleted.Version}}})
+		return nil
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("deleteResourceProvider: %w", err)

@@ -30,12 +30,12 @@ func (s *Store) CreateResourceProvider(ctx context.Context, input placement.NewP
 	if input.UUID != nil {
 		uuid = *input.UUID
 	}
-	world, created, err := s.changeProvider(ctx, "createResourceProvider", uuid, func(tx *ent.Tx, t *touched) error {
-		if err := s.lockName(ctx, tx, uuidsKey, uuid); err != nil {
-			return err
+	world, created, err := s.changeProvider(ctx, "createResourceProvider", func(tx *Tx) (int64, error) {
+		if err := tx.lockName(ctx, uuidsKey, uuid); err != nil {
+			return 0, err
 		}
 		if err := s.refuseTaken(ctx, tx, uuid, input.Name); err != nil {
-			return err
+			return 0, err
 		}
 		now := s.now()
 		create := tx.ResourceProvider.Create().SetUUID(uuid).SetName(input.Name).SetGeneration(0).SetVersion(0).
@@ -44,7 +44,7 @@ func (s *Store) CreateResourceProvider(ctx context.Context, input placement.NewP
 		if input.Parent != nil {
 			parent, err := s.providerRow(ctx, tx, *input.Parent, "KEY SHARE")
 			if err != nil {
-				return err
+				return 0, err
 			}
 			if parent == 0 {
 				problems.Add("input.parent", "must be an existing resource provider, %s is none", *input.Parent)
@@ -54,19 +54,18 @@ func (s *Store) CreateResourceProvider(ctx context.Context, input placement.NewP
 		if input.Resource != nil {
 			linked, err := s.linkedResource(ctx, tx, *input.Resource, &problems)
 			if err != nil {
-				return err
+				return 0, err
 			}
 			create.SetResourceID(linked)
 		}
 		if err := problems.Err(); err != nil {
-			return err
+			return 0, err
 		}
 		row, err := create.Save(ctx)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		t.ids = []int64{row.ID}
-		return nil
+		return row.ID, nil
 	})
 	if isDuplicate(err) {
 		return nil, nil, s.duplicateProvider(uuid, input).Because(err)
@@ -97,7 +96,7 @@ func (s *Store) duplicateProvider(uuid string, input placement.NewProvider) *pro
 }
 
 // refuseTaken refuses a uuid and a name that a provider has.
-func (s *Store) refuseTaken(ctx context.Context, tx *ent.Tx, uuid, name string) error {
+func (s *Store) refuseTaken(ctx context.Context, tx *Tx, uuid, name string) error {
 	var refusal *problem.Refusal
 	err := s.query(ctx, tx, `SELECT uuid FROM resource_providers WHERE uuid = $1 OR name = $2`, func(rows *sql.Rows) error {
 		var taken string
@@ -119,7 +118,7 @@ func (s *Store) refuseTaken(ctx context.Context, tx *ent.Tx, uuid, name string) 
 
 // linkedResource is the row of the resource that a provider is to be linked to,
 // which stays until the transaction ends.
-func (s *Store) linkedResource(ctx context.Context, tx *ent.Tx, uuid string, problems *problem.Problems) (int64, error) {
+func (s *Store) linkedResource(ctx context.Context, tx *Tx, uuid string, problems *problem.Problems) (int64, error) {
 	var row int64
 	visible, err := tx.Resource.Query().Where(visibleResources(ctx), entresource.UUID(uuid)).OnlyID(ctx)
 	switch {
@@ -136,7 +135,7 @@ func (s *Store) linkedResource(ctx context.Context, tx *ent.Tx, uuid string, pro
 }
 
 // providerRow is the number of a provider's row, 0 for none, and locks it.
-func (s *Store) providerRow(ctx context.Context, tx *ent.Tx, uuid, lock string) (int64, error) {
+func (s *Store) providerRow(ctx context.Context, tx *Tx, uuid, lock string) (int64, error) {
 	var id int64
 	err := s.query(ctx, tx, `SELECT id FROM resource_providers WHERE uuid = $1`+s.locking(lock),
 		func(rows *sql.Rows) error { return rows.Scan(&id) }, uuid)
@@ -146,7 +145,7 @@ func (s *Store) providerRow(ctx context.Context, tx *ent.Tx, uuid, lock string) 
 // lockProvider locks a provider that a mutation is about and gives the number of
 // its row. An unknown one is ErrNotFound, another generation than the one given
 // ErrConcurrentUpdate.
-func (s *Store) lockProvider(ctx context.Context, tx *ent.Tx, uuid string, generation *int64) (int64, error) {
+func (s *Store) lockProvider(ctx context.Context, tx *Tx, uuid string, generation *int64) (int64, error) {
 	var id, current int64
 	err := s.query(ctx, tx, `SELECT id, generation FROM resource_providers WHERE uuid = $1`+s.locking("NO KEY UPDATE"),
 		func(rows *sql.Rows) error { return rows.Scan(&id, &current) }, uuid)
@@ -161,51 +160,43 @@ func (s *Store) lockProvider(ctx context.Context, tx *ent.Tx, uuid string, gener
 	return id, nil
 }
 
-// changeLocked locks a provider, changes what hangs off it and moves its
-// generation. It refuses as lockProvider does.
-func (s *Store) changeLocked(ctx context.Context, tx *ent.Tx, t *touched, uuid string, generation *int64, change func(id int64) error) error {
-	id, err := s.lockProvider(ctx, tx, uuid, generation)
-	if err != nil {
-		return err
-	}
-	t.ids = []int64{id}
-	if err := change(id); err != nil {
-		return err
-	}
-	return s.bump(ctx, tx, id)
-}
-
 // bump moves a locked provider's generation and its version by one.
-func (s *Store) bump(ctx context.Context, tx *ent.Tx, id int64) error {
+func (s *Store) bump(ctx context.Context, tx *Tx, id int64) error {
 	return s.execute(ctx, tx, `UPDATE resource_providers SET generation = generation + 1, version = version + 1, updated_at = $1 WHERE id = $2`, s.now(), id)
 }
 
-// changeProvider is changePlacement for a mutation about one provider, which it
-// gives as it is afterwards, with the world that it is in. Action is the name of
-// the mutation.
-func (s *Store) changeProvider(ctx context.Context, action, uuid string, write func(tx *ent.Tx, t *touched) error) (*placement.World, *placement.Provider, error) {
-	t, err := s.changePlacement(ctx, func(tx *ent.Tx, t *touched) error {
-		if err := write(tx, t); err != nil {
+// changeProvider runs a mutation that is about one provider and returns the
+// provider as it is afterwards, with the world that it is in. Write returns the
+// id of the provider's row, which it holds locked.
+func (s *Store) changeProvider(ctx context.Context, mutation string, write func(tx *Tx) (id int64, err error)) (*placement.World, *placement.Provider, error) {
+	var written providerRow
+	err := s.Write(ctx, mutation, func(tx *Tx) error {
+		id, err := write(tx)
+		if err != nil {
 			return err
 		}
-		before, found := s.resident.world.Load().Provider(uuid)
-		t.audit = append(t.audit, func(after *placement.Provider) change {
-			c := change{action: action, kind: "ResourceProvider", key: uuid, after: providerFields(after)}
-			if found {
-				c.before = providerFields(before)
-			}
-			return c
-		})
+		states, err := s.readProviders(ctx, tx, []int64{id}, func() {})
+		if err != nil {
+			return err
+		}
+		written = states[0]
+		event := Event{Kind: "ResourceProvider", Key: written.UUID, After: providerFields(&written.Provider)}
+		if before, found := s.resident.world.Load().Provider(written.UUID); found {
+			event.Before = providerFields(before)
+		}
+		tx.Record(ctx, event)
+		tx.Changed("ResourceProvider", written.UUID)
+		s.publish(tx, news{states: states})
 		return nil
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", action, err)
+		return nil, nil, fmt.Errorf("%s: %w", mutation, err)
 	}
 	world := s.resident.world.Load()
-	if now, found := world.Provider(uuid); found {
+	if now, found := world.Provider(written.UUID); found {
 		return world, now, nil
 	}
-	return world, &t.states[0].Provider, nil // deleted by another meanwhile
+	return world, &written.Provider, nil // deleted by another meanwhile
 }
 
 // providerFields is a provider for the audit log.

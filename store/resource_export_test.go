@@ -26,7 +26,7 @@ type Statement struct {
 // statement that it sends. The other one goes on with its own work.
 func RecordStatements(s *Store) (*Store, *[]Statement) {
 	r := &recorder{database: s.db}
-	return &Store{db: s.db, ent: ent.NewClient(ent.Driver(r)), options: s.options, limits: s.limits}, &r.statements
+	return &Store{DB: &DB{db: s.db, ent: ent.NewClient(ent.Driver(r))}, options: s.options, limits: s.limits}, &r.statements
 }
 
 type recorder struct {

@@ -39,7 +39,7 @@ type newResource struct {
 
 // insertResources writes records that are valid in themselves, level by level:
 // parents first.
-func (s *Store) insertResources(ctx context.Context, tx *ent.Tx, records []ResourceRecord) error {
+func (s *Store) insertResources(ctx context.Context, tx *Tx, records []ResourceRecord) error {
 	names, parents := make([]string, len(records)), make([]string, len(records))
 	for i, record := range records {
 		names[i], parents[i] = record.Type, record.Parent
@@ -84,7 +84,7 @@ func (s *Store) insertResources(ctx context.Context, tx *ent.Tx, records []Resou
 
 // insertResourceLevel writes resources whose parents are there, with what hangs off
 // them.
-func (s *Store) insertResourceLevel(ctx context.Context, tx *ent.Tx, level []newResource, now time.Time) ([]*ent.Resource, error) {
+func (s *Store) insertResourceLevel(ctx context.Context, tx *Tx, level []newResource, now time.Time) ([]*ent.Resource, error) {
 	var rows []*ent.Resource
 	for chunk := range slices.Chunk(level, rowsAtOnce) {
 		creates := make([]*ent.ResourceCreate, len(chunk))
@@ -101,6 +101,9 @@ func (s *Store) insertResourceLevel(ctx context.Context, tx *ent.Tx, level []new
 			return nil, err
 		}
 		rows = append(rows, created...)
+		for _, row := range created {
+			tx.Changed("Resource", row.UUID)
+		}
 	}
 	if err := s.insertMetadataAndTags(ctx, tx, level, rows, now); err != nil {
 		return nil, err
@@ -108,7 +111,7 @@ func (s *Store) insertResourceLevel(ctx context.Context, tx *ent.Tx, level []new
 	return rows, s.insertCapabilitiesOf(ctx, tx, level, rows, now)
 }
 
-func (s *Store) insertMetadataAndTags(ctx context.Context, tx *ent.Tx, level []newResource, rows []*ent.Resource, now time.Time) error {
+func (s *Store) insertMetadataAndTags(ctx context.Context, tx *Tx, level []newResource, rows []*ent.Resource, now time.Time) error {
 	var items []*ent.MetadataItemCreate
 	var tags []*ent.ResourceTagCreate
 	for i, r := range level {
@@ -133,11 +136,11 @@ func (s *Store) insertMetadataAndTags(ctx context.Context, tx *ent.Tx, level []n
 	return nil
 }
 
-func newResourceTag(tx *ent.Tx, resourceID int64, tag string) *ent.ResourceTagCreate {
+func newResourceTag(tx *Tx, resourceID int64, tag string) *ent.ResourceTagCreate {
 	return tx.ResourceTag.Create().SetResourceID(resourceID).SetName(tag).SetNameKey(text.Fold(tag))
 }
 
-func (s *Store) insertCapabilitiesOf(ctx context.Context, tx *ent.Tx, level []newResource, rows []*ent.Resource, now time.Time) error {
+func (s *Store) insertCapabilitiesOf(ctx context.Context, tx *Tx, level []newResource, rows []*ent.Resource, now time.Time) error {
 	var keys []capabilityKey
 	for _, r := range level {
 		for _, c := range r.Capabilities {

@@ -15,7 +15,7 @@ import (
 // so that two writers never wait for each other, and gives them in the order in
 // which they were named. It refuses those that the viewer may not see, then
 // those that the viewer may not write.
-func (s *Store) lockResources(ctx context.Context, tx *ent.Tx, uuids []string) ([]*ent.Resource, error) {
+func (s *Store) lockResources(ctx context.Context, tx *Tx, uuids []string) ([]*ent.Resource, error) {
 	found, err := tx.Resource.Query().Where(visibleResources(ctx), among(entresource.FieldUUID, uuids), s.locked()).Order(entresource.ByID()).All(ctx)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (s *Store) lockResources(ctx context.Context, tx *ent.Tx, uuids []string) (
 
 // touchResources gives the resources that were changed their next revision, and
 // all of them as they are now.
-func touchResources(ctx context.Context, tx *ent.Tx, rows []*ent.Resource, touched []int64, now time.Time) ([]*resource.Resource, error) {
+func touchResources(ctx context.Context, tx *Tx, rows []*ent.Resource, touched []int64, now time.Time) ([]*resource.Resource, error) {
 	if len(touched) > 0 {
 		err := tx.Resource.Update().Where(among(entresource.FieldID, touched)).AddRevision(1).SetUpdatedAt(now).Exec(ctx)
 		if err != nil {
@@ -50,6 +50,7 @@ func touchResources(ctx context.Context, tx *ent.Tx, rows []*ent.Resource, touch
 	resources := make([]*resource.Resource, len(rows))
 	for i, row := range rows {
 		if slices.Contains(touched, row.ID) {
+			tx.Changed("Resource", row.UUID)
 			row.Revision++
 			row.UpdatedAt = now
 		}
@@ -60,7 +61,7 @@ func touchResources(ctx context.Context, tx *ent.Tx, rows []*ent.Resource, touch
 
 // lockResource locks the one resource to be written, which must be at the
 // revision that its writer knows, if any.
-func (s *Store) lockResource(ctx context.Context, tx *ent.Tx, uuid string, revision *int) (*ent.Resource, error) {
+func (s *Store) lockResource(ctx context.Context, tx *Tx, uuid string, revision *int) (*ent.Resource, error) {
 	rows, err := s.lockResources(ctx, tx, []string{uuid})
 	if err != nil {
 		return nil, err

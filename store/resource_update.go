@@ -33,7 +33,7 @@ func (s *Store) UpdateResource(ctx context.Context, patch resource.Patch) (*reso
 		return nil, err
 	}
 	var row *ent.Resource
-	err = s.transact(ctx, func(tx *ent.Tx) error {
+	err = s.Write(ctx, "updateResource", func(tx *Tx) error {
 		row, err = s.updateResource(ctx, tx, patch)
 		return err
 	})
@@ -61,7 +61,7 @@ func (s *Store) mayWriteInput(ctx context.Context, check func(*problem.Problems)
 	return s.mayWriteNow(ctx)
 }
 
-func (s *Store) updateResource(ctx context.Context, tx *ent.Tx, patch resource.Patch) (*ent.Resource, error) {
+func (s *Store) updateResource(ctx context.Context, tx *Tx, patch resource.Patch) (*ent.Resource, error) {
 	if patch.Parent.Set && s.postgres() {
 		if _, err := tx.ExecContext(uncounted(ctx), "SELECT pg_advisory_xact_lock($1)", movesKey); err != nil {
 			return nil, err
@@ -105,15 +105,15 @@ func (s *Store) updateResource(ctx context.Context, tx *ent.Tx, patch resource.P
 		if changed, err = update.Save(ctx); err != nil {
 			return nil, err
 		}
+		tx.Changed("Resource", row.UUID)
 	}
-	return changed, s.record(ctx, tx, change{
-		action: "updateResource", kind: "Resource", key: row.UUID, before: resourceFields(row), after: resourceFields(changed),
-	})
+	tx.Record(ctx, Event{Kind: "Resource", Key: row.UUID, Before: resourceFields(row), After: resourceFields(changed)})
+	return changed, nil
 }
 
 // newParent is the row of the parent that a resource is to have, 0 for none. A
 // resource cannot be below itself.
-func (s *Store) newParent(ctx context.Context, tx *ent.Tx, row *ent.Resource, parent string) (int64, error) {
+func (s *Store) newParent(ctx context.Context, tx *Tx, row *ent.Resource, parent string) (int64, error) {
 	kind, err := tx.ResourceType.Get(ctx, row.ResourceTypeID)
 	if err != nil {
 		return 0, err
@@ -147,7 +147,7 @@ func (s *Store) DeleteResource(ctx context.Context, uuid string, revision *int) 
 		return nil, err
 	}
 	var row *ent.Resource
-	err = s.transact(ctx, func(tx *ent.Tx) error {
+	err = s.Write(ctx, "deleteResource", func(tx *Tx) error {
 		if row, err = s.lockResource(ctx, tx, uuid, revision); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (s *Store) DeleteResource(ctx context.Context, uuid string, revision *int) 
 	return resourceNoun(row), nil
 }
 
-func (s *Store) deleteResource(ctx context.Context, tx *ent.Tx, row *ent.Resource) error {
+func (s *Store) deleteResource(ctx context.Context, tx *Tx, row *ent.Resource) error {
 	children, err := tx.Resource.Query().Where(entresource.ParentID(row.ID)).Exist(ctx)
 	if err != nil {
 		return err
@@ -192,7 +192,9 @@ func (s *Store) deleteResource(ctx context.Context, tx *ent.Tx, row *ent.Resourc
 	if err := tx.Resource.DeleteOneID(row.ID).Exec(ctx); err != nil {
 		return err
 	}
-	return s.record(ctx, tx, change{action: "deleteResource", kind: "Resource", key: row.UUID, before: resourceFields(row)})
+	tx.Record(ctx, Event{Kind: "Resource", Key: row.UUID, Before: resourceFields(row)})
+	tx.Changed("Resource", row.UUID)
+	return nil
 }
 
 // SetResourceTags gives a resource exactly these tags.
@@ -204,7 +206,7 @@ func (s *Store) SetResourceTags(ctx context.Context, uuid string, tags []string,
 		return nil, err
 	}
 	var resources []*resource.Resource
-	err = s.transact(ctx, func(tx *ent.Tx) error {
+	err = s.Write(ctx, "setResourceTags", func(tx *Tx) error {
 		row, err := s.lockResource(ctx, tx, uuid, revision)
 		if err != nil {
 			return err
@@ -217,32 +219,36 @@ func (s *Store) SetResourceTags(ctx context.Context, uuid string, tags []string,
 		for i, tag := range before {
 			had[i] = tag.Name
 		}
-		if _, err := tx.ResourceTag.Delete().Where(resourcetag.ResourceID(row.ID)).Exec(ctx); err != nil {
-			return err
-		}
-		creates := make([]*ent.ResourceTagCreate, len(tags))
-		for i, tag := range tags {
-			creates[i] = newResourceTag(tx, row.ID, tag)
-		}
-		if err := tx.ResourceTag.CreateBulk(creates...).Exec(ctx); err != nil {
-			return err
-		}
 		tags = slices.SortedFunc(slices.Values(tags), func(a, b string) int { return strings.Compare(text.Fold(a), text.Fold(b)) })
 		var touched []int64
 		if !slices.Equal(had, tags) {
 			touched = []int64{row.ID}
+			if err := replaceResourceTags(ctx, tx, row.ID, tags); err != nil {
+				return err
+			}
 		}
 		if resources, err = touchResources(ctx, tx, []*ent.Resource{row}, touched, s.now()); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, change{
-			action: "setResourceTags", kind: "Resource", key: uuid, before: fields{"tags": had}, after: fields{"tags": tags},
-		})
+		tx.Record(ctx, Event{Kind: "Resource", Key: uuid, Before: fields{"tags": had}, After: fields{"tags": tags}})
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("tag a resource: %w", err)
 	}
 	return resources[0], nil
+}
+
+// replaceResourceTags makes a locked resource have these tags and no others.
+func replaceResourceTags(ctx context.Context, tx *Tx, resource int64, tags []string) error {
+	if _, err := tx.ResourceTag.Delete().Where(resourcetag.ResourceID(resource)).Exec(ctx); err != nil {
+		return err
+	}
+	creates := make([]*ent.ResourceTagCreate, len(tags))
+	for i, tag := range tags {
+		creates[i] = newResourceTag(tx, resource, tag)
+	}
+	return tx.ResourceTag.CreateBulk(creates...).Exec(ctx)
 }
 
 // resourceFields is a resource in the audit log.

@@ -54,7 +54,7 @@ func (s *Store) CreateResource(ctx context.Context, input resource.Input) (*reso
 	}
 	record.Metadata = plan.Set
 	var row *ent.Resource
-	err = s.transact(ctx, func(tx *ent.Tx) error {
+	err = s.Write(ctx, "createResource", func(tx *Tx) error {
 		row, err = s.createResource(ctx, tx, record, input)
 		return err
 	})
@@ -103,7 +103,7 @@ func recordOf(viewer access.Viewer, input resource.Input) ResourceRecord {
 	return record
 }
 
-func (s *Store) createResource(ctx context.Context, tx *ent.Tx, record ResourceRecord, input resource.Input) (*ent.Resource, error) {
+func (s *Store) createResource(ctx context.Context, tx *Tx, record ResourceRecord, input resource.Input) (*ent.Resource, error) {
 	of, err := resourceTypeRow(ctx, tx, record.Type)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,8 @@ func (s *Store) createResource(ctx context.Context, tx *ent.Tx, record ResourceR
 	if err != nil {
 		return nil, err
 	}
-	return rows[0], s.record(ctx, tx, change{action: "createResource", kind: "Resource", key: rows[0].UUID, after: recordFields(record)})
+	tx.Record(ctx, Event{Kind: "Resource", Key: rows[0].UUID, After: recordFields(record)})
+	return rows[0], nil
 }
 
 // recordFields is a new resource in the audit log.
@@ -137,7 +138,7 @@ func recordFields(record ResourceRecord) fields {
 // parentFor is the row of the parent that a resource of a type is to have, 0 for
 // none. Some types have one kind of parent only, and some never stand alone: what
 // does not fit is ErrInvalidInput. The parent is locked against deletion.
-func (s *Store) parentFor(ctx context.Context, tx *ent.Tx, typeName, parent string) (int64, error) {
+func (s *Store) parentFor(ctx context.Context, tx *Tx, typeName, parent string) (int64, error) {
 	var natural defaults.ResourceType
 	for _, builtIn := range defaults.ResourceTypes() {
 		if builtIn.Name == typeName {

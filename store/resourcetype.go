@@ -67,7 +67,7 @@ func (s *Store) ResourceTypeNamed(ctx context.Context, name string) (*metadef.Re
 }
 
 // resourceTypeRow is the row of a resource type by name, or ErrNotFound.
-func resourceTypeRow(ctx context.Context, tx *ent.Tx, name string) (*ent.ResourceType, error) {
+func resourceTypeRow(ctx context.Context, tx *Tx, name string) (*ent.ResourceType, error) {
 	row, err := tx.ResourceType.Query().Where(visibleResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
 		return nil, noResourceType(name)

@@ -25,13 +25,15 @@ func (s *Store) CreateResourceType(ctx context.Context, name string, strict, pro
 		return nil, problems.Err()
 	}
 	var created *ent.ResourceType
-	err := s.transact(ctx, func(tx *ent.Tx) (err error) {
+	err := s.Write(ctx, "createResourceType", func(tx *Tx) (err error) {
 		now := s.now()
 		created, err = tx.ResourceType.Create().SetName(name).SetProtected(protected).SetStrict(strict).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
 		if err != nil {
 			return err
 		}
-		return s.record(ctx, tx, change{action: "createResourceType", kind: "ResourceType", key: name, after: resourceTypeFields(created)})
+		tx.Record(ctx, Event{Kind: "ResourceType", Key: name, After: resourceTypeFields(created)})
+		tx.Changed("ResourceType", name)
+		return nil
 	})
 	if isDuplicate(err) {
 		return nil, refuseTypeTaken(name, "input.name").Because(err)
@@ -54,7 +56,7 @@ func resourceTypeFields(row *ent.ResourceType) fields {
 // ones keep their name and their protection: ErrProtected.
 func (s *Store) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*metadef.ResourceType, error) {
 	var changed *ent.ResourceType
-	err := s.transact(ctx, func(tx *ent.Tx) error {
+	err := s.Write(ctx, "updateResourceType", func(tx *Tx) error {
 		row, err := s.lockResourceType(ctx, tx, input.Name, "change a resource type")
 		if err != nil {
 			return err
@@ -75,7 +77,9 @@ func (s *Store) UpdateResourceType(ctx context.Context, input metadef.ResourceTy
 			return err
 		}
 		changed = row
-		return s.record(ctx, tx, change{action: "updateResourceType", kind: "ResourceType", key: input.Name, before: before, after: resourceTypeFields(row)})
+		tx.Record(ctx, Event{Kind: "ResourceType", Key: input.Name, Before: before, After: resourceTypeFields(row)})
+		tx.Changed("ResourceType", input.Name, row.Name)
+		return nil
 	})
 	if isDuplicate(err) {
 		return nil, refuseTypeTaken(*input.NewName.Value, "input.newName").Because(err)
@@ -101,7 +105,7 @@ func isBuiltInType(name string) bool {
 // association, resource or capability refers to (ErrInUse), for administrators.
 func (s *Store) DeleteResourceType(ctx context.Context, name string) (*metadef.ResourceType, error) {
 	var deleted *ent.ResourceType
-	err := s.transact(ctx, func(tx *ent.Tx) error {
+	err := s.Write(ctx, "deleteResourceType", func(tx *Tx) error {
 		row, err := s.lockResourceType(ctx, tx, name, "delete a resource type")
 		if err != nil {
 			return err
@@ -115,7 +119,9 @@ func (s *Store) DeleteResourceType(ctx context.Context, name string) (*metadef.R
 		} else if err != nil {
 			return err
 		}
-		return s.record(ctx, tx, change{action: "deleteResourceType", kind: "ResourceType", key: name, before: resourceTypeFields(row)})
+		tx.Record(ctx, Event{Kind: "ResourceType", Key: name, Before: resourceTypeFields(row)})
+		tx.Changed("ResourceType", name)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("delete a resource type: %w", err)
@@ -124,7 +130,7 @@ func (s *Store) DeleteResourceType(ctx context.Context, name string) (*metadef.R
 }
 
 // lockResourceType reads a resource type that the viewer may know and change.
-func (s *Store) lockResourceType(ctx context.Context, tx *ent.Tx, name, what string) (*ent.ResourceType, error) {
+func (s *Store) lockResourceType(ctx context.Context, tx *Tx, name, what string) (*ent.ResourceType, error) {
 	if err := soundTexts("input.name", name); err != nil {
 		return nil, err
 	}

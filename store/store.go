@@ -13,11 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"entgo.io/ent/dialect"
-	"github.com/gofrs/flock"
-
 	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
@@ -55,19 +51,13 @@ type Options struct {
 
 // Store holds the catalog and the placement data of a cloud.
 type Store struct {
-	db      *database
-	lock    *flock.Flock
-	ent     *ent.Client
-	clock   func() time.Time
-	log     *slog.Logger
+	*DB
 	options Options
 	limits  resource.Limits
 	writes  writeRates
 
-	requestID      func(context.Context) string
 	definitions    DefinitionOptions
 	auditRetention time.Duration
-	recorded       sync.Map // by the *ent.Tx of each mutate under way: whether it left an audit event
 	pruning        sync.WaitGroup
 	stopPruning    context.CancelFunc
 	resident       resident
@@ -79,23 +69,14 @@ type Store struct {
 // sure that what is built in is there. Several servers may open one PostgreSQL
 // database at once; a SQLite file opens for one.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	db, lock, err := openDatabase(ctx, options.URL)
+	db, err := openDB(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, lock: lock, ent: ent.NewClient(ent.Driver(db)), clock: options.Now, log: options.Log, options: options}
-	if s.clock == nil {
-		s.clock = time.Now
-	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
+	s := &Store{DB: db, options: options}
 	s.limits = resource.DefaultLimits()
 	if options.ResourceLimits != nil {
 		s.limits = *options.ResourceLimits
-	}
-	if s.requestID = options.RequestID; s.requestID == nil {
-		s.requestID = func(context.Context) string { return "" }
 	}
 	s.definitions = options.Definitions.withDefaults()
 	if s.auditRetention = options.AuditRetention; s.auditRetention == 0 {
@@ -146,11 +127,7 @@ func (s *Store) Close() error {
 	if s.follower != nil {
 		err = s.follower.close()
 	}
-	err = errors.Join(err, s.db.Close())
-	if s.lock != nil {
-		err = errors.Join(err, s.lock.Unlock())
-	}
-	return err
+	return errors.Join(err, s.DB.close())
 }
 
 // Ready tells why the store cannot serve at the moment: the database cannot be
@@ -164,9 +141,3 @@ func (s *Store) Ready(ctx context.Context) error {
 	}
 	return nil
 }
-
-// now is the time of a write: UTC, in the microseconds that both databases
-// keep.
-func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
-
-func (s *Store) postgres() bool { return s.db.dialect == dialect.Postgres }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
@@ -92,49 +91,19 @@ func (s *Store) snapshot(ctx context.Context, read func(on conn) error) error {
 	return errors.Join(read(&transaction{Tx: tx}), tx.Rollback())
 }
 
-// touched notes what a transaction of placement does to the world.
-type touched struct {
-	ids            []int64 // rows of providers that were created or changed
-	states         []providerRow
-	deleted        []deletedRow
-	added, removed placement.Names
-	// audit makes the events of the audit log, given the first of the states.
-	audit []func(*placement.Provider) change
-}
-
-// changePlacement runs a write of placement in one transaction, and brings the
-// world up to it before it returns. Write holds the locks of the providers that
-// it touches, so their states are read within the transaction.
-func (s *Store) changePlacement(ctx context.Context, write func(tx *ent.Tx, t *touched) error) (*touched, error) {
-	t := new(touched)
-	if !s.postgres() {
-		s.resident.committing.Lock()
-		defer s.resident.committing.Unlock()
-	}
-	err := s.transact(ctx, func(tx *ent.Tx) error {
-		*t = touched{}
-		if err := write(tx, t); err != nil {
-			return err
+// publish has the world brought up to what the transaction does, once it is
+// committed and before its writer is answered.
+func (s *Store) publish(tx *Tx, n news) {
+	tx.After(func(ctx context.Context, outcome Outcome) {
+		if outcome == Uncertain {
+			s.reconcile(ctx, n)
+			return
 		}
-		if len(t.ids) > 0 {
-			states, err := s.readProviders(ctx, tx, t.ids, func() {})
-			if err != nil {
-				return err
-			}
-			t.states = append(t.states, states...)
-		}
-		return s.recordTouched(ctx, tx, t)
-	})
-	switch {
-	case err == nil:
-		s.arrive(ctx, news{states: t.states, deleted: t.deleted, added: t.added, removed: t.removed})
+		s.arrive(ctx, n)
 		if s.follower != nil {
 			s.follower.committed()
 		}
-	case isUncertain(err):
-		s.settle(ctx, t)
-	}
-	return t, err
+	})
 }
 
 // arrive brings the world up to a commit of this process. One that saw what
@@ -149,37 +118,23 @@ func (s *Store) arrive(ctx context.Context, n news) {
 	}
 }
 
-// recordTouched writes what a transaction did into the audit log.
-func (s *Store) recordTouched(ctx context.Context, tx *ent.Tx, t *touched) error {
-	for _, event := range t.audit {
-		first := new(placement.Provider)
-		if len(t.states) > 0 {
-			first = &t.states[0].Provider
-		}
-		if err := s.record(ctx, tx, event(first)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// settle finds out what became of a transaction whose COMMIT has no clear
-// answer, and brings the world up to whatever is the case. It outlives the
-// request. Where the database does not answer, the follower finds out later.
-func (s *Store) settle(ctx context.Context, t *touched) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWithin)
+// reconcile finds out what became of a transaction whose COMMIT had no answer,
+// and brings the world up to whatever is the case. It outlives the request. Where
+// the database does not answer, the follower finds out later.
+func (s *Store) reconcile(ctx context.Context, attempted news) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reconcileWithin)
 	defer cancel()
 	for {
-		n, err := s.becameOf(ctx, t)
+		n, err := s.commitOutcome(ctx, attempted)
 		if err == nil {
 			s.arrive(ctx, n)
 			return
 		}
-		pause(ctx, settleWithin/20)
+		pause(ctx, reconcileWithin/20)
 		if ctx.Err() == nil {
 			continue
 		}
-		s.log.ErrorContext(ctx, "the world may lack a commit until the database answers", "error", err, "providers", len(t.states))
+		s.log.ErrorContext(ctx, "the world may lack a commit until the database answers", "error", err, "providers", len(attempted.states))
 		if s.follower != nil {
 			s.follower.wake()
 		}
@@ -187,23 +142,23 @@ func (s *Store) settle(ctx context.Context, t *touched) {
 	}
 }
 
-// settleWithin bounds how long settle asks.
-const settleWithin = 2 * time.Second
+// reconcileWithin bounds how long reconcile asks.
+const reconcileWithin = 2 * time.Second
 
-// becameOf reads what a transaction was to write.
-func (s *Store) becameOf(ctx context.Context, t *touched) (n news, err error) {
+// commitOutcome reads what a transaction was to write.
+func (s *Store) commitOutcome(ctx context.Context, attempted news) (n news, err error) {
 	err = s.snapshot(ctx, func(on conn) (err error) {
 		names, err := s.readNames(ctx, on)
 		if err != nil {
 			return err
 		}
-		n.added, n.removed = settledNames(t, names)
-		ids := make([]int64, 0, len(t.states)+len(t.deleted))
+		n.added, n.removed = namesThere(attempted, names)
+		ids := make([]int64, 0, len(attempted.states)+len(attempted.deleted))
 		gone := map[int64]string{}
-		for _, state := range t.states {
+		for _, state := range attempted.states {
 			ids, gone[state.id] = append(ids, state.id), state.UUID
 		}
-		for _, row := range t.deleted {
+		for _, row := range attempted.deleted {
 			ids, gone[row.id] = append(ids, row.id), row.uuid
 		}
 		n.states, err = s.readProviders(ctx, on, ids, func() {})
@@ -218,8 +173,9 @@ func (s *Store) becameOf(ctx context.Context, t *touched) (n news, err error) {
 	return n, err
 }
 
-// settledNames says which of the names that a transaction wrote are there.
-func settledNames(t *touched, there placement.Names) (added, removed placement.Names) {
+// namesThere divides the names that a transaction was to write into those that
+// are there and those that are not.
+func namesThere(attempted news, there placement.Names) (added, removed placement.Names) {
 	split := func(written, there []string) (in, out []string) {
 		for _, name := range written {
 			if slices.Contains(there, name) {
@@ -230,7 +186,7 @@ func settledNames(t *touched, there placement.Names) (added, removed placement.N
 		}
 		return in, out
 	}
-	added.Traits, removed.Traits = split(slices.Concat(t.added.Traits, t.removed.Traits), there.Traits)
-	added.ResourceClasses, removed.ResourceClasses = split(slices.Concat(t.added.ResourceClasses, t.removed.ResourceClasses), there.ResourceClasses)
+	added.Traits, removed.Traits = split(slices.Concat(attempted.added.Traits, attempted.removed.Traits), there.Traits)
+	added.ResourceClasses, removed.ResourceClasses = split(slices.Concat(attempted.added.ResourceClasses, attempted.removed.ResourceClasses), there.ResourceClasses)
 	return added, removed
 }

@@ -20,10 +20,6 @@ type resident struct {
 	// deleted are the uuids of deleted rows, oldest first.
 	deleted []string
 
-	// committing is held on SQLite from before a transaction until the world has
-	// it, so that commits arrive in their order.
-	committing sync.Mutex
-
 	// naming is held from before a trait or class is written until the world
 	// knows, so that two changes of one name arrive in order.
 	naming sync.Mutex

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"github.com/cadastre-dev/cadastre/ent"
 )
 
 // Placement's statements are written by hand, once for both databases: with
@@ -21,14 +19,14 @@ type conn interface {
 }
 
 var (
-	_ conn = (*ent.Tx)(nil)
+	_ conn = (*Tx)(nil)
 	_ conn = (*database)(nil)
 	_ conn = (*transaction)(nil)
 )
 
 // statement spells a statement for the database.
-func (s *Store) statement(query string) string {
-	if s.postgres() {
+func (d *DB) statement(query string) string {
+	if d.postgres() {
 		return query
 	}
 	return strings.ReplaceAll(query, "$", "?")
@@ -37,8 +35,8 @@ func (s *Store) statement(query string) string {
 // listed is the condition that a column holds one of the values of a parameter,
 // a JSON array. Of says the type: bigint or text. PostgreSQL takes the values out
 // first: else it guesses that they are many, and reads the whole table.
-func (s *Store) listed(column, parameter, of string) string {
-	if s.postgres() {
+func (d *DB) listed(column, parameter, of string) string {
+	if d.postgres() {
 		return fmt.Sprintf("%s = ANY (ARRAY (SELECT value::%s FROM jsonb_array_elements_text(%s::jsonb)))", column, of, parameter)
 	}
 	return fmt.Sprintf("%s IN (SELECT value FROM json_each(%s))", column, parameter)
@@ -46,26 +44,26 @@ func (s *Store) listed(column, parameter, of string) string {
 
 // given is a table made of a parameter, a JSON array of rows, which are arrays.
 // Columns are names with types: "id bigint", "name text".
-func (s *Store) given(parameter, alias string, columns ...string) string {
+func (d *DB) given(parameter, alias string, columns ...string) string {
 	fields := make([]string, len(columns))
 	for i, column := range columns {
 		name, of, _ := strings.Cut(column, " ")
-		if s.postgres() {
+		if d.postgres() {
 			fields[i] = fmt.Sprintf("(value ->> %d)::%s AS %s", i, of, name)
 		} else {
 			fields[i] = fmt.Sprintf("value ->> %d AS %s", i, name)
 		}
 	}
 	from := "json_each(" + parameter + ")"
-	if s.postgres() {
+	if d.postgres() {
 		from = "jsonb_array_elements(" + parameter + "::jsonb)"
 	}
 	return fmt.Sprintf("(SELECT %s FROM %s) AS %s", strings.Join(fields, ", "), from, alias)
 }
 
 // at is a parameter that holds a time.
-func (s *Store) at(parameter string) string {
-	if s.postgres() {
+func (d *DB) at(parameter string) string {
+	if d.postgres() {
 		return parameter + "::timestamptz"
 	}
 	return parameter
@@ -73,16 +71,16 @@ func (s *Store) at(parameter string) string {
 
 // locking is what a SELECT ends in so that the rows it finds stay as they are.
 // On SQLite there is one writer anyway.
-func (s *Store) locking(how string) string {
-	if s.postgres() {
+func (d *DB) locking(how string) string {
+	if d.postgres() {
 		return " FOR " + how
 	}
 	return ""
 }
 
 // query runs a statement and hands each row to scan.
-func (s *Store) query(ctx context.Context, on conn, query string, scan func(*sql.Rows) error, args ...any) error {
-	rows, err := on.QueryContext(ctx, s.statement(query), args...)
+func (d *DB) query(ctx context.Context, on conn, query string, scan func(*sql.Rows) error, args ...any) error {
+	rows, err := on.QueryContext(ctx, d.statement(query), args...)
 	if err != nil {
 		return err
 	}
@@ -96,8 +94,8 @@ func (s *Store) query(ctx context.Context, on conn, query string, scan func(*sql
 }
 
 // execute runs a statement that answers nothing.
-func (s *Store) execute(ctx context.Context, on conn, query string, args ...any) error {
-	_, err := on.ExecContext(ctx, s.statement(query), args...)
+func (d *DB) execute(ctx context.Context, on conn, query string, args ...any) error {
+	_, err := on.ExecContext(ctx, d.statement(query), args...)
 	return err
 }
 
