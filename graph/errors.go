@@ -14,6 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
@@ -65,12 +66,8 @@ var codes = []struct {
 	{problem.ErrUnavailable, CodeUnavailable},
 }
 
-// maxErrors bounds the errors of one answer, and maxWords the bytes of a message
-// that repeats what was asked.
-const (
-	maxErrors = 20
-	maxWords  = 500
-)
+// maxWords bounds the bytes of a message that repeats what was asked.
+const maxWords = 500
 
 type requestIDKey struct{}
 
@@ -110,8 +107,8 @@ func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gq
 	for _, err := range list {
 		out = append(out, present(ctx, log, err)...)
 	}
-	if len(out) > maxErrors {
-		out = out[:maxErrors]
+	if len(out) > document.MaxErrors {
+		out = out[:document.MaxErrors]
 	}
 	return out
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/graph/document"
 )
 
 // What the tests of operations run them with.
@@ -15,16 +17,17 @@ const maxTokens = 3000
 // Execute runs one operation from its text to its end. A nil Data means that the
 // operation did not start.
 func (e *Executor) Execute(ctx context.Context, params *graphql.RawParams) *graphql.Response {
-	document, refused := e.Parse(ctx, params.Query, maxTokens)
+	reader := document.NewReader(e.Schema())
+	parsed, refused := reader.Parse(params.Query, maxTokens)
 	if refused == nil {
-		refused = e.Validate(ctx, document, true)
+		refused = reader.Validate(parsed, true)
 	}
 	if refused != nil {
-		return &graphql.Response{Errors: refused}
+		return &graphql.Response{Errors: PresentErrors(ctx, e.log, refused)}
 	}
-	operation, refused := e.Prepare(ctx, document, params.OperationName, params.Variables)
+	operation, refused := reader.Prepare(parsed, params.OperationName, params.Variables)
 	if refused != nil {
-		return &graphql.Response{Errors: refused}
+		return &graphql.Response{Errors: PresentErrors(ctx, e.log, refused)}
 	}
 	return e.Run(ctx, operation)
 }

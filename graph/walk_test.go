@@ -15,6 +15,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -93,14 +94,15 @@ func openWalked(t *testing.T, url string) *store.Store {
 // executeWhole runs a valid document of any length.
 func executeWhole(t *testing.T, ctx context.Context, executor *graph.Executor, query string) *graphql.Response {
 	t.Helper()
-	document, refused := executor.Parse(ctx, query, 0)
+	reader := document.NewReader(executor.Schema())
+	parsed, refused := reader.Parse(query, 0)
 	if refused == nil {
-		refused = executor.Validate(ctx, document, true)
+		refused = reader.Validate(parsed, true)
 	}
 	if refused != nil {
 		t.Fatalf("%v in %s", refused, query)
 	}
-	operation, refused := executor.Prepare(ctx, document, "", nil)
+	operation, refused := reader.Prepare(parsed, "", nil)
 	if refused != nil {
 		t.Fatal(refused)
 	}

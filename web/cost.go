@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/graph/document"
 )
 
 // What the cost of an operation is made of; docs/limits.md says it in words.
@@ -43,13 +44,13 @@ func (e estimate) plus(f estimate) estimate {
 }
 
 // costOf estimates an operation.
-func costOf(operation *graph.Operation) int64 {
+func costOf(operation *document.Operation) int64 {
 	c := &cost{document: operation.Document, variables: operation.Variables}
 	return c.operation(operation.Definition)
 }
 
 // writesOf counts what an operation writes: each root field of a mutation.
-func writesOf(operation *graph.Operation) int {
+func writesOf(operation *document.Operation) int {
 	if operation.Definition.Operation != ast.Mutation {
 		return 0
 	}

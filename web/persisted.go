@@ -90,8 +90,8 @@ func hashOf(document string) string {
 // bareHash is a hash in lower case, without the name of its algorithm.
 func bareHash(hash string) string { return strings.ToLower(strings.TrimPrefix(hash, "sha256:")) }
 
-// document is the text of a request's document.
-type document struct {
+// source is the text of a request's document.
+type source struct {
 	text    string
 	trusted bool
 	// register is the hash under which to keep the text once it proved valid;
@@ -104,37 +104,37 @@ type document struct {
 // resolve finds the text of the document that a request is about: given, or
 // persisted and named by its hash, in documentId or in
 // extensions.persistedQuery.sha256Hash.
-func (t *transport) resolve(request *request) (document, *refusal) {
+func (t *transport) resolve(request *request) (source, *refusal) {
 	hash, problem := request.hash()
 	if problem != nil {
-		return document{}, problem
+		return source{}, problem
 	}
 	if hash == "" {
 		if request.query == "" {
-			return document{}, bad("the request has neither a query nor the hash of a persisted one")
+			return source{}, bad("the request has neither a query nor the hash of a persisted one")
 		}
 		_, trusted := t.Trusted.get(hashOf(request.query), t.Log)
 		if t.TrustedOnly && !trusted {
-			return document{}, onlyTrusted()
+			return source{}, onlyTrusted()
 		}
-		return document{text: request.query, trusted: trusted}, nil
+		return source{text: request.query, trusted: trusted}, nil
 	}
 	if request.query != "" && hashOf(request.query) != hash {
-		return document{}, bad("the hash is not the SHA-256 of the query")
+		return source{}, bad("the hash is not the SHA-256 of the query")
 	}
 	if text, trusted := t.Trusted.get(hash, t.Log); trusted {
-		return document{text: text, trusted: true, persisted: true}, nil
+		return source{text: text, trusted: true, persisted: true}, nil
 	}
 	if t.TrustedOnly {
-		return document{}, onlyTrusted()
+		return source{}, onlyTrusted()
 	}
 	if text, kept := t.persisted.get(hash); kept {
-		return document{text: text, persisted: true}, nil
+		return source{text: text, persisted: true}, nil
 	}
 	if request.query == "" {
-		return document{}, &refusal{code: graph.CodePersistedQueryNotFound, message: "PersistedQueryNotFound"} // the words that clients look for
+		return source{}, &refusal{code: graph.CodePersistedQueryNotFound, message: "PersistedQueryNotFound"} // the words that clients look for
 	}
-	return document{text: request.query, register: hash}, nil
+	return source{text: request.query, register: hash}, nil
 }
 
 func onlyTrusted() *refusal {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
@@ -28,6 +29,7 @@ const documentWeight = 20
 type transport struct {
 	Options
 	measured   *measurements
+	reader     *document.Reader
 	documents  *lru[*ast.QueryDocument] // valid ones, by their text
 	persisted  *lru[string]             // texts of valid documents, by their hash
 	principals *buckets
@@ -40,6 +42,7 @@ func newTransport(options Options, measured *measurements) *transport {
 	return &transport{
 		Options:    options,
 		measured:   measured,
+		reader:     document.NewReader(options.Executor.Schema()),
 		documents:  newLRU[*ast.QueryDocument](options.Limits.DocumentBytes),
 		persisted:  newLRU[string](options.Limits.PersistedBytes),
 		principals: newBuckets(options.Limits.PrincipalPoints),
@@ -78,11 +81,11 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	if problem != nil {
 		return problem
 	}
-	document, problem := t.resolve(request)
+	source, problem := t.resolve(request)
 	if problem != nil {
 		return problem
 	}
-	if r.Method == http.MethodGet && t.Profile != Open && !document.persisted {
+	if r.Method == http.MethodGet && t.Profile != Open && !source.persisted {
 		w.Header().Set("Allow", "POST")
 		return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: "send queries by POST; by GET only persisted ones are taken"}
 	}
@@ -97,7 +100,7 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	operation, problem := t.prepare(ctx, request, document)
+	operation, problem := t.prepare(ctx, request, source)
 	if problem != nil {
 		return problem
 	}
@@ -119,7 +122,7 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 
 // spend takes what an operation costs beyond the first point from its viewer's
 // bucket, and what it writes from that of the project.
-func (t *transport) spend(viewer access.Viewer, operation *graph.Operation, cost int64) *refusal {
+func (t *transport) spend(viewer access.Viewer, operation *document.Operation, cost int64) *refusal {
 	if points := int(cost / pointCost); points > 0 {
 		if problem := t.principals.take(principal(viewer), points, time.Now()); problem != nil {
 			return problem
@@ -193,62 +196,67 @@ func (t *transport) read(r *http.Request) (*request, *refusal) {
 
 // prepare makes an operation of a request, judged by every limit that can be
 // held before it is estimated.
-func (t *transport) prepare(ctx context.Context, request *request, document document) (*graph.Operation, *refusal) {
+func (t *transport) prepare(ctx context.Context, request *request, source source) (*document.Operation, *refusal) {
 	if problem := refuseVariables(request.variables, t.Limits.ListMembers); problem != nil {
 		return nil, problem
 	}
-	valid, problem := t.validated(ctx, document)
+	valid, problem := t.validated(ctx, source)
 	if problem != nil {
 		return nil, problem
 	}
-	operation, refused := t.Executor.Prepare(ctx, valid, request.operationName, request.variables)
+	operation, refused := t.reader.Prepare(valid, request.operationName, request.variables)
 	if refused != nil {
-		return nil, &refusal{errors: refused}
+		return nil, t.refused(ctx, refused)
 	}
 	return operation, nil
 }
 
 // validated parses and validates a document, or finds it where it was kept.
-func (t *transport) validated(ctx context.Context, document document) (*ast.QueryDocument, *refusal) {
-	if kept, there := t.documents.get(document.text); there {
-		t.register(document)
+func (t *transport) validated(ctx context.Context, source source) (*ast.QueryDocument, *refusal) {
+	if kept, there := t.documents.get(source.text); there {
+		t.register(source)
 		return kept, nil
 	}
-	if problem := refuseNames(document.text); problem != nil {
+	if problem := refuseNames(source.text); problem != nil {
 		return nil, problem
 	}
 	tokens := t.Limits.Tokens
-	if document.trusted {
+	if source.trusted {
 		tokens *= 10
 	}
-	parsed, refused := t.Executor.Parse(ctx, document.text, tokens)
+	parsed, refused := t.reader.Parse(source.text, tokens)
 	if refused != nil {
-		return nil, &refusal{errors: refused}
+		return nil, t.refused(ctx, refused)
 	}
-	if problem := refuseLiterals(document.text, parsed); problem != nil {
+	if problem := refuseLiterals(source.text, parsed); problem != nil {
 		return nil, problem
 	}
 	if problem := refuseShape(parsed, t.Limits); problem != nil {
 		return nil, problem
 	}
-	hints := t.Profile == Open && len(document.text) <= hintBytes
-	if refused := t.Executor.Validate(ctx, parsed, hints); refused != nil {
-		return nil, &refusal{errors: refused}
+	hints := t.Profile == Open && len(source.text) <= hintBytes
+	if refused := t.reader.Validate(parsed, hints); refused != nil {
+		return nil, t.refused(ctx, refused)
 	}
-	t.documents.add(document.text, parsed, int64(len(document.text))*documentWeight)
-	t.register(document)
+	t.documents.add(source.text, parsed, int64(len(source.text))*documentWeight)
+	t.register(source)
 	return parsed, nil
 }
 
+// refused is the refusal of a document.
+func (t *transport) refused(ctx context.Context, errors gqlerror.List) *refusal {
+	return &refusal{errors: graph.PresentErrors(ctx, t.Log, errors)}
+}
+
 // register keeps the text of a document that came with its hash.
-func (t *transport) register(document document) {
-	if document.register != "" {
-		t.persisted.add(document.register, document.text, int64(len(document.text))+sha256.Size*2)
+func (t *transport) register(source source) {
+	if source.register != "" {
+		t.persisted.add(source.register, source.text, int64(len(source.text))+sha256.Size*2)
 	}
 }
 
 // run runs an operation and answers with what came of it, and what it cost.
-func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *graph.Operation, cost int64) {
+func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation, cost int64) {
 	t.measured.operations.WithLabelValues(string(operation.Definition.Operation)).Inc()
 	t.measured.cost.Add(float64(cost))
 	response := t.Executor.Run(ctx, operation)

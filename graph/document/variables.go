@@ -1,4 +1,4 @@
-package graph
+package document
 
 import (
 	"encoding/json"
@@ -80,7 +80,7 @@ type coercion struct {
 }
 
 func (c *coercion) refuse(field, format string, args ...any) {
-	if len(c.refused) >= maxErrors {
+	if len(c.refused) >= MaxErrors {
 		return
 	}
 	err := &gqlerror.Error{Message: field + ": " + fmt.Sprintf(format, args...), Extensions: map[string]any{"field": field}}

@@ -1,4 +1,4 @@
-package graph
+package document
 
 import (
 	"strconv"
@@ -43,7 +43,7 @@ func checkLiterals(document *ast.QueryDocument) gqlerror.List {
 		if err != nil {
 			return true // a number beyond all bounds, which its field refuses
 		}
-		if problem := model.ScalarProblem(value.Definition.Name, given); problem != "" && len(refused) < maxErrors {
+		if problem := model.ScalarProblem(value.Definition.Name, given); problem != "" && len(refused) < MaxErrors {
 			refused = append(refused, gqlerror.ErrorPosf(value.Position, "Expected value of type %q, found %s: %s.", value.ExpectedType, value, problem))
 		}
 		return true
