@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/graph/document"
 )
@@ -17,17 +18,31 @@ const maxTokens = 3000
 // Execute runs one operation from its text to its end. A nil Data means that the
 // operation did not start.
 func (e *Executor) Execute(ctx context.Context, params *graphql.RawParams) *graphql.Response {
-	reader := document.NewReader(e.Schema())
-	parsed, refused := reader.Parse(params.Query, maxTokens)
-	if refused == nil {
-		refused = reader.Validate(parsed, true)
-	}
-	if refused != nil {
-		return &graphql.Response{Errors: PresentErrors(ctx, e.log, refused)}
-	}
-	operation, refused := reader.Prepare(parsed, params.OperationName, params.Variables)
+	return e.execute(ctx, params, maxTokens)
+}
+
+// ExecuteWhole runs an operation of a document of any length.
+func (e *Executor) ExecuteWhole(ctx context.Context, query string) *graphql.Response {
+	return e.execute(ctx, &graphql.RawParams{Query: query}, 0)
+}
+
+func (e *Executor) execute(ctx context.Context, params *graphql.RawParams, maxTokens int) *graphql.Response {
+	operation, refused := e.read(params, maxTokens)
 	if refused != nil {
 		return &graphql.Response{Errors: PresentErrors(ctx, e.log, refused)}
 	}
 	return e.Run(ctx, operation)
+}
+
+// read makes an operation that no limit holds for but the number of tokens.
+func (e *Executor) read(params *graphql.RawParams, maxTokens int) (*document.Operation, gqlerror.List) {
+	parsed, refused := document.Parse(params.Query, maxTokens)
+	if refused != nil {
+		return nil, refused
+	}
+	valid, refused := document.NewReader(e.Schema(), document.Limits{}).Validate(parsed, true)
+	if refused != nil {
+		return nil, refused
+	}
+	return valid.Operation(params.OperationName, params.Variables)
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
-	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -94,19 +93,11 @@ func openWalked(t *testing.T, url string) *store.Store {
 // executeWhole runs a valid document of any length.
 func executeWhole(t *testing.T, ctx context.Context, executor *graph.Executor, query string) *graphql.Response {
 	t.Helper()
-	reader := document.NewReader(executor.Schema())
-	parsed, refused := reader.Parse(query, 0)
-	if refused == nil {
-		refused = reader.Validate(parsed, true)
+	response := executor.ExecuteWhole(ctx, query)
+	if response.Data == nil {
+		t.Fatalf("%v in %s", response.Errors, query)
 	}
-	if refused != nil {
-		t.Fatalf("%v in %s", refused, query)
-	}
-	operation, refused := reader.Prepare(parsed, "", nil)
-	if refused != nil {
-		t.Fatal(refused)
-	}
-	return executor.Run(ctx, operation)
+	return response
 }
 
 // requiredArguments are the arguments without which a field cannot be asked.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph/document/documenttest"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/web"
 )
@@ -25,7 +26,7 @@ func TestHostileDocumentsAreAnsweredShortlyAndSoon(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.Profile = web.Locked })
 	open := start(t, nil)
-	for name, test := range web.HostileDocuments() {
+	for name, test := range documenttest.HostileDocuments() {
 		for _, server := range []*server{s, open} {
 			began := time.Now()
 			got := server.ask(map[string]any{"query": test.Query, "variables": test.Variables})

@@ -1,6 +1,10 @@
 package web
 
-import "time"
+import (
+	"time"
+
+	"github.com/cadastre-dev/cadastre/graph/document"
+)
 
 // Limits bound what requests can cost. In each field zero means no limit;
 // DefaultLimits gives the defaults that the comments state. docs/limits.md
@@ -51,18 +55,27 @@ type Limits struct {
 	PersistedBytes int64
 }
 
+// ofDocuments are the limits of documents and their variables.
+func (l Limits) ofDocuments() document.Limits {
+	return document.Limits{
+		Tokens: l.Tokens, Depth: l.Depth, Aliases: l.Aliases, RootFields: l.RootFields, Repeats: l.Repeats,
+		Directives: l.Directives, ListMembers: l.ListMembers, Cost: l.Cost,
+	}
+}
+
 // DefaultLimits are the limits of a server that is told nothing.
 func DefaultLimits() Limits {
+	documents := document.DefaultLimits()
 	return Limits{
 		BodyBytes:       1 << 20,
-		Tokens:          3000,
-		Depth:           15,
-		Aliases:         500,
-		RootFields:      60,
-		Repeats:         600,
-		Directives:      5,
-		ListMembers:     5000,
-		Cost:            2_000_000,
+		Tokens:          documents.Tokens,
+		Depth:           documents.Depth,
+		Aliases:         documents.Aliases,
+		RootFields:      documents.RootFields,
+		Repeats:         documents.Repeats,
+		Directives:      documents.Directives,
+		ListMembers:     documents.ListMembers,
+		Cost:            documents.Cost,
 		OperationTime:   10 * time.Second,
 		Concurrent:      256,
 		PrincipalPoints: 1000,

@@ -79,15 +79,11 @@ func isRequestID(id string) bool {
 		return false
 	}
 	for _, c := range []byte(id) {
-		if !isNameByte(c) && c != '-' && c != '.' {
+		if c != '_' && c != '-' && c != '.' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
 			return false
 		}
 	}
 	return true
-}
-
-func isNameByte(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
 func clip(text string, most int) string {

@@ -19,6 +19,9 @@ const maxBuckets = 20_000
 // bucket, besides the one point of every request: so guessing is slow.
 const refusedPoints = 50
 
+// pointCost is how much cost a point of a principal's budget buys.
+const pointCost = 1000
+
 // buckets are token buckets by key.
 type buckets struct {
 	perSecond float64

@@ -17,10 +17,6 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// hintBytes bounds the documents whose errors say what a wrong name may have
-// meant: looking for that takes long in long documents.
-const hintBytes = 16 << 10
-
 // documentWeight is about how many bytes a parsed document takes for each byte of
 // its text.
 const documentWeight = 20
@@ -30,7 +26,7 @@ type transport struct {
 	Options
 	measured   *measurements
 	reader     *document.Reader
-	documents  *lru[*ast.QueryDocument] // valid ones, by their text
+	documents  *lru[*document.Document] // valid ones, by their text
 	persisted  *lru[string]             // texts of valid documents, by their hash
 	principals *buckets
 	projects   *buckets
@@ -42,8 +38,8 @@ func newTransport(options Options, measured *measurements) *transport {
 	return &transport{
 		Options:    options,
 		measured:   measured,
-		reader:     document.NewReader(options.Executor.Schema()),
-		documents:  newLRU[*ast.QueryDocument](options.Limits.DocumentBytes),
+		reader:     document.NewReader(options.Executor.Schema(), options.Limits.ofDocuments()),
+		documents:  newLRU[*document.Document](options.Limits.DocumentBytes),
 		persisted:  newLRU[string](options.Limits.PersistedBytes),
 		principals: newBuckets(options.Limits.PrincipalPoints),
 		projects:   newBuckets(options.Limits.ProjectWrites),
@@ -109,27 +105,26 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 		w.Header().Set("Allow", "POST")
 		return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: "only queries are taken by GET"}
 	}
-	cost := costOf(operation)
-	if problem := refuseCost(cost, t.Limits.Cost); problem != nil {
+	if errs := t.reader.CheckCost(operation); errs != nil {
+		return t.refused(ctx, errs)
+	}
+	if problem := t.spend(viewer, operation); problem != nil {
 		return problem
 	}
-	if problem := t.spend(viewer, operation, cost); problem != nil {
-		return problem
-	}
-	t.run(ctx, w, media, operation, cost)
+	t.run(ctx, w, media, operation)
 	return nil
 }
 
 // spend takes what an operation costs beyond the first point from its viewer's
 // bucket, and what it writes from that of the project.
-func (t *transport) spend(viewer access.Viewer, operation *document.Operation, cost int64) *refusal {
-	if points := int(cost / pointCost); points > 0 {
+func (t *transport) spend(viewer access.Viewer, operation *document.Operation) *refusal {
+	if points := int(operation.Cost / pointCost); points > 0 {
 		if problem := t.principals.take(principal(viewer), points, time.Now()); problem != nil {
 			return problem
 		}
 	}
-	if writes := writesOf(operation); writes > 0 {
-		return t.projects.take(viewer.ProjectID, writes, time.Now())
+	if operation.Writes > 0 {
+		return t.projects.take(viewer.ProjectID, operation.Writes, time.Now())
 	}
 	return nil
 }
@@ -197,55 +192,43 @@ func (t *transport) read(r *http.Request) (*request, *refusal) {
 // prepare makes an operation of a request, judged by every limit that can be
 // held before it is estimated.
 func (t *transport) prepare(ctx context.Context, request *request, source source) (*document.Operation, *refusal) {
-	if problem := refuseVariables(request.variables, t.Limits.ListMembers); problem != nil {
-		return nil, problem
+	if errs := t.reader.CheckVariables(request.variables); errs != nil {
+		return nil, t.refused(ctx, errs)
 	}
 	valid, problem := t.validated(ctx, source)
 	if problem != nil {
 		return nil, problem
 	}
-	operation, refused := t.reader.Prepare(valid, request.operationName, request.variables)
-	if refused != nil {
-		return nil, t.refused(ctx, refused)
+	operation, errs := valid.Operation(request.operationName, request.variables)
+	if errs != nil {
+		return nil, t.refused(ctx, errs)
 	}
 	return operation, nil
 }
 
-// validated parses and validates a document, or finds it where it was kept.
-func (t *transport) validated(ctx context.Context, source source) (*ast.QueryDocument, *refusal) {
+// validated reads a document, or finds it where it was kept.
+func (t *transport) validated(ctx context.Context, source source) (*document.Document, *refusal) {
 	if kept, there := t.documents.get(source.text); there {
 		t.register(source)
 		return kept, nil
 	}
-	if problem := refuseNames(source.text); problem != nil {
-		return nil, problem
+	valid, errs := t.reader.Read(source.text, document.ReadOptions{Trusted: source.trusted, Hints: t.Profile == Open})
+	if errs != nil {
+		return nil, t.refused(ctx, errs)
 	}
-	tokens := t.Limits.Tokens
-	if source.trusted {
-		tokens *= 10
-	}
-	parsed, refused := t.reader.Parse(source.text, tokens)
-	if refused != nil {
-		return nil, t.refused(ctx, refused)
-	}
-	if problem := refuseLiterals(source.text, parsed); problem != nil {
-		return nil, problem
-	}
-	if problem := refuseShape(parsed, t.Limits); problem != nil {
-		return nil, problem
-	}
-	hints := t.Profile == Open && len(source.text) <= hintBytes
-	if refused := t.reader.Validate(parsed, hints); refused != nil {
-		return nil, t.refused(ctx, refused)
-	}
-	t.documents.add(source.text, parsed, int64(len(source.text))*documentWeight)
+	t.documents.add(source.text, valid, int64(len(source.text))*documentWeight)
 	t.register(source)
-	return parsed, nil
+	return valid, nil
 }
 
-// refused is the refusal of a document.
-func (t *transport) refused(ctx context.Context, errors gqlerror.List) *refusal {
-	return &refusal{errors: graph.PresentErrors(ctx, t.Log, errors)}
+// refused is the refusal of a document or of its variables. What is not Unicode
+// is no request at all.
+func (t *transport) refused(ctx context.Context, errs gqlerror.List) *refusal {
+	why := &refusal{errors: graph.PresentErrors(ctx, t.Log, errs)}
+	if errors.Is(errs, document.ErrNotUnicode) {
+		why.status = http.StatusBadRequest
+	}
+	return why
 }
 
 // register keeps the text of a document that came with its hash.
@@ -256,12 +239,12 @@ func (t *transport) register(source source) {
 }
 
 // run runs an operation and answers with what came of it, and what it cost.
-func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation, cost int64) {
+func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation) {
 	t.measured.operations.WithLabelValues(string(operation.Definition.Operation)).Inc()
-	t.measured.cost.Add(float64(cost))
+	t.measured.cost.Add(float64(operation.Cost))
 	response := t.Executor.Run(ctx, operation)
 	t.count(ctx, response.Errors)
-	response.Extensions = map[string]any{"cost": map[string]int64{"requested": cost, "maximum": t.Limits.Cost}}
+	response.Extensions = map[string]any{"cost": map[string]int64{"requested": operation.Cost, "maximum": t.Limits.Cost}}
 	write(w, media, http.StatusOK, response)
 }
 

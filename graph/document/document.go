@@ -1,7 +1,8 @@
 // Package document is one operation's text before it runs: it parses and
-// validates documents, and makes operations of them with variables of the right
-// types. Its errors are kinds of refusal or carry the codes of the parser and the
-// validator; how they look in an answer is decided by package graph.
+// validates documents, holds them to limits, and makes operations of them with
+// variables of the right types and an estimate of what they cost. Its errors are
+// kinds of refusal or carry the codes of the parser and the validator; how they
+// look in an answer is decided by package graph.
 package document
 
 import (
@@ -14,17 +15,29 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
+
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // MaxErrors bounds the errors of one answer.
 const MaxErrors = 20
 
-// Reader reads documents in steps, so that a transport can judge an operation
-// between them: Parse, Validate, Prepare.
+// hintBytes bounds the documents whose errors say what a wrong name may have
+// meant: looking for that takes long in long documents.
+const hintBytes = 16 << 10
+
+// Reader reads documents of a schema within limits.
 type Reader struct {
 	schema    *ast.Schema
+	limits    Limits
 	hinting   *rules.Rules // validation that says what a wrong name may have meant
 	unhinting *rules.Rules // validation that tells nothing of the schema
+}
+
+// Document is a valid document, which several operations may be made of at once.
+type Document struct {
+	schema *ast.Schema
+	ast    *ast.QueryDocument
 }
 
 // Operation is an operation ready to run: one of a valid document, with its
@@ -33,10 +46,14 @@ type Operation struct {
 	Document   *ast.QueryDocument
 	Definition *ast.OperationDefinition
 	Variables  map[string]any
+	// Cost is an estimate of how many fields the answer will have.
+	Cost int64
+	// Writes is the number of root fields of a mutation, 0 for others.
+	Writes int
 }
 
 // NewReader returns a reader of documents of the schema.
-func NewReader(schema *ast.Schema) *Reader {
+func NewReader(schema *ast.Schema, limits Limits) *Reader {
 	unhinting := rules.NewDefaultRules()
 	for _, rule := range []struct{ with, without core.Rule }{
 		{rules.FieldsOnCorrectTypeRule, rules.FieldsOnCorrectTypeRuleWithoutSuggestions},
@@ -48,11 +65,59 @@ func NewReader(schema *ast.Schema) *Reader {
 		unhinting.RemoveRule(rule.with.Name)
 		unhinting.AddRule(rule.without.Name, rule.without.RuleFunc)
 	}
-	return &Reader{schema: schema, hinting: rules.NewDefaultRules(), unhinting: unhinting}
+	return &Reader{schema: schema, limits: limits, hinting: rules.NewDefaultRules(), unhinting: unhinting}
 }
 
-// Parse reads a document of at most so many tokens.
-func (r *Reader) Parse(text string, maxTokens int) (*ast.QueryDocument, gqlerror.List) {
+// ReadOptions say how a document is read.
+type ReadOptions struct {
+	// Trusted allows ten times as many tokens.
+	Trusted bool
+	// Hints lets errors of short documents say what a wrong name may have meant,
+	// which tells names of the schema.
+	Hints bool
+}
+
+// Read parses and validates a document, and holds it to the limits.
+func (r *Reader) Read(text string, options ReadOptions) (*Document, gqlerror.List) {
+	if err := refuseNames(text); err != nil {
+		return nil, refuse(err)
+	}
+	tokens := r.limits.Tokens
+	if options.Trusted {
+		tokens *= 10
+	}
+	parsed, refused := Parse(text, tokens)
+	if refused != nil {
+		return nil, refused
+	}
+	if err := refuseLiterals(text, parsed); err != nil {
+		return nil, refuse(err)
+	}
+	if err := refuseShape(parsed, r.limits); err != nil {
+		return nil, refuse(err)
+	}
+	return r.Validate(parsed, options.Hints && len(text) <= hintBytes)
+}
+
+// CheckVariables refuses what no variable may hold: U+0000, which no database
+// keeps, a list that is too long, and values nested too deeply.
+func (r *Reader) CheckVariables(variables map[string]any) gqlerror.List {
+	if err := refuseVariables(variables, r.limits.ListMembers); err != nil {
+		return refuse(err)
+	}
+	return nil
+}
+
+// CheckCost refuses an operation that costs too much.
+func (r *Reader) CheckCost(operation *Operation) gqlerror.List {
+	if err := refuseCost(operation.Cost, r.limits.Cost); err != nil {
+		return refuse(err)
+	}
+	return nil
+}
+
+// Parse parses a document of at most so many tokens; 0 means any number.
+func Parse(text string, maxTokens int) (*ast.QueryDocument, gqlerror.List) {
 	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
 	if err != nil {
 		refused := gqlerror.WrapIfUnwrapped(err)
@@ -65,47 +130,51 @@ func (r *Reader) Parse(text string, maxTokens int) (*ast.QueryDocument, gqlerror
 	return document, nil
 }
 
-// Validate holds a document against the schema, and makes a valid one ready for
-// Prepare, which only reads it. With hints the errors say what a
-// wrong name may have meant, which tells names of the schema.
-func (r *Reader) Validate(document *ast.QueryDocument, hints bool) gqlerror.List {
+// Validate holds a parsed document against the schema, whatever the limits. With
+// hints the errors say what a wrong name may have meant.
+func (r *Reader) Validate(parsed *ast.QueryDocument, hints bool) (*Document, gqlerror.List) {
 	chosen := r.unhinting
 	if hints {
 		chosen = r.hinting
 	}
-	longIntegers(document)
-	refused := validator.ValidateWithRules(r.schema, document, chosen)
+	longIntegers(parsed)
+	refused := validator.ValidateWithRules(r.schema, parsed, chosen)
 	if len(refused) == 0 {
-		refused = checkLiterals(document)
+		refused = checkLiterals(parsed)
 	}
-	for _, err := range refused {
-		errcode.Set(err, errcode.ValidationFailed)
+	if len(refused) > 0 {
+		for _, err := range refused {
+			errcode.Set(err, errcode.ValidationFailed)
+		}
+		return nil, refused
 	}
-	if len(refused) == 0 {
-		keepLiterals(document)
-	}
-	return refused
+	keepLiterals(parsed)
+	return &Document{schema: r.schema, ast: parsed}, nil
 }
 
-// Prepare picks the operation of a valid document by its name, which may be
-// empty where there is one only, and coerces its variables.
-func (r *Reader) Prepare(document *ast.QueryDocument, name string, variables map[string]any) (*Operation, gqlerror.List) {
-	definition := document.Operations.ForName(name)
+// Operation picks an operation by its name, which may be empty where there is one
+// only, coerces its variables and estimates its cost.
+func (d *Document) Operation(name string, variables map[string]any) (*Operation, gqlerror.List) {
+	definition := d.ast.Operations.ForName(name)
 	if definition == nil {
 		if name != "" {
 			return nil, invalid("the document holds no operation of the name in operationName")
 		}
 		return nil, invalid("the document holds several operations: say which by operationName")
 	}
-	literals := literalsOf(document)
-	coerced, refused := coerceVariables(r.schema, document, definition, variables, literals)
+	literals := literalsOf(d.ast)
+	coerced, refused := coerceVariables(d.schema, d.ast, definition, variables, literals)
 	if len(refused) > 0 {
 		return nil, refused
 	}
 	for name, value := range literals {
 		coerced[name] = value
 	}
-	return &Operation{Document: document, Definition: definition, Variables: coerced}, nil
+	c := &cost{document: d.ast, variables: coerced}
+	return &Operation{
+		Document: d.ast, Definition: definition, Variables: coerced,
+		Cost: c.operation(definition), Writes: c.writes(definition),
+	}, nil
 }
 
 // invalid refuses a document in words of its own.
@@ -113,4 +182,10 @@ func invalid(message string) gqlerror.List {
 	err := gqlerror.Wrap(errors.New(message))
 	errcode.Set(err, errcode.ValidationFailed)
 	return gqlerror.List{err}
+}
+
+func refuse(err error) gqlerror.List { return gqlerror.List{gqlerror.Wrap(err)} }
+
+func tooComplex(format string, args ...any) error {
+	return problem.Refuse(problem.ErrTooComplex, format, args...)
 }

@@ -1,15 +1,11 @@
-package web
+package document
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
-
-	"github.com/cadastre-dev/cadastre/graph"
-	"github.com/cadastre-dev/cadastre/graph/document"
 )
 
 // What the cost of an operation is made of; docs/limits.md says it in words.
@@ -18,7 +14,6 @@ const (
 	maxPageSize  = 1000 // larger pages are refused by their field
 	listSize     = 10   // of a list without pages
 	mutationCost = 10   // of a field that writes, besides what it answers
-	pointCost    = 1000 // a point of a principal's budget buys so much
 
 	tooMuch = int64(1) << 50 // where sums and products stop
 )
@@ -43,19 +38,12 @@ func (e estimate) plus(f estimate) estimate {
 	return estimate{add(e.fixed, f.fixed), add(e.row, f.row)}
 }
 
-// costOf estimates an operation.
-func costOf(operation *document.Operation) int64 {
-	c := &cost{document: operation.Document, variables: operation.Variables}
-	return c.operation(operation.Definition)
-}
-
-// writesOf counts what an operation writes: each root field of a mutation.
-func writesOf(operation *document.Operation) int {
-	if operation.Definition.Operation != ast.Mutation {
+// writes counts what an operation writes: each root field of a mutation.
+func (c *cost) writes(definition *ast.OperationDefinition) int {
+	if definition.Operation != ast.Mutation {
 		return 0
 	}
-	c := &cost{document: operation.Document}
-	return int(c.roots(operation.Definition.SelectionSet, map[string]int64{}))
+	return int(c.roots(definition.SelectionSet, map[string]int64{}))
 }
 
 func (c *cost) operation(definition *ast.OperationDefinition) int64 {
@@ -243,12 +231,11 @@ func multiply(a, b int64) int64 {
 }
 
 // refuseCost refuses an operation that costs too much.
-func refuseCost(cost, most int64) *refusal {
+func refuseCost(cost, most int64) error {
 	if most == 0 || cost <= most {
 		return nil
 	}
-	return &refusal{code: graph.CodeQueryTooComplex, message: fmt.Sprintf(
-		"the operation would cost %s, the most is %d: select less, or ask for smaller pages", upTo(cost), most)}
+	return tooComplex("the operation would cost %s, the most is %d: select less, or ask for smaller pages", upTo(cost), most)
 }
 
 func upTo(cost int64) string {

@@ -1,11 +1,9 @@
-package web
+package document
 
 import (
 	"fmt"
 
 	"github.com/vektah/gqlparser/v2/ast"
-
-	"github.com/cadastre-dev/cadastre/graph"
 )
 
 // shape measures a document before it is validated, in one visit of each of its
@@ -28,11 +26,11 @@ type measured struct {
 
 // refuseShape refuses a document that is too deep, or has too many aliases, root
 // fields, fields of one name or directives at one place.
-func refuseShape(document *ast.QueryDocument, limits Limits) *refusal {
+func refuseShape(document *ast.QueryDocument, limits Limits) error {
 	return (&shape{limits: limits, document: document}).judge()
 }
 
-func (s *shape) judge() *refusal {
+func (s *shape) judge() error {
 	s.fragments, s.names = map[string]measured{}, map[string]int{}
 	for _, operation := range s.document.Operations {
 		s.directives(operation.Directives)
@@ -54,7 +52,7 @@ func (s *shape) judge() *refusal {
 	if s.problem == "" {
 		return nil
 	}
-	return &refusal{code: graph.CodeQueryTooComplex, message: s.problem}
+	return tooComplex("%s", s.problem)
 }
 
 // hold notes that there are too many of something; the first such note stays.

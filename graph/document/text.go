@@ -1,13 +1,13 @@
-package web
+package document
 
 import (
-	"fmt"
+	"errors"
 	"strconv"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 const (
@@ -48,14 +48,22 @@ func (p *place) String() string {
 	return clip(path.String(), fieldBytes)
 }
 
-func (p *place) refuse(format string, args ...any) *refusal {
-	field := p.String()
-	return &refusal{code: graph.CodeBadUserInput, field: field, message: field + ": " + fmt.Sprintf(format, args...)}
+func (p *place) refuse(format string, args ...any) error {
+	return problem.Invalid(p.String(), format, args...)
+}
+
+// ErrNotUnicode is the cause of the refusal of a literal with half a surrogate
+// pair.
+var ErrNotUnicode = errors.New("half of a surrogate pair")
+
+func notUnicode(field string) error {
+	return problem.Refuse(problem.ErrInvalidInput, "the request is not valid Unicode: invalid UTF-8 or half of a surrogate pair").
+		On(field).Because(ErrNotUnicode)
 }
 
 // refuseVariables refuses what no variable may hold: U+0000, which no database
 // keeps, a list that is too long, and values nested too deeply.
-func refuseVariables(variables map[string]any, listMembers int) *refusal {
+func refuseVariables(variables map[string]any, listMembers int) error {
 	for name, value := range variables {
 		if problem := refuseValue(&place{name: clip(name, nameBytes)}, value, listMembers, nesting); problem != nil {
 			return problem
@@ -64,7 +72,7 @@ func refuseVariables(variables map[string]any, listMembers int) *refusal {
 	return nil
 }
 
-func refuseValue(at *place, value any, listMembers, depth int) *refusal {
+func refuseValue(at *place, value any, listMembers, depth int) error {
 	if depth == 0 {
 		return at.refuse("lists and objects lie in each other at most %d deep", nesting)
 	}
@@ -97,13 +105,13 @@ func refuseValue(at *place, value any, listMembers, depth int) *refusal {
 
 // refuseNames refuses a document with a name that is too long, before it is even
 // parsed.
-func refuseNames(document string) *refusal {
+func refuseNames(document string) error {
 	run := 0
 	for i := 0; i < len(document); i++ {
 		switch c := document[i]; {
 		case isNameByte(c):
 			if run++; run > nameBytes {
-				return &refusal{code: graph.CodeQueryTooComplex, message: fmt.Sprintf("a name in a document has at most %d characters", nameBytes)}
+				return tooComplex("a name in a document has at most %d characters", nameBytes)
 			}
 			continue
 		case c == '#':
@@ -133,7 +141,7 @@ func refuseNames(document string) *refusal {
 // refuseLiterals refuses texts that no database keeps in the literals of a
 // document: U+0000, and half a surrogate pair. (Bytes that are no UTF-8 were
 // refused with the body.)
-func refuseLiterals(text string, document *ast.QueryDocument) *refusal {
+func refuseLiterals(text string, document *ast.QueryDocument) error {
 	l := literals{lone: !strings.Contains(text, "\uFFFD") && !strings.Contains(strings.ToLower(text), `\ufffd`)}
 	if !strings.Contains(text, `\u`) && !strings.Contains(text, "\x00") {
 		return nil
@@ -158,7 +166,7 @@ func refuseLiterals(text string, document *ast.QueryDocument) *refusal {
 // surrogate pair, because the document itself holds none.
 type literals struct {
 	lone    bool
-	problem *refusal
+	problem error
 }
 
 func (l *literals) selections(set ast.SelectionSet) {
@@ -195,7 +203,7 @@ func (l *literals) value(at *place, value *ast.Value) {
 	case strings.Contains(value.Raw, "\x00"):
 		l.problem = at.refuse("the character U+0000 is not allowed")
 	case l.lone && strings.Contains(value.Raw, "\uFFFD"):
-		l.problem = notText(at.String())
+		l.problem = notUnicode(at.String())
 	}
 	for i, child := range value.Children {
 		if value.Kind == ast.ListValue {
@@ -204,4 +212,15 @@ func (l *literals) value(at *place, value *ast.Value) {
 			l.value(&place{above: at, name: child.Name}, child.Value)
 		}
 	}
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+func clip(text string, most int) string {
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
 }

@@ -1,4 +1,5 @@
-package web
+// Package documenttest has documents that tests of several packages send.
+package documenttest
 
 import (
 	"fmt"
@@ -36,9 +37,9 @@ func HostileDocuments() map[string]HostileDocument {
 		"16 levels":                  {"{ namespaces " + repeat("{ nodes { properties { namespace ", 5) + "{ id }" + repeat(" } } }", 5) + " }", nil, "QUERY_TOO_COMPLEX"},
 		"circular introspection":     {"{ __schema { types { fields { type { fields { type { fields { type { fields { type { fields { type { name } } } } } } } } } } } } }", nil, "GRAPHQL_VALIDATION_FAILED"},
 		"a fragment cycle":           {"{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }", nil, "GRAPHQL_VALIDATION_FAILED"},
-		"fragment doubling":          {doubling(28, false), nil, "QUERY_TOO_COMPLEX"},
-		"long fragment doubling":     {doubling(200, false), nil, "QUERY_TOO_COMPLEX"},
-		"aliased doubling":           {doubling(60, true), nil, "QUERY_TOO_COMPLEX"},
+		"fragment doubling":          {Doubling(28, false), nil, "QUERY_TOO_COMPLEX"},
+		"long fragment doubling":     {Doubling(200, false), nil, "QUERY_TOO_COMPLEX"},
+		"aliased doubling":           {Doubling(60, true), nil, "QUERY_TOO_COMPLEX"},
 		"brackets":                   {"{ namespace(name: " + repeat("[", 1000000) + ") { id } }", nil, "GRAPHQL_PARSE_FAILED"},
 		"braces":                     {"{ namespace(name: " + repeat("{a:", 300000) + ") { id } }", nil, "GRAPHQL_PARSE_FAILED"},
 		"selections":                 {repeat("{a", 500000), nil, "GRAPHQL_PARSE_FAILED"},
@@ -68,3 +69,19 @@ func HostileDocuments() map[string]HostileDocument {
 type jsonNumber string
 
 func (n jsonNumber) MarshalJSON() ([]byte, error) { return []byte(n), nil }
+
+// Doubling is a document in which each of n fragments spreads the next one twice,
+// under two aliases or side by side.
+func Doubling(n int, aliased bool) string {
+	var out strings.Builder
+	out.WriteString("query { namespaces(first: 1) { nodes { ...f0 } } }\n")
+	for i := range n {
+		twice := fmt.Sprintf("...f%d ...f%d", i+1, i+1)
+		if aliased {
+			twice = fmt.Sprintf("a: resourceTypeAssociations { namespace { ...f%d } } b: resourceTypeAssociations { namespace { ...f%d } }", i+1, i+1)
+		}
+		fmt.Fprintf(&out, "fragment f%d on Namespace { %s }\n", i, twice)
+	}
+	fmt.Fprintf(&out, "fragment f%d on Namespace { name }\n", n)
+	return out.String()
+}

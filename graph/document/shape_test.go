@@ -1,6 +1,7 @@
-package web
+package document
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,31 +11,16 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
 
-	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/graph/document/documenttest"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/schema"
 )
-
-// doubling is a document in which each of n fragments spreads the next one twice,
-// under two aliases or side by side.
-func doubling(n int, aliased bool) string {
-	var out strings.Builder
-	out.WriteString("query { namespaces(first: 1) { nodes { ...f0 } } }\n")
-	for i := range n {
-		twice := fmt.Sprintf("...f%d ...f%d", i+1, i+1)
-		if aliased {
-			twice = fmt.Sprintf("a: resourceTypeAssociations { namespace { ...f%d } } b: resourceTypeAssociations { namespace { ...f%d } }", i+1, i+1)
-		}
-		fmt.Fprintf(&out, "fragment f%d on Namespace { %s }\n", i, twice)
-	}
-	fmt.Fprintf(&out, "fragment f%d on Namespace { name }\n", n)
-	return out.String()
-}
 
 func TestTheGuardVisitsEachNodeOnce(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"doubling":         doubling(60, false),
-		"aliased doubling": doubling(60, true),
+		"doubling":         documenttest.Doubling(60, false),
+		"aliased doubling": documenttest.Doubling(60, true),
 		"cycle":            "{ ...a } fragment a on Query { ...b ...b } fragment b on Query { ...a ...a }",
 		"own cycle":        "{ ...a } fragment a on Query { viewer { userId } ...a ...a }",
 	} {
@@ -56,7 +42,7 @@ func TestTheGuardVisitsEachNodeOnce(t *testing.T) {
 func TestTheWorkOfHostileDocumentsIsCounted(t *testing.T) {
 	t.Parallel()
 	loaded, limits := gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), DefaultLimits()
-	for name, hostile := range HostileDocuments() {
+	for name, hostile := range documenttest.HostileDocuments() {
 		text := hostile.Query
 		if problem := refuseNames(text); problem != nil {
 			continue // by its bytes, each read once
@@ -101,7 +87,7 @@ func TestTheShapeOfADocumentIsBounded(t *testing.T) {
 		"60 root fields":            {"{" + strings.Repeat("a ", 60) + "}", ""},
 		"61 root fields":            {"{" + strings.Repeat("a ", 61) + "}", "61 root fields"},
 		"64 by doubling":            {"{ ...a ...a } fragment a on Query { ...b ...b } fragment b on Query { ...c ...c } fragment c on Query { " + strings.Repeat("x ", 8) + " }", "64 root fields"},
-		"a great many by doubling":  {"{ ...f0 }" + strings.ReplaceAll(doubling(60, false), "query { namespaces(first: 1) { nodes { ...f0 } } }", ""), "1073741824 root fields"},
+		"a great many by doubling":  {"{ ...f0 }" + strings.ReplaceAll(documenttest.Doubling(60, false), "query { namespaces(first: 1) { nodes { ...f0 } } }", ""), "1073741824 root fields"},
 		"500 aliases":               {"{ x { " + aliases(500) + "} }", ""},
 		"501 aliases":               {"{ x { " + aliases(501) + "} }", "501 aliases"},
 		"5 directives":              {"{ a " + strings.Repeat("@aa ", 5) + "}", ""},
@@ -117,12 +103,12 @@ func TestTheShapeOfADocumentIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		problem := refuseShape(document, DefaultLimits())
+		one := refuseShape(document, DefaultLimits())
 		switch {
-		case problem == nil && test.problem != "":
+		case one == nil && test.problem != "":
 			t.Errorf("%s is admitted", name)
-		case problem != nil && (test.problem == "" || !strings.Contains(problem.message, test.problem) || problem.code != graph.CodeQueryTooComplex):
-			t.Errorf("%s: %v", name, problem)
+		case one != nil && (test.problem == "" || !strings.Contains(one.Error(), test.problem) || !errors.Is(one, problem.ErrTooComplex)):
+			t.Errorf("%s: %v", name, one)
 		}
 	}
 }
@@ -165,7 +151,7 @@ func TestTheCostIsEstimatedAndDoesNotGoRound(t *testing.T) {
 			nil, 1 + 1 + 2*2 + 1 + 1 + 30*2},
 		"a fragment twice is counted twice": {"{ namespaces(first: 2) { ...p ...p } } fragment p on NamespaceConnection { nodes { name } }", nil, 1 + 2*2*2},
 		"inline on a page":                  {"{ namespaces(first: 2) { ... { nodes { name } } } }", nil, 1 + 2*2},
-		"beyond any number":                 {doubling(60, true), nil, tooMuch},
+		"beyond any number":                 {documenttest.Doubling(60, true), nil, tooMuch},
 	} {
 		document, errs := gqlparser.LoadQueryWithRules(loaded, test.document, nil)
 		if errs != nil {
