@@ -59,7 +59,7 @@ type Limits struct {
 func (l Limits) ofDocuments() document.Limits {
 	return document.Limits{
 		Tokens: l.Tokens, Depth: l.Depth, Aliases: l.Aliases, RootFields: l.RootFields, Repeats: l.Repeats,
-		Directives: l.Directives, ListMembers: l.ListMembers, Cost: l.Cost,
+		Directives: l.Directives, ListMembers: l.ListMembers, Cost: l.Cost, KeptBytes: l.DocumentBytes,
 	}
 }
 
@@ -81,7 +81,7 @@ func DefaultLimits() Limits {
 		PrincipalPoints: 1000,
 		ProjectWrites:   1000,
 		AddressPoints:   5000,
-		DocumentBytes:   64 << 20,
+		DocumentBytes:   documents.KeptBytes,
 		PersistedBytes:  16 << 20,
 	}
 }

@@ -128,7 +128,7 @@ func (t *transport) resolve(request *request) (source, *refusal) {
 	if t.TrustedOnly {
 		return source{}, onlyTrusted()
 	}
-	if text, kept := t.persisted.get(hash); kept {
+	if text, kept := t.persisted.Get(hash); kept {
 		return source{text: text, persisted: true}, nil
 	}
 	if request.query == "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/lru"
 )
 
 // maxBuckets bounds how many buckets are kept; those not used for longest go
@@ -26,7 +27,7 @@ const pointCost = 1000
 type buckets struct {
 	perSecond float64
 	burst     int
-	byKey     *lru[*rate.Limiter]
+	byKey     *lru.Cache[*rate.Limiter]
 }
 
 // newBuckets makes buckets that fill at so many points a second and hold four
@@ -35,11 +36,11 @@ func newBuckets(perSecond float64) *buckets {
 	if perSecond <= 0 {
 		return nil
 	}
-	return &buckets{perSecond: perSecond, burst: max(1, int(math.Ceil(4*perSecond))), byKey: newLRU[*rate.Limiter](maxBuckets)}
+	return &buckets{perSecond: perSecond, burst: max(1, int(math.Ceil(4*perSecond))), byKey: lru.New[*rate.Limiter](maxBuckets)}
 }
 
 func (b *buckets) of(key string) *rate.Limiter {
-	return b.byKey.getOr(key, 1, func() *rate.Limiter { return rate.NewLimiter(rate.Limit(b.perSecond), b.burst) })
+	return b.byKey.GetOrCreate(key, 1, func() *rate.Limiter { return rate.NewLimiter(rate.Limit(b.perSecond), b.burst) })
 }
 
 // take takes points from a bucket, or says in how many seconds that may go. More

@@ -14,20 +14,16 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/internal/lru"
 	"github.com/cadastre-dev/cadastre/problem"
 )
-
-// documentWeight is about how many bytes a parsed document takes for each byte of
-// its text.
-const documentWeight = 20
 
 // transport answers /graphql: GraphQL over HTTP by POST and, for queries, GET.
 type transport struct {
 	Options
 	measured   *measurements
 	reader     *document.Reader
-	documents  *lru[*document.Document] // valid ones, by their text
-	persisted  *lru[string]             // texts of valid documents, by their hash
+	persisted  *lru.Cache[string] // texts of valid documents, by their hash
 	principals *buckets
 	projects   *buckets
 	addresses  *buckets
@@ -39,8 +35,7 @@ func newTransport(options Options, measured *measurements) *transport {
 		Options:    options,
 		measured:   measured,
 		reader:     document.NewReader(options.Executor.Schema(), options.Limits.ofDocuments()),
-		documents:  newLRU[*document.Document](options.Limits.DocumentBytes),
-		persisted:  newLRU[string](options.Limits.PersistedBytes),
+		persisted:  lru.New[string](options.Limits.PersistedBytes),
 		principals: newBuckets(options.Limits.PrincipalPoints),
 		projects:   newBuckets(options.Limits.ProjectWrites),
 		addresses:  newBuckets(options.Limits.AddressPoints),
@@ -195,30 +190,16 @@ func (t *transport) prepare(ctx context.Context, request *request, source source
 	if errs := t.reader.CheckVariables(request.variables); errs != nil {
 		return nil, t.refused(ctx, errs)
 	}
-	valid, problem := t.validated(ctx, source)
-	if problem != nil {
-		return nil, problem
+	valid, errs := t.reader.Read(source.text, document.ReadOptions{Trusted: source.trusted, Hints: t.Profile == Open})
+	if errs != nil {
+		return nil, t.refused(ctx, errs)
 	}
+	t.register(source)
 	operation, errs := valid.Operation(request.operationName, request.variables)
 	if errs != nil {
 		return nil, t.refused(ctx, errs)
 	}
 	return operation, nil
-}
-
-// validated reads a document, or finds it where it was kept.
-func (t *transport) validated(ctx context.Context, source source) (*document.Document, *refusal) {
-	if kept, there := t.documents.get(source.text); there {
-		t.register(source)
-		return kept, nil
-	}
-	valid, errs := t.reader.Read(source.text, document.ReadOptions{Trusted: source.trusted, Hints: t.Profile == Open})
-	if errs != nil {
-		return nil, t.refused(ctx, errs)
-	}
-	t.documents.add(source.text, valid, int64(len(source.text))*documentWeight)
-	t.register(source)
-	return valid, nil
 }
 
 // refused is the refusal of a document or of its variables. What is not Unicode
@@ -234,7 +215,7 @@ func (t *transport) refused(ctx context.Context, errs gqlerror.List) *refusal {
 // register keeps the text of a document that came with its hash.
 func (t *transport) register(source source) {
 	if source.register != "" {
-		t.persisted.add(source.register, source.text, int64(len(source.text))+sha256.Size*2)
+		t.persisted.Add(source.register, source.text, int64(len(source.text))+sha256.Size*2)
 	}
 }
 

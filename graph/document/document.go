@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
+	"github.com/cadastre-dev/cadastre/internal/lru"
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
@@ -26,12 +27,17 @@ const MaxErrors = 20
 // meant: looking for that takes long in long documents.
 const hintBytes = 16 << 10
 
-// Reader reads documents of a schema within limits.
+// keptWeight is about how many bytes a parsed document takes for each byte of its
+// text.
+const keptWeight = 20
+
+// Reader reads documents of a schema within limits, and keeps the valid ones.
 type Reader struct {
 	schema    *ast.Schema
 	limits    Limits
 	hinting   *rules.Rules // validation that says what a wrong name may have meant
 	unhinting *rules.Rules // validation that tells nothing of the schema
+	kept      *lru.Cache[*Document]
 }
 
 // Document is a valid document, which several operations may be made of at once.
@@ -65,7 +71,10 @@ func NewReader(schema *ast.Schema, limits Limits) *Reader {
 		unhinting.RemoveRule(rule.with.Name)
 		unhinting.AddRule(rule.without.Name, rule.without.RuleFunc)
 	}
-	return &Reader{schema: schema, limits: limits, hinting: rules.NewDefaultRules(), unhinting: unhinting}
+	return &Reader{
+		schema: schema, limits: limits, hinting: rules.NewDefaultRules(), unhinting: unhinting,
+		kept: lru.New[*Document](limits.KeptBytes),
+	}
 }
 
 // ReadOptions say how a document is read.
@@ -77,8 +86,20 @@ type ReadOptions struct {
 	Hints bool
 }
 
-// Read parses and validates a document, and holds it to the limits.
+// Read returns the document of a text: one that was kept, or one that it holds to
+// the limits, parses and validates.
 func (r *Reader) Read(text string, options ReadOptions) (*Document, gqlerror.List) {
+	if kept, ok := r.kept.Get(text); ok {
+		return kept, nil
+	}
+	valid, refused := r.read(text, options)
+	if refused == nil {
+		r.kept.Add(text, valid, int64(len(text))*keptWeight)
+	}
+	return valid, refused
+}
+
+func (r *Reader) read(text string, options ReadOptions) (*Document, gqlerror.List) {
 	if err := refuseNames(text); err != nil {
 		return nil, refuse(err)
 	}

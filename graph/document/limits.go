@@ -21,11 +21,15 @@ type Limits struct {
 	ListMembers int
 	// Cost bounds the estimated number of fields of an answer: 2,000,000.
 	Cost int64
+	// KeptBytes bounds the memory for valid documents, roughly: 64 MiB. Zero keeps
+	// none.
+	KeptBytes int64
 }
 
 // DefaultLimits are the limits of a server that is told nothing.
 func DefaultLimits() Limits {
 	return Limits{
 		Tokens: 3000, Depth: 15, Aliases: 500, RootFields: 60, Repeats: 600, Directives: 5, ListMembers: 5000, Cost: 2_000_000,
+		KeptBytes: 64 << 20,
 	}
 }

@@ -1,0 +1,78 @@
+// Package lru keeps values by key up to a total weight.
+package lru
+
+import (
+	"container/list"
+	"sync"
+)
+
+// Cache keeps values by key up to a total weight; the least recently used go
+// first. It is safe for concurrent use.
+type Cache[V any] struct {
+	maxWeight int64
+
+	mu     sync.Mutex
+	weight int64
+	order  *list.List // of *entry[V], the most recently used first
+	byKey  map[string]*list.Element
+}
+
+type entry[V any] struct {
+	key    string
+	value  V
+	weight int64
+}
+
+// New returns a cache of at most so much weight in total; 0 keeps nothing that
+// Add is given.
+func New[V any](maxWeight int64) *Cache[V] {
+	return &Cache[V]{maxWeight: maxWeight, order: list.New(), byKey: map[string]*list.Element{}}
+}
+
+// Get returns the value of a key, and whether there is one.
+func (c *Cache[V]) Get(key string) (value V, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element, ok := c.byKey[key]
+	if !ok {
+		return value, false
+	}
+	c.order.MoveToFront(element)
+	return element.Value.(*entry[V]).value, true
+}
+
+// GetOrCreate returns the value of a key, which create makes where there is none.
+func (c *Cache[V]) GetOrCreate(key string, weight int64, create func() V) V {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if element, ok := c.byKey[key]; ok {
+		c.order.MoveToFront(element)
+		return element.Value.(*entry[V]).value
+	}
+	value := create()
+	c.put(key, value, weight)
+	return value
+}
+
+// Add keeps a value, unless it is heavier than an eighth of the maximum: one value
+// does not drive out the others.
+func (c *Cache[V]) Add(key string, value V, weight int64) {
+	if weight > c.maxWeight/8 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.byKey[key]; !ok {
+		c.put(key, value, weight)
+	}
+}
+
+func (c *Cache[V]) put(key string, value V, weight int64) {
+	c.byKey[key] = c.order.PushFront(&entry[V]{key: key, value: value, weight: weight})
+	c.weight += weight
+	for c.weight > c.maxWeight && c.order.Len() > 1 {
+		oldest := c.order.Remove(c.order.Back()).(*entry[V])
+		delete(c.byKey, oldest.key)
+		c.weight -= oldest.weight
+	}
+}
