@@ -6,7 +6,7 @@ RACE := $(if $(shell command -v gcc || command -v cc),-race)
 # How long each fuzz target runs in the gate.
 FUZZ ?= 5s
 
-.PHONY: run test check check-without-test generated build generate migration fuzz soak
+.PHONY: run test check check-without-test generated build generate migration fuzz soak bench
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -47,3 +47,6 @@ fuzz: ## every fuzz target for $(FUZZ)
 
 soak: ## the random worlds of placement against the definitions, for ten minutes
 	CADASTRE_SOAK=10m $(GO) test ./placement -v -run '^TestCandidatesAreThoseOfTheDefinitions$$' -timeout 30m
+
+bench: ## a few works timed on both databases: make bench BENCH='-binary before=/old -binary after=/new'
+	$(GO) run ./bench $(BENCH)

@@ -19,6 +19,7 @@ var rooms = map[string][]string{
 	"access":                      {"problem"},
 	"audit":                       {"access", "page", "problem", "text"},
 	"auth":                        {"access", "problem", "text"},
+	"bench":                       {"defaults"},
 	"cli":                         {"client", "defaults", "metadef"},
 	"client":                      {},
 	"defaults":                    {},

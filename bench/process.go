@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// stopTime is how long a process may take to end.
+const stopTime = 20 * time.Second
+
+// guard runs a program until its own input is closed, that is at the latest when
+// the benchmark ends, in whatever way, and ends it with a signal then. It prints
+// the program's process id.
+const guard = `signal=$1; shift
+exec 3<&0
+"$@" 3<&- >&2 & program=$!
+echo $program
+{ read -r _ <&3; kill -s "$signal" $program; } & reader=$!
+wait $program; code=$?
+kill $reader 2>/dev/null
+exit $code`
+
+// process is a program that runs under a guard.
+type process struct {
+	pid   int
+	log   string // file with what it wrote
+	guard *exec.Cmd
+	input io.Closer
+	ended chan struct{} // closed once it ended
+	err   error         // why it ended; valid once it did
+}
+
+// startProcess starts a program that a signal ends, as the user of a credential;
+// nil is the user of the benchmark.
+func startProcess(log, signal string, as *syscall.Credential, env []string, program string, args ...string) (*process, error) {
+	output, err := os.Create(log)
+	if err != nil {
+		return nil, err
+	}
+	defer output.Close()
+	p := &process{log: log, ended: make(chan struct{})}
+	p.guard = exec.Command("/bin/sh", append([]string{"-c", guard, "guard", signal, program}, args...)...)
+	p.guard.Dir, p.guard.Env, p.guard.Stderr = filepath.Dir(log), env, output
+	// An interrupt from the terminal is the benchmark's to pass on.
+	p.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: as}
+	if p.input, err = p.guard.StdinPipe(); err != nil {
+		return nil, err
+	}
+	printed, err := p.guard.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.guard.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(printed).ReadString('\n')
+	if err == nil {
+		p.pid, err = strconv.Atoi(strings.TrimSpace(line))
+	}
+	go func() {
+		p.err = p.guard.Wait()
+		close(p.ended)
+	}()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read the process id of %s: %w", program, err), p.stop())
+	}
+	return p, nil
+}
+
+// stop ends the process, with force when it takes too long.
+func (p *process) stop() error {
+	_ = p.input.Close() // which tells the guard
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(stopTime):
+	}
+	err := fmt.Errorf("process %d did not end within %v", p.pid, stopTime)
+	if p.pid > 0 {
+		err = errors.Join(err, syscall.Kill(p.pid, syscall.SIGKILL))
+	}
+	err = errors.Join(err, p.guard.Process.Kill())
+	<-p.ended
+	return err
+}
+
+// await asks until something is ready, at most until a deadline. It returns an
+// error at once when the process ends meanwhile.
+func (p *process) await(atMost time.Duration, ready func() error) error {
+	for deadline := time.Now().Add(atMost); ; time.Sleep(20 * time.Millisecond) {
+		err := ready()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("it ended (%w):\n%s", p.err, p.lastLines())
+		default:
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("it was not ready after %v: %w\n%s", atMost, err, p.lastLines())
+		}
+	}
+}
+
+// lastLines returns the end of what the process wrote.
+func (p *process) lastLines() string {
+	const enough = 2000
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-enough):])
+}
+
+// measuresCPU reports whether the times of processes can be read on this machine.
+func measuresCPU() bool {
+	_, err := os.Stat("/proc/self/schedstat")
+	return runtime.GOOS == "linux" && err == nil
+}
+
+// cpuOf returns the time that the threads of a process spent on processors.
+func cpuOf(pid int) (time.Duration, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0, err
+	}
+	var sum time.Duration
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it ended meanwhile
+		}
+		if err != nil {
+			return 0, err
+		}
+		var running int64 // the first of three numbers, in nanoseconds
+		if _, err := fmt.Sscan(string(text), &running); err != nil {
+			return 0, fmt.Errorf("read %s: %w", thread, err)
+		}
+		sum += time.Duration(running)
+	}
+	return sum, nil
+}
+
+// clockTick is the unit of times in /proc/PID/stat: Linux shows all programs
+// hundredths of a second.
+const clockTick = 10 * time.Millisecond
+
+// cpuOfFamily returns the time on processors of a process and of its children,
+// those that ended included.
+func cpuOfFamily(pid int) (time.Duration, error) {
+	sum, err := cpuOf(pid)
+	if err != nil {
+		return 0, err
+	}
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return 0, err
+	}
+	for _, field := range strings.Fields(string(children)) {
+		child, err := strconv.Atoi(field)
+		if err != nil {
+			return 0, err
+		}
+		used, err := cpuOf(child)
+		if err != nil {
+			return 0, err
+		}
+		sum += used
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name, the second field, is in parentheses and can hold anything; fields
+	// 16 and 17 are the times of children that ended, as a user and in the system.
+	text := string(stat)
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	if len(fields) < 15 {
+		return 0, fmt.Errorf("read /proc/%d/stat: %d fields after the name", pid, len(fields))
+	}
+	for _, field := range fields[13:15] {
+		ticks, err := strconv.Atoi(field)
+		if err != nil {
+			return 0, fmt.Errorf("read /proc/%d/stat: %w", pid, err)
+		}
+		sum += time.Duration(ticks) * clockTick
+	}
+	return sum, nil
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// startTime is how long a server may take until it is ready.
+const startTime = 60 * time.Second
+
+// server is a Cadastre server in a process of its own.
+type server struct {
+	*process
+	*client
+}
+
+// startServer starts a server on a database and waits until it is ready. Its
+// files lie in the folder, with names that begin with the given one.
+func startServer(ctx context.Context, folder, name, program, database string) (*server, error) {
+	token := rand.Text()
+	tokens := filepath.Join(folder, name+"-tokens.yaml")
+	text := fmt.Sprintf("tokens:\n  - {token: %s, user: bench, project: bench, roles: [admin]}\n", token)
+	if err := os.WriteFile(tokens, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	p, err := startProcess(filepath.Join(folder, name+".log"), "TERM", nil, serverEnvironment(),
+		program, "serve", "--listen", address, "--database", database, "--tokens", tokens)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{process: p, client: newClient("http://"+address, token)}
+	if err := p.await(startTime, func() error { return s.ready(ctx) }); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+// serverEnvironment returns the environment of the benchmark, with no limit that
+// could stop it. As variables, because a program that does not know one of them
+// ignores it.
+func serverEnvironment() []string {
+	var env []string
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "CADASTRE_") {
+			env = append(env, variable)
+		}
+	}
+	for _, limit := range []string{"BODY_BYTES", "TOKENS", "ALIASES", "ROOT_FIELDS", "REPEATS", "LIST_MEMBERS", "COST",
+		"PRINCIPAL_POINTS", "PROJECT_WRITES", "ADDRESS_POINTS"} {
+		env = append(env, "CADASTRE_LIMIT_"+limit+"=0")
+	}
+	return append(env, "CADASTRE_LIMIT_OPERATION_TIME="+requestTime.String(), "CADASTRE_WRITE_RATE=0")
+}
+
+// ready returns nil once the server is ready.
+func (s *server) ready(ctx context.Context) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.address+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := s.http.Do(r)
+	if err != nil {
+		return err
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return errors.New(response.Status)
+	}
+	return nil
+}
+
+// stop ends the server.
+func (s *server) stop() error {
+	s.close()
+	return s.process.stop()
+}
+
+// freePort returns a port of the loopback address that nobody listens on.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	return port, listener.Close()
+}
