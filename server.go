@@ -267,7 +267,7 @@ func sources(options cli.ServeOptions) ([]auth.Source, error) {
 	if k := options.Keystone; k.URL != "" {
 		source, err := auth.Keystone(auth.KeystoneOptions{
 			URL: k.URL, UserName: k.User, UserDomain: k.UserDomain, Password: k.Password, Project: k.Project, ProjectDomain: k.ProjectDomain,
-			ApplicationCredentialID: k.CredentialID, ApplicationCredentialSecret: k.CredentialSecret, Roles: k.Roles, Belief: k.Belief,
+			ApplicationCredentialID: k.CredentialID, ApplicationCredentialSecret: k.CredentialSecret, Roles: k.Roles, CacheTTL: k.CacheTTL,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("--keystone-url: %w", err)

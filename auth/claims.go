@@ -2,6 +2,7 @@ package auth
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,9 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// knownRoles gives the roles of a viewer out of the names that an identity
-// service gave: those of the mapping, or, where there is none, those that are
-// roles here. Others mean nothing here and are left out.
+// knownRoles returns the roles of a viewer, sorted, for the names that an
+// identity service has: those that the mapping has for them, or, without a
+// mapping, those names that are roles, in any case. It leaves out other names.
 func knownRoles(names []string, mapping map[string]string) []string {
 	var roles []string
 	for _, name := range names {
@@ -36,8 +37,26 @@ func isRole(name string) bool {
 	return false
 }
 
-// checkID tells why a text is no id of a user or a project: what is written for
-// them is kept in a database, which takes no other.
+// checkRole returns an error for a text that is not a role.
+func checkRole(name string) error {
+	if isRole(name) {
+		return nil
+	}
+	return fmt.Errorf("unknown role %q: the roles are admin, member, reader and service", name)
+}
+
+// checkMapping returns an error for a mapping to what is not a role.
+func checkMapping(mapping map[string]string) error {
+	for name, role := range mapping {
+		if err := checkRole(role); err != nil {
+			return fmt.Errorf("roles: %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// checkID returns an error for a text that cannot be the id of a user or a
+// project in the database.
 func checkID(id string) error {
 	var problems problem.Problems
 	text.Check(&problems, "id", id, 0, 255)
@@ -47,8 +66,8 @@ func checkID(id string) error {
 	return nil
 }
 
-// viewerOf makes a viewer, who needs an id, and a project unless the roles are
-// those of the whole cloud.
+// viewerOf returns a viewer with this user, project and roles. The user is
+// required; the project is, unless one of the roles is of the whole cloud.
 func viewerOf(user, project string, roles []string) (access.Viewer, error) {
 	viewer := access.Viewer{UserID: user, ProjectID: project, Roles: roles}
 	if err := errors.Join(checkID(user), checkID(project)); err != nil {
@@ -60,20 +79,21 @@ func viewerOf(user, project string, roles []string) (access.Viewer, error) {
 	return viewer, nil
 }
 
-// claimAt finds a claim by its name, or by the names on the way to it, with dots
-// between them: `realm_access.roles`.
+// claimAt returns the claim of this name, or the one inside others that the
+// name's parts between dots lead to: `realm_access.roles`.
 func claimAt(claims map[string]any, path string) any {
-	if value, there := claims[path]; there {
+	if value, ok := claims[path]; ok {
 		return value
 	}
-	first, rest, nested := strings.Cut(path, ".")
-	if inner, isObject := claims[first].(map[string]any); nested && isObject {
+	first, rest, _ := strings.Cut(path, ".")
+	if inner, ok := claims[first].(map[string]any); ok && rest != "" {
 		return claimAt(inner, rest)
 	}
 	return nil
 }
 
-// textsOf reads a claim that is a list of texts, or one text with spaces between.
+// textsOf returns the texts of a claim that is a list, or one text with spaces
+// between them.
 func textsOf(claim any) []string {
 	switch claim := claim.(type) {
 	case string:
@@ -81,7 +101,7 @@ func textsOf(claim any) []string {
 	case []any:
 		var texts []string
 		for _, member := range claim {
-			if text, isText := member.(string); isText {
+			if text, ok := member.(string); ok {
 				texts = append(texts, text)
 			}
 		}

@@ -15,15 +15,15 @@ import (
 
 // How long keys are used, and how soon the issuer is asked again.
 const (
-	keysFreshTime = 10 * time.Minute // then they are fetched again
-	keysStaleTime = time.Hour        // so long they are good while that fails
-	retryTime     = 10 * time.Second // so soon, at the earliest, the issuer is asked again
-	keysBytes     = 1 << 20
+	keysFreshTime   = 10 * time.Minute // then they are fetched again
+	keysStaleTime   = time.Hour        // while that fails they are good for so long
+	issuerRetryTime = 10 * time.Second // the least time between two attempts
+	maxKeysBytes    = 1 << 20
 )
 
-// keys are the keys of an issuer. A key that the issuer took back is forgotten
-// with the next fetch, and a stranger who invents key ids cannot make the server
-// fetch at every request.
+// keys are the keys of an issuer. A key that the issuer revoked is dropped with
+// the next fetch. Clients that invent key ids cannot make the server fetch the
+// keys at every request.
 type keys struct {
 	url    string
 	client *http.Client
@@ -36,8 +36,8 @@ type keys struct {
 	failed  error
 }
 
-// VerifySignature gives the payload of a token that one of the keys signed. The
-// algorithm was held against those taken before this is called.
+// VerifySignature returns the payload of a token that one of the keys signed. The
+// verifier has checked the algorithm before it calls this.
 func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	signed, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{
 		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
@@ -46,7 +46,7 @@ func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error
 		return nil, fmt.Errorf("read the token: %w", err)
 	}
 	if len(signed.Signatures) != 1 {
-		return nil, errors.New("the token has not one signature")
+		return nil, fmt.Errorf("the token has %d signatures, not one", len(signed.Signatures))
 	}
 	for _, refetch := range []bool{false, true} {
 		set, err := k.current(ctx, refetch)
@@ -65,14 +65,14 @@ func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error
 	return nil, errors.New("no key of the issuer signed the token")
 }
 
-// current gives the keys, fetched again when they are old, or when that is wanted
-// and the last time is long enough ago.
+// current returns the keys. It fetches them when they are old, or when refetch is
+// set, unless the last attempt was a moment ago.
 func (k *keys) current(ctx context.Context, refetch bool) ([]jose.JSONWebKey, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
 	age := now.Sub(k.fetched)
-	if (refetch || k.set == nil || age > keysFreshTime) && now.Sub(k.tried) >= retryTime {
+	if (refetch || k.set == nil || age > keysFreshTime) && now.Sub(k.tried) >= issuerRetryTime {
 		k.tried = now
 		var set []jose.JSONWebKey
 		if set, k.failed = k.fetch(ctx); k.failed == nil {
@@ -81,7 +81,7 @@ func (k *keys) current(ctx context.Context, refetch bool) ([]jose.JSONWebKey, er
 		}
 	}
 	if k.set == nil || now.Sub(k.fetched) > keysStaleTime {
-		return nil, unavailable(k.failed)
+		return nil, k.failed
 	}
 	return k.set, nil
 }
@@ -102,7 +102,7 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, keysBytes)).Decode(&document); err != nil {
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxKeysBytes)).Decode(&document); err != nil {
 		return nil, fmt.Errorf("read the keys of the issuer: %w", err)
 	}
 	set := []jose.JSONWebKey{}

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -20,11 +18,10 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 )
 
-// How long what the identity service said is believed.
+// How long answers of the identity service are used.
 const (
-	mostBelief    = 60 * time.Second
-	failureBelief = 5 * time.Second
-	mostBelieved  = 10_000 // tokens
+	maxTokenTTL = 60 * time.Second
+	failureTTL  = 5 * time.Second // the token is unknown, or the service cannot be reached
 )
 
 // KeystoneOptions say where the identity service of an OpenStack cloud is and as
@@ -37,67 +34,51 @@ type KeystoneOptions struct {
 	// UserName, UserDomain, Password, Project and ProjectDomain are the account;
 	// empty domains are `Default`.
 	UserName, UserDomain, Password, Project, ProjectDomain string
-	// ApplicationCredentialID and ApplicationCredentialSecret are given instead of
-	// an account's name and password.
+	// ApplicationCredentialID and ApplicationCredentialSecret replace the name and
+	// the password of an account.
 	ApplicationCredentialID, ApplicationCredentialSecret string
 	// Roles maps the names of the cloud's roles to admin, member, reader and
 	// service; empty takes the names as they are. Other names mean nothing.
 	Roles map[string]string
-	// Belief is how long a token is not asked for again: 60 s at most and when 0,
-	// and never past the token's end. A revoked token works so long.
-	Belief time.Duration
+	// CacheTTL is how long the answer about a token is used: 60 s at most and when
+	// 0, and never past the token's end. A revoked token works that long.
+	CacheTTL time.Duration
 	// Client asks the identity service; nil is one that gives up after 5 s.
 	Client *http.Client
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
 }
 
-// keystone asks an OpenStack identity service.
-type keystone struct {
+// identityService asks an OpenStack identity service.
+type identityService struct {
 	options KeystoneOptions
-
-	connect  sync.Mutex
-	client   *gophercloud.ServiceClient // nil until this server has a token of its own
-	tried    time.Time
-	failed   error
-	inFlight singleflight.Group
-
-	mu       sync.Mutex
-	believed map[[sha256.Size]byte]belief
+	client  connection[*gophercloud.ServiceClient] // with a token of this server's own
+	asking  singleflight.Group
+	cache   tokenCache
 }
 
-// belief is what the identity service said of a token.
-type belief struct {
-	viewer access.Viewer
-	err    error
-	until  time.Time
-}
-
-// Keystone is a source that asks an OpenStack identity service who a token
-// belongs to. What it says is believed for a minute at most and never past the
-// token's end; that it does not know a token, or cannot be reached, for five
-// seconds. A token that is not for a project is known only with a role of the
-// whole cloud.
+// Keystone returns a source that asks an OpenStack identity service whom a token
+// stands for. An answer is cached for a minute at most and never past the token's
+// end; for five seconds when the service does not know the token or cannot be
+// reached. A token without a project is known only with a role of the whole
+// cloud.
 func Keystone(options KeystoneOptions) (Source, error) {
-	address, err := url.Parse(options.URL)
-	if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
-		return nil, fmt.Errorf("the address of the identity service %q is no URL", options.URL)
+	if !isHTTP(options.URL) {
+		return nil, fmt.Errorf("the address of the identity service, %q, is not a URL", options.URL)
 	}
 	byPassword := options.UserName != "" && options.Password != "" && options.Project != ""
 	byCredential := options.ApplicationCredentialID != "" && options.ApplicationCredentialSecret != ""
 	if byPassword == byCredential {
-		return nil, errors.New("the identity service is asked either as a user, with name, password and project, or by an application credential, with id and secret")
+		return nil, errors.New("the identity service needs one account: either a user with password and project, or an application credential with its secret")
 	}
-	for name, role := range options.Roles {
-		if !isRole(role) {
-			return nil, fmt.Errorf("the role %q maps to %q, which is none of admin, member, reader, service", name, role)
-		}
+	if err := checkMapping(options.Roles); err != nil {
+		return nil, err
 	}
 	options.URL = strings.TrimRight(options.URL, "/") + "/"
 	options.UserDomain = cmp.Or(options.UserDomain, "Default")
 	options.ProjectDomain = cmp.Or(options.ProjectDomain, "Default")
-	if options.Belief <= 0 || options.Belief > mostBelief {
-		options.Belief = mostBelief
+	if options.CacheTTL <= 0 || options.CacheTTL > maxTokenTTL {
+		options.CacheTTL = maxTokenTTL
 	}
 	if options.Client == nil {
 		options.Client = &http.Client{Timeout: 5 * time.Second}
@@ -105,107 +86,80 @@ func Keystone(options KeystoneOptions) (Source, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	k := &keystone{options: options, believed: map[[sha256.Size]byte]belief{}}
-	return k.authenticate, nil
+	s := &identityService{options: options}
+	s.client.open, s.client.retryAfter, s.client.now = s.signIn, failureTTL, options.Now
+	return s.authenticate, nil
 }
 
-func (k *keystone) authenticate(ctx context.Context, token string) (access.Viewer, error) {
-	hash := sha256.Sum256([]byte(token))
-	if known, there := k.recall(hash); there {
-		return known.viewer, known.err
+func (s *identityService) authenticate(ctx context.Context, token string) (access.Viewer, error) {
+	hash := tokenHash(sha256.Sum256([]byte(token)))
+	if answer, ok := s.cache.get(hash, s.options.Now()); ok {
+		return answer.viewer, answer.err
 	}
-	// Whoever asks first asks for all, so their going away must not end it.
-	asked := k.inFlight.DoChan(string(hash[:]), func() (any, error) {
-		said := k.ask(context.WithoutCancel(ctx), token)
-		k.keep(hash, said)
-		return said, nil
+	// One caller asks for all that wait, so the end of its request must not end it.
+	asked := s.asking.DoChan(string(hash[:]), func() (any, error) {
+		now := s.options.Now()
+		answer := s.ask(context.WithoutCancel(ctx), token, now)
+		s.cache.put(hash, answer, now)
+		return answer, nil
 	})
 	select {
 	case result := <-asked:
-		said := result.Val.(belief)
-		return said.viewer, said.err
+		answer := result.Val.(tokenAnswer)
+		return answer.viewer, answer.err
 	case <-ctx.Done():
 		return access.Viewer{}, unavailable(ctx.Err())
 	}
 }
 
-func (k *keystone) recall(hash [sha256.Size]byte) (belief, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	known, there := k.believed[hash]
-	return known, there && k.options.Now().Before(known.until)
-}
-
-// keep remembers a belief. Where there are too many, those that ended go first,
-// then any.
-func (k *keystone) keep(hash [sha256.Size]byte, said belief) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.believed) >= mostBelieved {
-		now := k.options.Now()
-		for old, held := range k.believed {
-			if !now.Before(held.until) {
-				delete(k.believed, old)
-			}
-		}
-		for old := range k.believed {
-			if len(k.believed) < mostBelieved {
-				break
-			}
-			delete(k.believed, old)
-		}
-	}
-	k.believed[hash] = said
-}
-
-// ask asks the identity service who a token belongs to.
-func (k *keystone) ask(ctx context.Context, token string) belief {
-	now := k.options.Now()
-	failure := func(err error) belief { return belief{err: err, until: now.Add(failureBelief)} }
-	client, err := k.connected(ctx)
+// ask returns what the identity service answers about a token.
+func (s *identityService) ask(ctx context.Context, token string, now time.Time) tokenAnswer {
+	viewer, end, err := s.validate(ctx, token, now)
 	if err != nil {
-		return failure(unavailable(err))
+		return tokenAnswer{err: err, expires: now.Add(failureTTL)}
+	}
+	expires := now.Add(s.options.CacheTTL)
+	if end.Before(expires) {
+		expires = end
+	}
+	return tokenAnswer{viewer: viewer, expires: expires}
+}
+
+// validate returns the viewer that a token stands for and when the token ends.
+func (s *identityService) validate(ctx context.Context, token string, now time.Time) (viewer access.Viewer, end time.Time, err error) {
+	client, err := s.client.get(ctx)
+	if err != nil {
+		return viewer, end, unavailable(err)
 	}
 	result := tokens.Get(ctx, client, token)
 	if gophercloud.ResponseCodeIs(result.Err, http.StatusNotFound) || gophercloud.ResponseCodeIs(result.Err, http.StatusBadRequest) {
-		return failure(errUnknown())
+		return viewer, end, errUnknown()
 	}
 	if result.Err != nil {
-		return failure(unavailable(withoutToken(result.Err)))
+		return viewer, end, unavailable(withoutToken(result.Err))
 	}
 	var document struct {
-		ExpiresAt time.Time       `json:"expires_at"`
-		User      tokens.User     `json:"user"`
-		Project   *tokens.Project `json:"project"`
-		Roles     []tokens.Role   `json:"roles"`
+		ExpiresAt time.Time      `json:"expires_at"`
+		User      tokens.User    `json:"user"`
+		Project   tokens.Project `json:"project"`
+		Roles     []tokens.Role  `json:"roles"`
 	}
 	if err := result.ExtractInto(&document); err != nil {
-		return failure(unavailable(fmt.Errorf("read what the identity service says of a token: %w", err)))
+		return viewer, end, unavailable(fmt.Errorf("read the answer of the identity service about a token: %w", err))
 	}
 	if !now.Before(document.ExpiresAt) {
-		return failure(errUnknown())
+		return viewer, end, errUnknown()
 	}
 	var names []string
 	for _, role := range document.Roles {
 		names = append(names, role.Name)
 	}
-	project := ""
-	if document.Project != nil {
-		project = document.Project.ID
-	}
-	viewer, err := viewerOf(document.User.ID, project, knownRoles(names, k.options.Roles))
-	if err != nil {
-		return failure(err)
-	}
-	until := now.Add(k.options.Belief)
-	if document.ExpiresAt.Before(until) {
-		until = document.ExpiresAt
-	}
-	return belief{viewer: viewer, until: until}
+	viewer, err = viewerOf(document.User.ID, document.Project.ID, knownRoles(names, s.options.Roles))
+	return viewer, document.ExpiresAt, err
 }
 
-// withoutToken is an error of the client without the words of the answer, which
-// may repeat the token.
+// withoutToken returns an error of the client without the text of the answer,
+// which may repeat the token.
 func withoutToken(err error) error {
 	if code := new(gophercloud.ErrUnexpectedResponseCode); errors.As(err, code) {
 		return fmt.Errorf("the identity service answered %d", code.Actual)
@@ -213,38 +167,25 @@ func withoutToken(err error) error {
 	return fmt.Errorf("ask the identity service: %w", err)
 }
 
-// connected gives a client with a token of this server's own, which it renews by
-// itself; after a failure the next attempt is five seconds later.
-func (k *keystone) connected(ctx context.Context) (*gophercloud.ServiceClient, error) {
-	k.connect.Lock()
-	defer k.connect.Unlock()
-	if k.client != nil {
-		return k.client, nil
-	}
-	now := k.options.Now()
-	if k.failed != nil && now.Sub(k.tried) < failureBelief {
-		return nil, k.failed
-	}
-	k.tried = now
-	provider, err := openstack.NewClient(k.options.URL)
-	if err == nil {
-		provider.HTTPClient = *k.options.Client
-		account := &gophercloud.AuthOptions{
-			IdentityEndpoint: k.options.URL, AllowReauth: true,
-			Username: k.options.UserName, Password: k.options.Password,
-			ApplicationCredentialID: k.options.ApplicationCredentialID, ApplicationCredentialSecret: k.options.ApplicationCredentialSecret,
-		}
-		if k.options.UserName != "" {
-			account.DomainName = k.options.UserDomain
-			account.Scope = &gophercloud.AuthScope{ProjectName: k.options.Project, DomainName: k.options.ProjectDomain}
-		}
-		err = openstack.AuthenticateV3(ctx, provider, account, gophercloud.EndpointOpts{})
-	}
+// signIn returns a client with a token of this server's own, which it renews by
+// itself.
+func (s *identityService) signIn(ctx context.Context) (*gophercloud.ServiceClient, error) {
+	provider, err := openstack.NewClient(s.options.URL)
 	if err != nil {
-		k.failed = fmt.Errorf("sign in at the identity service: %w", withoutToken(err))
-		return nil, k.failed
+		return nil, fmt.Errorf("sign in at the identity service: %w", err)
 	}
-	k.failed = nil
-	k.client = &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: k.options.URL, Type: "identity"}
-	return k.client, nil
+	provider.HTTPClient = *s.options.Client
+	account := &gophercloud.AuthOptions{
+		IdentityEndpoint: s.options.URL, AllowReauth: true,
+		Username: s.options.UserName, Password: s.options.Password,
+		ApplicationCredentialID: s.options.ApplicationCredentialID, ApplicationCredentialSecret: s.options.ApplicationCredentialSecret,
+	}
+	if s.options.UserName != "" {
+		account.DomainName = s.options.UserDomain
+		account.Scope = &gophercloud.AuthScope{ProjectName: s.options.Project, DomainName: s.options.ProjectDomain}
+	}
+	if err := openstack.AuthenticateV3(ctx, provider, account, gophercloud.EndpointOpts{}); err != nil {
+		return nil, fmt.Errorf("sign in at the identity service: %w", withoutToken(err))
+	}
+	return &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: s.options.URL, Type: "identity"}, nil
 }

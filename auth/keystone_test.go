@@ -26,14 +26,14 @@ type identity struct {
 	signIns  int
 	asked    map[string]int
 	down     bool
-	revoked  bool            // the own token, until the next sign-in
-	holds    map[string]bool // tokens to forget
+	ended    bool            // the own token, until the next sign-in
+	revokes  map[string]bool // tokens of users
 	lifetime time.Duration
 }
 
 func newIdentity(t *testing.T, clock *clock) *identity {
 	t.Helper()
-	k := &identity{clock: clock, asked: map[string]int{}, holds: map[string]bool{}, lifetime: time.Hour}
+	k := &identity{clock: clock, asked: map[string]int{}, revokes: map[string]bool{}, lifetime: time.Hour}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v3/auth/tokens", k.signIn)
 	mux.HandleFunc("GET /v3/auth/tokens", k.validate)
@@ -55,7 +55,7 @@ func (k *identity) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	k.signIns++
-	k.revoked, k.own = false, "own-"+strings.Repeat("i", k.signIns)
+	k.ended, k.own = false, "own-"+strings.Repeat("i", k.signIns)
 	w.Header().Set("X-Subject-Token", k.own)
 	w.WriteHeader(http.StatusCreated)
 	k.document(w, "cadastre", "service", "service")
@@ -69,14 +69,14 @@ func (k *identity) validate(w http.ResponseWriter, r *http.Request) {
 	case k.down:
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
-	case r.Header.Get("X-Auth-Token") != k.own || k.revoked:
+	case r.Header.Get("X-Auth-Token") != k.own || k.ended:
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(w, `{"error": {"code": 401, "message": "The request you have made requires authentication.", "title": "Unauthorized"}}`)
 		return
 	}
 	k.asked[subject]++
-	user, rest, known := strings.Cut(subject, "/")
-	if !known || k.holds[subject] {
+	user, rest, ok := strings.Cut(subject, "/")
+	if !ok || k.revokes[subject] {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, `{"error": {"code": 404, "message": "Could not find token: `+subject+`.", "title": "Not Found"}}`)
 		return
@@ -129,7 +129,7 @@ func (k *identity) source(t *testing.T) auth.Source {
 	return source
 }
 
-func TestKeystoneTellsWhoATokenBelongsTo(t *testing.T) {
+func TestKeystoneReturnsTheViewerOfAToken(t *testing.T) {
 	t.Parallel()
 	k := newIdentity(t, &clock{now: time.Now()})
 	source := k.source(t)
@@ -160,7 +160,7 @@ func TestKeystoneTellsWhoATokenBelongsTo(t *testing.T) {
 	}
 }
 
-func TestKeystoneIsBelievedForAMinuteAndNeverPastTheEnd(t *testing.T) {
+func TestKeystoneAnswersAreCachedForAMinuteAndNeverPastTheEnd(t *testing.T) {
 	t.Parallel()
 	k := newIdentity(t, &clock{now: time.Now()})
 	source := k.source(t)
@@ -185,13 +185,13 @@ func TestKeystoneIsBelievedForAMinuteAndNeverPastTheEnd(t *testing.T) {
 	k.set(func() { k.lifetime = -time.Second })
 	is(short, problem.ErrUnauthenticated, 2, "a short one after its end")
 	is(long, nil, 1, "a long one after twenty seconds")
-	k.set(func() { k.lifetime, k.holds[long] = time.Hour, true })
+	k.set(func() { k.lifetime, k.revokes[long] = time.Hour, true })
 	is(long, nil, 1, "one that was revoked just now")
 	k.clock.turn(40 * time.Second)
 	is(long, problem.ErrUnauthenticated, 2, "one that was revoked")
 }
 
-func TestKeystoneDownIsNotEveryoneIn(t *testing.T) {
+func TestKeystoneDownLetsNobodyIn(t *testing.T) {
 	t.Parallel()
 	k := newIdentity(t, &clock{now: time.Now()})
 	source := k.source(t)
@@ -208,12 +208,12 @@ func TestKeystoneDownIsNotEveryoneIn(t *testing.T) {
 	k.clock.turn(5 * time.Second)
 	is("ada/demo/member", nil, "five seconds after")
 	k.set(func() { k.down = true })
-	is("ada/demo/member", nil, "one that is believed, while it is down")
+	is("ada/demo/member", nil, "one that is cached, while it is down")
 	is("cyd/demo/member", problem.ErrUnavailable, "a new one, while it is down")
 	k.set(func() { k.down = false })
 	k.clock.turn(time.Minute)
 	is("cyd/demo/member", nil, "a new one, later")
-	k.set(func() { k.revoked = true })
+	k.set(func() { k.ended = true })
 	k.clock.turn(time.Minute)
 	is("cyd/demo/member", nil, "with a token of the server's own that has ended")
 	if k.signIns != 2 {

@@ -8,25 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 
 	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// OIDCOptions say whose JSON Web Tokens are taken and what their claims mean.
+// OIDCOptions say whose JSON Web Tokens are accepted and what their claims mean.
 type OIDCOptions struct {
 	// Issuer is the URL of the issuer, exactly as its tokens have it in `iss`; its
 	// configuration is found below it. Required.
 	Issuer string
 	// Audience is what a token must have in `aud`. Required.
 	Audience string
-	// Algorithms are the signatures that are taken; RS256 and ES256 when empty.
+	// Algorithms are the signatures that are accepted; RS256 and ES256 when empty.
 	// Others of RS, PS and ES and EdDSA may be named; symmetric ones and none may
 	// not.
 	Algorithms []string
@@ -48,7 +45,7 @@ type OIDCOptions struct {
 	Now func() time.Time
 }
 
-// asymmetric are the algorithms that can be taken: whoever can check their
+// asymmetric are the algorithms that can be accepted: whoever can check their
 // signatures cannot make them.
 var asymmetric = map[string]bool{
 	oidc.RS256: true, oidc.RS384: true, oidc.RS512: true, oidc.PS256: true, oidc.PS384: true, oidc.PS512: true,
@@ -57,42 +54,40 @@ var asymmetric = map[string]bool{
 
 // issuer checks the tokens of one issuer.
 type issuer struct {
-	options OIDCOptions
-
-	mu       sync.Mutex
-	keys     *keys // nil, like verifier, until the issuer told where they are
-	verifier *oidc.IDTokenVerifier
-	tried    time.Time
-	failed   error
+	options    OIDCOptions
+	discovered connection[discovered]
 }
 
-// OIDC is a source that knows the tokens of an OpenID Connect issuer: signed by
-// one of its keys with an algorithm that is taken, for this audience, not
-// expired. Other texts, and tokens of other issuers, are left to other sources.
-// The issuer is asked for its keys when the first token comes, every ten minutes
-// from then on, and, at most every ten seconds, when a key is not known. While it
-// cannot be reached the keys that are known stay good for an hour; after that,
-// and before the first were fetched, tokens cannot be checked.
+// discovered is what the issuer's configuration says: where its keys are.
+type discovered struct {
+	keys     *keys
+	verifier *oidc.IDTokenVerifier
+}
+
+// OIDC returns a source that knows the tokens of an OpenID Connect issuer: signed
+// by one of its keys with one of the algorithms, for this audience, not expired.
+// Other texts, and tokens of other issuers, are unknown. The issuer is asked for
+// its keys when the first token comes, every ten minutes from then on, and, at
+// most every ten seconds, when a key is not known. While it cannot be reached the
+// keys that are known stay good for an hour; after that, and before the first
+// were fetched, tokens cannot be checked.
 func OIDC(options OIDCOptions) (Source, error) {
-	address, err := url.Parse(options.Issuer)
-	if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
-		return nil, fmt.Errorf("the issuer %q is no URL", options.Issuer)
+	if !isHTTP(options.Issuer) {
+		return nil, fmt.Errorf("the issuer %q is not a URL", options.Issuer)
 	}
 	if options.Audience == "" {
-		return nil, errors.New("an issuer needs an audience: tokens for other services of the same issuer must not work here")
+		return nil, errors.New("the issuer has no audience: without one its tokens for other services would be accepted")
 	}
 	if len(options.Algorithms) == 0 {
 		options.Algorithms = []string{oidc.RS256, oidc.ES256}
 	}
 	for _, algorithm := range options.Algorithms {
 		if !asymmetric[algorithm] {
-			return nil, fmt.Errorf("the algorithm %q cannot be taken: name some of RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA", algorithm)
+			return nil, fmt.Errorf("unknown or symmetric algorithm %q: the algorithms are RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA", algorithm)
 		}
 	}
-	for name, role := range options.Roles {
-		if !isRole(role) {
-			return nil, fmt.Errorf("the role %q maps to %q, which is none of admin, member, reader, service", name, role)
-		}
+	if err := checkMapping(options.Roles); err != nil {
+		return nil, err
 	}
 	options.UserClaim = cmp.Or(options.UserClaim, "sub")
 	options.ProjectClaim = cmp.Or(options.ProjectClaim, "project")
@@ -104,6 +99,7 @@ func OIDC(options OIDCOptions) (Source, error) {
 		options.Now = time.Now
 	}
 	i := &issuer{options: options}
+	i.discovered.open, i.discovered.retryAfter, i.discovered.now = i.discover, issuerRetryTime, options.Now
 	return i.authenticate, nil
 }
 
@@ -111,14 +107,14 @@ func (i *issuer) authenticate(ctx context.Context, token string) (access.Viewer,
 	if !i.issued(token) {
 		return access.Viewer{}, errUnknown()
 	}
-	verifier, err := i.discovered(ctx)
+	found, err := i.discovered.get(ctx)
 	if err != nil {
 		return access.Viewer{}, unavailable(err)
 	}
-	if _, err := i.keys.current(ctx, false); err != nil {
+	if _, err := found.keys.current(ctx, false); err != nil {
 		return access.Viewer{}, unavailable(err)
 	}
-	verified, err := verifier.Verify(ctx, token)
+	verified, err := found.verifier.Verify(ctx, token)
 	if err != nil {
 		return access.Viewer{}, errUnknown().Because(err)
 	}
@@ -131,8 +127,8 @@ func (i *issuer) authenticate(ctx context.Context, token string) (access.Viewer,
 	return viewerOf(user, project, knownRoles(textsOf(claimAt(claims, i.options.RolesClaim)), i.options.Roles))
 }
 
-// issued tells whether a text looks like a token of the issuer. It is not yet
-// believed.
+// issued reports whether a text looks like a token of the issuer. It does not
+// check the token.
 func (i *issuer) issued(token string) bool {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -148,39 +144,20 @@ func (i *issuer) issued(token string) bool {
 	return json.Unmarshal(payload, &claims) == nil && claims.Issuer == i.options.Issuer
 }
 
-// discovered gives the verifier, for which the issuer is asked once where its
-// keys are; after a failure it is asked again ten seconds later.
-func (i *issuer) discovered(ctx context.Context) (*oidc.IDTokenVerifier, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	now := i.options.Now()
-	if i.verifier != nil {
-		return i.verifier, nil
+// discover asks the issuer for its configuration.
+func (i *issuer) discover(ctx context.Context) (discovered, error) {
+	var configuration struct {
+		KeysURL string `json:"jwks_uri"`
 	}
-	if i.failed != nil && now.Sub(i.tried) < retryTime {
-		return nil, i.failed
-	}
-	i.tried = now
-	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), i.options.Client), i.options.Issuer)
+	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, i.options.Client), i.options.Issuer)
 	if err == nil {
-		var configuration struct {
-			KeysURL string `json:"jwks_uri"`
-		}
-		if err = provider.Claims(&configuration); err == nil {
-			i.keys = &keys{url: configuration.KeysURL, client: i.options.Client, now: i.options.Now}
-			i.verifier = oidc.NewVerifier(i.options.Issuer, i.keys, &oidc.Config{
-				ClientID: i.options.Audience, SupportedSigningAlgs: i.options.Algorithms, Now: i.options.Now,
-			})
-		}
+		err = provider.Claims(&configuration)
 	}
 	if err != nil {
-		i.failed = fmt.Errorf("ask the issuer %s for its configuration: %w", i.options.Issuer, err)
-		return nil, i.failed
+		return discovered{}, fmt.Errorf("ask the issuer %s for its configuration: %w", i.options.Issuer, err)
 	}
-	i.failed = nil
-	return i.verifier, nil
-}
-
-func unavailable(cause error) error {
-	return problem.Refuse(problem.ErrUnavailable, "the token cannot be checked at the moment").Because(cause)
+	keys := &keys{url: configuration.KeysURL, client: i.options.Client, now: i.options.Now}
+	return discovered{keys: keys, verifier: oidc.NewVerifier(i.options.Issuer, keys, &oidc.Config{
+		ClientID: i.options.Audience, SupportedSigningAlgs: i.options.Algorithms, Now: i.options.Now,
+	})}, nil
 }

@@ -35,10 +35,10 @@ func newSigner(t *testing.T) *signer {
 	t.Helper()
 	s := &signer{keys: map[string]*ecdsa.PrivateKey{"one": newKey(t)}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		s.answer(w, map[string]any{"issuer": s.URL, "jwks_uri": s.URL + "/keys", "authorization_endpoint": s.URL, "token_endpoint": s.URL})
 	})
-	mux.HandleFunc("/keys", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		set := []any{map[string]string{"kty": "OKP", "crv": "Ed448", "x": "AAAA"}}
 		s.mu.Lock()
 		s.fetches++

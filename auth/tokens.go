@@ -23,13 +23,14 @@ type Token struct {
 	Viewer access.Viewer
 }
 
-// NewToken makes a token from its text.
+// NewToken returns the token with this text.
 func NewToken(text string, viewer access.Viewer) Token {
 	return Token{SHA256: sha256.Sum256([]byte(text)), Viewer: viewer}
 }
 
-// Tokens is a source that knows these tokens. Hashes are compared in constant
-// time, and all of them every time, so that timing tells nothing.
+// Tokens returns a source that knows these tokens. It compares all hashes every
+// time, each in constant time, so that the time it takes does not depend on the
+// token.
 func Tokens(tokens []Token) Source {
 	tokens = slices.Clone(tokens)
 	return func(_ context.Context, text string) (access.Viewer, error) {
@@ -56,11 +57,11 @@ type tokenEntry struct {
 	Roles       []string `yaml:"roles"`
 }
 
-// ReadTokens reads a token file: YAML, a mapping with the one key `tokens`, a list
-// of `{token | tokenSha256, user, project, roles}`. tokenSha256 is the SHA-256 of
-// the token in hexadecimal, for files that should not hold secrets; roles are
-// one or more of admin, member, reader, service. Errors name the file, the entry
-// and the field, never a token.
+// ReadTokens returns the tokens of a file: YAML, a mapping with the one key
+// `tokens`, a list of `{token | tokenSha256, user, project, roles}`. tokenSha256
+// is the SHA-256 of the token in hexadecimal, for files that should not hold
+// secrets; roles are one or more of admin, member, reader, service. Errors name
+// the file, the entry and the field, never a token.
 func ReadTokens(path string) ([]Token, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -82,7 +83,7 @@ func ReadTokens(path string) ([]Token, error) {
 		if err != nil {
 			return nil, fmt.Errorf("token file %s: tokens[%d].%s: %w", path, i, field, err)
 		}
-		if first, twice := seen[token.SHA256]; twice {
+		if first, ok := seen[token.SHA256]; ok {
 			return nil, fmt.Errorf("token file %s: tokens[%d]: the same token as tokens[%d]", path, i, first)
 		}
 		seen[token.SHA256] = i
@@ -91,8 +92,8 @@ func ReadTokens(path string) ([]Token, error) {
 	return tokens, nil
 }
 
-// withoutSource is a YAML error without the lines it is about, which may hold a
-// token.
+// withoutSource returns the message of a YAML error without the lines that it
+// quotes, which may hold a token.
 func withoutSource(err error) string {
 	var syntax yaml.Error
 	if !errors.As(err, &syntax) {
@@ -109,40 +110,48 @@ func firstLine(text string) string {
 	return line
 }
 
-// read gives the token of an entry, or the field that is wrong.
+// read returns the token of an entry, or the field that is wrong.
 func (e tokenEntry) read() (token Token, field string, err error) {
-	switch {
-	case e.Token == "" && e.TokenSHA256 == "":
-		return token, "token", errors.New("missing: give token or tokenSha256")
-	case e.Token != "" && e.TokenSHA256 != "":
-		return token, "tokenSha256", errors.New("give either token or tokenSha256, not both")
-	case e.Token != "" && (strings.TrimSpace(e.Token) != e.Token || len(e.Token) > maxTokenBytes):
-		return token, "token", fmt.Errorf("a token has no space around it and at most %d bytes", maxTokenBytes)
-	case e.User == "":
-		return token, "user", errors.New("missing")
-	case e.Project == "":
-		return token, "project", errors.New("missing")
-	case len(e.Roles) == 0:
-		return token, "roles", errors.New("missing: give one or more of admin, member, reader, service")
+	token.Viewer = access.Viewer{UserID: e.User, ProjectID: e.Project, Roles: e.Roles}
+	if token.SHA256, field, err = e.hash(); err != nil {
+		return token, field, err
 	}
-	if err := checkID(e.User); err != nil {
-		return token, "user", err
+	for _, id := range []struct{ field, text string }{{"user", e.User}, {"project", e.Project}} {
+		if id.text == "" {
+			return token, id.field, errors.New("missing")
+		}
+		if err := checkID(id.text); err != nil {
+			return token, id.field, err
+		}
 	}
-	if err := checkID(e.Project); err != nil {
-		return token, "project", err
+	if len(e.Roles) == 0 {
+		return token, "roles", errors.New("missing: name one or more of admin, member, reader, service")
 	}
 	for i, role := range e.Roles {
-		if !slices.Contains([]string{access.RoleAdmin, access.RoleMember, access.RoleReader, access.RoleService}, role) {
-			return token, fmt.Sprintf("roles[%d]", i), fmt.Errorf("%q is none of admin, member, reader, service", role)
+		if err := checkRole(role); err != nil {
+			return token, fmt.Sprintf("roles[%d]", i), err
 		}
-	}
-	token = NewToken(e.Token, access.Viewer{UserID: e.User, ProjectID: e.Project, Roles: e.Roles})
-	if e.TokenSHA256 != "" {
-		hash, err := hex.DecodeString(e.TokenSHA256)
-		if err != nil || len(hash) != sha256.Size {
-			return token, "tokenSha256", errors.New("not the 64 hexadecimal digits of a SHA-256")
-		}
-		token.SHA256 = [sha256.Size]byte(hash)
 	}
 	return token, "", nil
+}
+
+// hash returns the hash of an entry's token, or the field that is wrong.
+func (e tokenEntry) hash() (hash [sha256.Size]byte, field string, err error) {
+	switch {
+	case e.Token == "" && e.TokenSHA256 == "":
+		return hash, "token", errors.New("missing: write token or tokenSha256")
+	case e.Token != "" && e.TokenSHA256 != "":
+		return hash, "tokenSha256", errors.New("stands beside token: write one of them")
+	case strings.TrimSpace(e.Token) != e.Token:
+		return hash, "token", errors.New("begins or ends with white space")
+	case len(e.Token) > maxTokenBytes:
+		return hash, "token", fmt.Errorf("is longer than %d bytes", maxTokenBytes)
+	case e.Token != "":
+		return sha256.Sum256([]byte(e.Token)), "", nil
+	}
+	bytes, err := hex.DecodeString(e.TokenSHA256)
+	if err != nil || len(bytes) != sha256.Size {
+		return hash, "tokenSha256", errors.New("is not the 64 hexadecimal digits of a SHA-256")
+	}
+	return [sha256.Size]byte(bytes), "", nil
 }

@@ -24,5 +24,5 @@ type Keystone struct {
 	CredentialID     string            `placeholder:"ID" help:"Application credential, instead of user, password and project."`
 	CredentialSecret string            `placeholder:"SECRET" help:"Secret of the application credential; better as the environment variable."`
 	Roles            map[string]string `placeholder:"NAME=ROLE;..." help:"What the cloud's roles mean: admin, member, reader or service. Their names themselves when absent."`
-	Belief           time.Duration     `default:"60s" help:"How long a checked token is not checked again, 60 s at most: so long a revoked one works."`
+	CacheTTL         time.Duration     `default:"60s" help:"How long the answer about a token is cached, 60 s at most; a revoked token works that long."`
 }

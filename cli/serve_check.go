@@ -30,8 +30,8 @@ func (o ServeOptions) Validate() error {
 	if o.AuditRetention <= 0 {
 		return fmt.Errorf("--audit-retention must be more than 0s, is %s", o.AuditRetention)
 	}
-	if belief := o.Keystone.Belief; belief <= 0 || belief > time.Minute {
-		return fmt.Errorf("--keystone-belief must be more than 0s and at most 60s, is %s", belief)
+	if ttl := o.Keystone.CacheTTL; ttl <= 0 || ttl > time.Minute {
+		return fmt.Errorf("--keystone-cache-ttl must be more than 0s and at most 60s, is %s", ttl)
 	}
 	limits := reflect.ValueOf(o.Limits)
 	for i := range limits.NumField() {

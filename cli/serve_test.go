@@ -19,7 +19,7 @@ func TestServeRefusesWhatItsFlagsDoNotTake(t *testing.T) {
 		"--write-rate=-1":                 "must be 0 or more, is -1",
 		"--write-burst=0":                 "must be 1 or more, is 0",
 		"--audit-retention=-1h":           "must be more than 0s, is -1h",
-		"--keystone-belief=61s":           "at most 60s, is 1m1s",
+		"--keystone-cache-ttl=61s":        "at most 60s, is 1m1s",
 		"--limit-depth=-1":                "no --limit can be negative",
 		"--limit-address-points=-0.5":     "no --limit can be negative",
 		"--limit-operation-time=-1s":      "no --limit can be negative",
