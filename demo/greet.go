@@ -1,13 +1,11 @@
 package demo
 
-import (
-	"fmt"
-	"io"
-)
+import "fmt"
 
-// Greet tells where a demo is served, its tokens, and a first thing to ask.
-func Greet(to io.Writer, address string) {
-	fmt.Fprintf(to, `
+// Greeting returns a text with the addresses of a demo, its tokens and a first
+// query.
+func Greeting(address string) string {
+	return fmt.Sprintf(`
 Cadastre serves a demo cloud.
 
   IDE      %[1]s/
