@@ -8,13 +8,13 @@ import (
 )
 
 type capabilityCommand struct {
-	List   capabilityListCommand   `cmd:"" help:"List what resources of a type can be asked for."`
+	List   capabilityListCommand   `cmd:"" help:"List the capabilities of a resource type."`
 	Get    capabilityGetCommand    `cmd:"" help:"Show the values of one capability."`
-	Set    capabilitySetCommand    `cmd:"" help:"Say who discovers a capability."`
+	Set    capabilitySetCommand    `cmd:"" help:"Set who discovers a capability."`
 	Create capabilityCreateCommand `cmd:"" help:"Register a capability."`
 }
 
-// shownCapability is a capability as it is shown to programs.
+// shownCapability is the JSON of a capability.
 type shownCapability struct {
 	Name       string               `json:"name"`
 	Private    bool                 `json:"private"`
@@ -36,7 +36,7 @@ func (c *capabilityListCommand) Run(run *session) error {
 		return c.explained(err)
 	}
 	if answer.ResourceType == nil {
-		return fmt.Errorf("there is no resource type %q", c.Type)
+		return fmt.Errorf("resource type %q does not exist", c.Type)
 	}
 	var shown []shownCapability
 	for _, of := range answer.ResourceType.Capabilities {
@@ -75,11 +75,11 @@ func (c *capabilityGetCommand) Run(run *session) error {
 		return c.explained(err)
 	}
 	if answer.ResourceType == nil {
-		return fmt.Errorf("there is no resource type %q", c.Type)
+		return fmt.Errorf("resource type %q does not exist", c.Type)
 	}
 	of := answer.ResourceType.Capability
 	if of == nil {
-		return fmt.Errorf("the type %s has no capability %q", c.Type, c.Name)
+		return fmt.Errorf("capability %q of the resource type %s does not exist", c.Name, c.Type)
 	}
 	if c.Output == "json" {
 		return show(run.stdout, c.output, []shownCapability{{of.Name, of.Private, &of.ValueCount, of.Values}}, nil, nil)

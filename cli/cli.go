@@ -1,6 +1,5 @@
-// Package cli is the command line: what cadastre is told to do, and how it
-// speaks to people. It runs a server only through the functions it is handed,
-// and reaches one only through the typed client; it knows no rule and no SQL.
+// Package cli is the command line: its grammar, and the commands that are
+// clients of a server. Serving itself is a function that the program hands over.
 package cli
 
 import (
@@ -14,11 +13,11 @@ import (
 	"github.com/cadastre-dev/cadastre/client"
 )
 
-// Program is what the command line can start, and what it is told of itself.
+// Program is what the command line knows of the program that it belongs to.
 type Program struct {
 	Version string
 	SDL     string
-	// Stdin is where answers to questions come from; nil answers none.
+	// Stdin is where answers to questions are read from; nil is empty.
 	Stdin io.Reader
 	// Serve runs a server until the context ends.
 	Serve func(ctx context.Context, options ServeOptions) error
@@ -28,20 +27,20 @@ type Program struct {
 type commands struct {
 	Serve      serveCommand      `cmd:"" help:"Serve the GraphQL API and the IDE."`
 	Metadefs   metadefsCommand   `cmd:"" help:"Work with metadata definitions."`
-	Capability capabilityCommand `cmd:"" help:"Discover capabilities and say who does."`
+	Capability capabilityCommand `cmd:"" help:"List and register capabilities, and set who discovers them."`
 	Metadata   metadataCommand   `cmd:"" help:"Read and write the metadata of resources."`
 	Schema     schemaCommand     `cmd:"" help:"Print the GraphQL schema."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
 
-// Run runs the command that the arguments name. Its error says what to do; the
-// program then ends with a status that is not zero.
+// Run runs the command that the arguments name. Its error is for people: the
+// program prints it and ends with the status 1.
 func Run(ctx context.Context, program Program, args []string, stdout, stderr io.Writer) error {
 	run := &session{ctx: ctx, program: program, stdout: stdout, stderr: stderr}
 	exited := false
 	parser, err := kong.New(&commands{}, kong.Name("cadastre"),
 		kong.Description("One GraphQL API for metadata definitions, resources, capabilities and placement."),
-		kong.Writers(stdout, stderr), kong.DefaultEnvars("CADASTRE"), kong.UsageOnError(),
+		kong.Writers(stdout, stderr), kong.DefaultEnvars("CADASTRE"),
 		kong.Exit(func(int) { exited = true }), kong.Bind(run))
 	if err != nil {
 		return err
@@ -51,7 +50,7 @@ func Run(ctx context.Context, program Program, args []string, stdout, stderr io.
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%w; `cadastre --help` tells what there is", err)
+		return fmt.Errorf("%w; see `cadastre --help`", err)
 	}
 	return parsed.Run(run)
 }
@@ -63,24 +62,31 @@ type session struct {
 	stdout, stderr io.Writer
 }
 
+// printf writes what the command is run for.
+func (s *session) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(s.stdout, format, args...)
+	return err
+}
+
+// notef writes a note for people. The command goes on where nobody can read it.
+func (s *session) notef(format string, args ...any) { _, _ = fmt.Fprintf(s.stderr, format, args...) }
+
 type schemaCommand struct{}
 
 func (schemaCommand) Run(run *session) error {
-	_, err := io.WriteString(run.stdout, run.program.SDL)
-	return err
+	return run.printf("%s", run.program.SDL)
 }
 
 type versionCommand struct{}
 
 func (versionCommand) Run(run *session) error {
-	_, err := fmt.Fprintln(run.stdout, "cadastre", run.program.Version)
-	return err
+	return run.printf("cadastre %s\n", run.program.Version)
 }
 
-// remote are the flags of every command that speaks to a server.
+// remote are the flags of every command that is a client of a server.
 type remote struct {
 	Server string `default:"http://127.0.0.1:8080" help:"Address of the server."`
-	Token  string `help:"Token to show to the server."`
+	Token  string `help:"Token to send to the server."`
 }
 
 func (r remote) client() graphql.Client { return client.New(r.Server, r.Token) }

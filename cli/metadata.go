@@ -20,12 +20,12 @@ func showItems(run *session, form output, items []*client.Item) error {
 	})
 }
 
-// keyValues reads items written as KEY=VALUE.
+// keyValues returns the items that are written as KEY=VALUE.
 func keyValues(arguments []string) ([]*client.KeyValueInput, error) {
 	items := []*client.KeyValueInput{}
 	for _, argument := range arguments {
-		key, value, found := strings.Cut(argument, "=")
-		if !found {
+		key, value, ok := strings.Cut(argument, "=")
+		if !ok {
 			return nil, fmt.Errorf("%q is not of the form KEY=VALUE", argument)
 		}
 		items = append(items, &client.KeyValueInput{Key: key, Value: value})
@@ -46,7 +46,7 @@ func (c *metadataGetCommand) Run(run *session) error {
 		return c.explained(err)
 	}
 	if answer.Resource == nil {
-		return fmt.Errorf("there is no resource %s", c.Resource)
+		return fmt.Errorf("resource %s does not exist", c.Resource)
 	}
 	return showItems(run, c.output, answer.Resource.Metadata)
 }
@@ -98,13 +98,13 @@ func (c *metadataReplaceCommand) Run(run *session) error {
 		for i, item := range retained {
 			keys[i] = printable(item.Key)
 		}
-		fmt.Fprintf(run.stderr, "kept, because only administrators and services change them: %s\n", strings.Join(keys, ", "))
+		run.notef("kept, because only administrators and services change them: %s\n", strings.Join(keys, ", "))
 	}
 	return showItems(run, c.output, metadata)
 }
 
-// replaced is the metadata after a replacement as it is shown to programs, and
-// what of it was not named and stays.
+// replaced is the JSON of the metadata after a replacement, and of those items
+// that were not named and are retained.
 type replaced struct {
 	Metadata []*client.Item `json:"metadata"`
 	Retained []*client.Item `json:"retained"`

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/cadastre-dev/cadastre/metadef"
 )
@@ -17,11 +16,10 @@ type metadefsCommand struct {
 type metadefsSchemaCommand struct{}
 
 func (metadefsSchemaCommand) Run(run *session) error {
-	_, err := io.WriteString(run.stdout, metadef.DocumentSchema())
-	return err
+	return run.printf("%s", metadef.DocumentSchema())
 }
 
-// counted is a number of things, in words.
+// counted returns a number of things in words: 1 file, 2 files.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

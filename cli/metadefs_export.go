@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,7 @@ type exportCommand struct {
 	remote
 	Names         []string `name:"name" sep:"none" help:"Only the namespace of this name; can be given several times."`
 	ResourceTypes []string `name:"resource-type" sep:"none" help:"Only namespaces that apply to this resource type; can be given several times."`
-	Dir           string   `arg:"" type:"path" help:"The folder to write to; it is made if it is not there."`
+	Dir           string   `arg:"" type:"path" help:"The folder to write to; it is created if it does not exist."`
 }
 
 // exportBatch is how many namespaces one request asks for.
@@ -62,11 +61,10 @@ func (c *exportCommand) Run(run *session) error {
 		done.add(len(chunk))
 	}
 	done.end()
-	fmt.Fprintf(run.stdout, "%s exported to %s\n", counted(len(names), "namespace"), c.Dir)
-	return nil
+	return run.printf("%s exported to %s\n", counted(len(names), "namespace"), c.Dir)
 }
 
-// list is the names of the namespaces to choose from.
+// list returns the names of the namespaces of the resource types.
 func (c *exportCommand) list(run *session) ([]string, error) {
 	var names []string
 	var after *string
@@ -85,12 +83,13 @@ func (c *exportCommand) list(run *session) ([]string, error) {
 	}
 }
 
-// maxFileName bounds the bytes of a file's name before its ending.
+// maxFileName is the length in bytes of the longest name of a file, without its
+// extension.
 const maxFileName = 200
 
-// fileNames are the names of the files of namespaces: letters and digits as they
-// are, everything else as a dash. Names that are the same then, or differ in case
-// only, and those that are cut, get a part of their hash.
+// fileNames returns the names of the files of namespaces, by namespace: letters
+// and digits as they are, everything else as a dash. Names that are the same then,
+// or differ in case only, and those that are cut, get a part of their hash.
 func fileNames(names []string) map[string]string {
 	plain := make(map[string]string, len(names))
 	count := map[string]int{}

@@ -21,14 +21,14 @@ import (
 type loadCommand struct {
 	remote
 	Mode             string `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits."`
-	DryRun           bool   `help:"Tell what would be done, and do nothing."`
+	DryRun           bool   `help:"Report what would be done, and do nothing."`
 	IncludeProtected bool   `help:"Delete from protected namespaces, too; only with --mode overwrite and prefer-new."`
 	Builtin          bool   `help:"Load the definitions that come with the program, instead of files."`
 	Path             string `arg:"" optional:"" type:"path" help:"A definition file, or a folder whose *.json files are loaded."`
 }
 
-// What one request holds at most: well below what a server takes, and works off
-// in its time.
+// The bounds of one request, well below what a server accepts and finishes in its
+// time.
 const (
 	maxBatch      = 256 << 10 // bytes of text
 	maxBatchFiles = 50
@@ -56,12 +56,12 @@ func (c *loadCommand) Run(run *session) error {
 			return true
 		}
 		document, _, problems := metadef.ParseDocument(file.text)
-		if len(problems) > 0 { // for the server to tell
+		if len(problems) > 0 { // the server reports them
 			return false
 		}
-		first, twice := defining[document.Name]
-		if twice {
-			l.fail(file, fmt.Sprintf("$.namespace: is named twice: %s has the same", first))
+		first, ok := defining[document.Name]
+		if ok {
+			l.fail(file, fmt.Sprintf("$.namespace: is defined by %s as well", first))
 			return true
 		}
 		defining[document.Name] = file.path
@@ -80,22 +80,22 @@ func (c *loadCommand) Run(run *session) error {
 	if c.DryRun {
 		what = " (dry run, nothing was done)"
 	}
-	fmt.Fprintf(run.stdout, "%s: %d created, %d updated, %d unchanged, %d skipped, %d failed%s\n", counted(total, "namespace"),
+	err = run.printf("%s: %d created, %d updated, %d unchanged, %d skipped, %d failed%s\n", counted(total, "namespace"),
 		l.tally[client.ImportOutcomeCreated], l.tally[client.ImportOutcomeUpdated], l.tally[client.ImportOutcomeUnchanged],
 		l.tally[client.ImportOutcomeSkipped], len(l.failed), what)
 	if len(l.failed) > 0 {
 		return fmt.Errorf("%d of %s failed: %s", len(l.failed), counted(total, "file"), strings.Join(l.failed, ", "))
 	}
-	return nil
+	return err
 }
 
-// files are those that the command names.
+// files returns those that the command names.
 func (c *loadCommand) files() ([]definitionFile, error) {
 	switch {
 	case c.IncludeProtected && c.Mode != "overwrite" && c.Mode != "prefer-new":
-		return nil, errors.New("--include-protected goes with --mode overwrite and --mode prefer-new only")
+		return nil, errors.New("--include-protected needs --mode overwrite or --mode prefer-new")
 	case c.Builtin && c.Path != "":
-		return nil, errors.New("--builtin takes no path: load the one or the other")
+		return nil, errors.New("--builtin and a path exclude each other")
 	case c.Builtin:
 		var files []definitionFile
 		for _, text := range defaults.Definitions() {
@@ -103,7 +103,7 @@ func (c *loadCommand) files() ([]definitionFile, error) {
 		}
 		return files, nil
 	case c.Path == "":
-		return nil, errors.New("name a definition file or a folder with *.json files, or say --builtin")
+		return nil, errors.New("nothing to load: name a definition file, a folder with *.json files, or --builtin")
 	}
 	return definitionFiles(c.Path)
 }
@@ -116,11 +116,11 @@ func namespaceIn(text string) string {
 	return document.Name
 }
 
-// definitionFiles reads a file, or the *.json files of a folder by name.
+// definitionFiles returns a file, or the *.json files of a folder by name.
 func definitionFiles(path string) ([]definitionFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: name a definition file or a folder with *.json files", err)
+		return nil, err
 	}
 	if !info.IsDir() {
 		return []definitionFile{readDefinition(path)}, nil
@@ -136,26 +136,26 @@ func definitionFiles(path string) ([]definitionFile, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s holds no *.json file: name a definition file or a folder with some", path)
+		return nil, fmt.Errorf("no *.json file in %s", path)
 	}
 	return files, nil
 }
 
-// readDefinition reads a file without the white space between its tokens, which
-// can be most of it and says nothing.
+// readDefinition returns a file without the white space between its tokens, which
+// means nothing and can be most of the file.
 func readDefinition(path string) definitionFile {
 	text, err := os.ReadFile(path)
 	if err == nil && !utf8.Valid(text) {
 		err = errors.New("$: is not text in UTF-8")
 	}
 	var compact bytes.Buffer
-	if json.Compact(&compact, text) == nil { // what is no JSON is for the server to tell
+	if json.Compact(&compact, text) == nil { // the server reports what is not JSON
 		text = compact.Bytes()
 	}
 	return definitionFile{path: path, text: string(text), err: err}
 }
 
-// batch is how many of the files go into the next request: one at least.
+// batch returns how many of the files go into the next request: one at least.
 func batch(files []definitionFile) int {
 	size, n := 0, 0
 	for n < min(len(files), maxBatchFiles) && (n == 0 || size+len(files[n].text) <= maxBatch) {
@@ -165,7 +165,7 @@ func batch(files []definitionFile) int {
 	return n
 }
 
-// load is a loading under way.
+// load is one run of loadCommand.
 type load struct {
 	command *loadCommand
 	run     *session
@@ -177,13 +177,13 @@ type load struct {
 
 func (l *load) fail(file definitionFile, problems ...string) {
 	for _, problem := range problems {
-		l.done.printf("%s: %s\n", file.path, problem)
+		l.done.notef("%s: %s\n", file.path, problem)
 	}
 	l.failed = append(l.failed, file.path)
 }
 
-// send loads the files of one request. A file that the server does not even take
-// fails; a server that cannot be spoken to ends the command.
+// send loads the files of one request. A file that the server refuses to read
+// fails alone; a server that cannot be reached ends the command.
 func (l *load) send(files []definitionFile) error {
 	input := &client.ImportNamespacesInput{
 		Mode: client.ImportMode(strings.ToUpper(strings.ReplaceAll(l.command.Mode, "-", "_"))), DryRun: l.command.DryRun, IncludeProtected: l.command.IncludeProtected,
@@ -214,7 +214,7 @@ type importReport = client.ImportNamespacesImportNamespacesImportNamespacesPaylo
 
 func (l *load) report(file definitionFile, report *importReport) {
 	for _, warning := range report.Warnings {
-		l.done.printf("%s: warning: %s\n", file.path, warning)
+		l.done.notef("%s: warning: %s\n", file.path, warning)
 	}
 	if report.Outcome == client.ImportOutcomeFailed {
 		l.fail(file, report.Errors...)
@@ -222,9 +222,9 @@ func (l *load) report(file definitionFile, report *importReport) {
 	}
 	l.tally[report.Outcome]++
 	if l.command.DryRun || report.Outcome == client.ImportOutcomeUpdated {
-		l.done.printf("%s: %s %s\n", file.path, strings.ToLower(string(report.Outcome)), report.Namespace)
+		l.done.notef("%s: %s %s\n", file.path, strings.ToLower(string(report.Outcome)), report.Namespace)
 		for _, difference := range report.Differences {
-			l.done.printf("    %s\n", difference)
+			l.done.notef("    %s\n", difference)
 		}
 	}
 }

@@ -13,7 +13,7 @@ type unloadCommand struct {
 	remote
 	All              bool     `help:"Delete all namespaces; asks first."`
 	Yes              bool     `help:"Do not ask."`
-	Origin           *string  `help:"Only namespaces that this bundle brought; cadastre is the program's own."`
+	Origin           *string  `help:"Only namespaces of this origin; cadastre is that of the program's own."`
 	ResourceTypes    []string `name:"resource-type" sep:"none" help:"Only namespaces that apply to this resource type; can be given several times."`
 	IncludeProtected bool     `help:"Delete protected namespaces, too."`
 	Names            []string `arg:"" optional:"" help:"Names of namespaces."`
@@ -25,9 +25,9 @@ func (c *unloadCommand) Run(run *session) error {
 	chosen := len(c.Names)+len(c.ResourceTypes) > 0 || c.Origin != nil
 	switch {
 	case c.All && chosen:
-		return errors.New("--all goes without names, --resource-type and --origin")
+		return errors.New("--all excludes names, --resource-type and --origin")
 	case !c.All && !chosen:
-		return errors.New("name namespaces, choose them by --resource-type or --origin, or say --all")
+		return errors.New("nothing to unload: name namespaces, --resource-type, --origin or --all")
 	case c.All && !c.Yes:
 		if err := c.confirm(run); err != nil {
 			return err
@@ -48,24 +48,25 @@ func (c *unloadCommand) Run(run *session) error {
 		}
 		failed = append(failed, report.Namespace)
 		for _, problem := range report.Errors {
-			fmt.Fprintf(run.stderr, "%s: %s\n", report.Namespace, problem)
+			run.notef("%s: %s\n", report.Namespace, problem)
 		}
 	}
-	fmt.Fprintf(run.stdout, "%s unloaded, %d failed\n", counted(unloaded, "namespace"), len(failed))
+	err = run.printf("%s unloaded, %d failed\n", counted(unloaded, "namespace"), len(failed))
 	if len(failed) > 0 {
-		return fmt.Errorf("%s stayed: %s", counted(len(failed), "namespace"), strings.Join(failed, ", "))
+		return fmt.Errorf("%s not unloaded: %s", counted(len(failed), "namespace"), strings.Join(failed, ", "))
 	}
-	return nil
+	return err
 }
 
-// confirm asks whether all namespaces are to be deleted.
+// confirm asks whether to delete all namespaces, and returns an error unless the
+// answer is all.
 func (c *unloadCommand) confirm(run *session) error {
-	fmt.Fprintf(run.stderr, "Delete all namespaces of %s, with everything in them? Type all: ", c.Server)
+	run.notef("Delete all namespaces of %s, with everything in them? Type all: ", c.Server)
 	if run.program.Stdin != nil {
 		answer, _ := bufio.NewReader(run.program.Stdin).ReadString('\n')
 		if strings.TrimSpace(answer) == "all" {
 			return nil
 		}
 	}
-	return errors.New("nothing was deleted: confirm by typing all, or by --yes")
+	return errors.New("nothing was deleted: type all to confirm, or use --yes")
 }

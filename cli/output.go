@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
@@ -15,8 +14,8 @@ type output struct {
 	Output string `enum:"table,json" default:"table" short:"o" help:"Form of the answer: ${enum}."`
 }
 
-// show writes things in the form that was asked for: a table with a heading, or
-// the JSON of them.
+// show writes things in the form that the flag names: a table with a heading, or
+// JSON.
 func show[T any](w io.Writer, form output, things []T, heading []string, row func(T) []string) error {
 	if form.Output == "json" {
 		if things == nil {
@@ -24,14 +23,17 @@ func show[T any](w io.Writer, form output, things []T, heading []string, row fun
 		}
 		return showJSON(w, things)
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, strings.Join(heading, "\t"))
+	text := strings.Join(heading, "\t") + "\n"
 	for _, thing := range things {
 		cells := row(thing)
 		for i, cell := range cells {
 			cells[i] = printable(cell)
 		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		text += strings.Join(cells, "\t") + "\n"
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(table, text); err != nil {
+		return err
 	}
 	return table.Flush()
 }
@@ -43,7 +45,7 @@ func showJSON[T any](w io.Writer, thing T) error {
 	return encoder.Encode(thing)
 }
 
-// printable is a text without what would move the cursor of a terminal.
+// printable returns a text without the characters that control a terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

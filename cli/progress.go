@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"time"
 
@@ -9,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows on a terminal how far work has come that takes longer than a
-// second; elsewhere it shows nothing.
+// progress returns a bar that shows how much of the work is done: on a terminal,
+// when it takes longer than a second.
 func (s *session) progress(what string, total int) *progress {
 	p := &progress{run: s, started: time.Now()}
 	if file, ok := s.stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -20,7 +19,7 @@ func (s *session) progress(what string, total int) *progress {
 	return p
 }
 
-// progress counts what is done.
+// progress is a bar, or none.
 type progress struct {
 	run     *session
 	bar     *progressbar.ProgressBar
@@ -37,12 +36,12 @@ func (p *progress) add(n int) {
 	p.pending = 0
 }
 
-// printf writes a line above the bar.
-func (p *progress) printf(format string, args ...any) {
+// notef writes a line above the bar.
+func (p *progress) notef(format string, args ...any) {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 	}
-	fmt.Fprintf(p.run.stderr, format, args...)
+	p.run.notef(format, args...)
 }
 
 func (p *progress) end() {

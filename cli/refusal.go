@@ -10,14 +10,14 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// explained makes an answer of a server fit for people: what it refused, with
-// the code, and what to do about it.
+// explained returns an error of the client with what people need to know: the
+// server, and what it refused, with the code.
 func (r remote) explained(err error) error {
 	if err == nil {
 		return nil
 	}
 	if status := new(graphql.HTTPError); errors.As(err, &status) && status.StatusCode == http.StatusUnauthorized {
-		return fmt.Errorf("%s does not know the token: give one with --token or CADASTRE_TOKEN", r.Server)
+		return fmt.Errorf("%s: unknown token; set --token or CADASTRE_TOKEN", r.Server)
 	}
 	if refused := refusals(err); len(refused) > 0 {
 		return fmt.Errorf("%s: %s", r.Server, strings.Join(refused, "\n"))
@@ -25,19 +25,24 @@ func (r remote) explained(err error) error {
 	return fmt.Errorf("%s: %w", r.Server, err)
 }
 
-// refusals are the lines that say what a server refused: `CODE: why (where)`.
-// There is none where no server answered in GraphQL.
+// refusals returns what a server refused, line by line: `CODE: why (where)`, or
+// the status of an answer that did not come from a GraphQL server. There is no
+// line when nothing answered.
 func refusals(err error) []string {
+	refused := refusedBy(err)
+	if status := new(graphql.HTTPError); errors.As(err, &status) && (len(refused) == 0 || refused[0].Extensions == nil) {
+		return []string{fmt.Sprintf("the server answered %d %s", status.StatusCode, http.StatusText(status.StatusCode))}
+	}
 	var lines []string
-	for _, refused := range refusedBy(err) {
-		line := refused.Message
-		if field, ok := refused.Extensions["field"].(string); ok && !strings.HasPrefix(line, field) {
+	for _, one := range refused {
+		line := one.Message
+		if field, ok := one.Extensions["field"].(string); ok && !strings.HasPrefix(line, field) {
 			line += " (" + field + ")"
 		}
-		if code, ok := refused.Extensions["code"].(string); ok {
+		if code, ok := one.Extensions["code"].(string); ok {
 			line = code + ": " + line
 		}
-		lines = append(lines, line)
+		lines = append(lines, printable(line))
 	}
 	return lines
 }
@@ -51,7 +56,7 @@ func refusedBy(err error) gqlerror.List {
 	return refused
 }
 
-// isAboutInput tells whether a server refused what it was sent.
+// isAboutInput reports whether a server refused what it was sent.
 func isAboutInput(err error) bool {
 	if status := new(graphql.HTTPError); errors.As(err, &status) {
 		return status.StatusCode == http.StatusRequestEntityTooLarge || status.StatusCode == http.StatusBadRequest

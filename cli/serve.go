@@ -3,18 +3,19 @@ package cli
 import "time"
 
 // ServeOptions are the flags of `cadastre serve`, each also an environment
-// variable: CADASTRE_ and the flag's name in capitals, `-` as `_`.
+// variable: CADASTRE_ and the flag's name in capitals, `-` as `_`. The tags min
+// and max bound a number; without them it is 0 or more.
 type ServeOptions struct {
 	Listen   string `default:"127.0.0.1:8080" help:"Address to listen on."`
 	Database string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME."`
-	Tokens   string `type:"path" help:"YAML file of tokens and whom they stand for."`
+	Tokens   string `type:"path" help:"YAML file of tokens, with the user, project and roles of each."`
 	Policy   string `type:"path" help:"YAML file of rules that override who may do what."`
 	Demo     bool   `help:"Fill an empty database with a demo cloud and accept the tokens demo-admin, demo-member and demo-reader; loopback addresses only."`
 
 	NamespaceOwnerWrites   bool `help:"Let the members of a project write the namespaces that it owns, not only administrators."`
-	NamespacesPerProject   int  `default:"1000" help:"Namespaces that one project may own."`
-	PropertiesPerNamespace int  `default:"1000" help:"Properties, those of objects included, that one namespace may hold; 1000 at most."`
-	DefinitionBytes        int  `default:"65536" help:"Bytes of one property's definition; 65536 at most."`
+	NamespacesPerProject   int  `default:"1000" min:"1" help:"Namespaces that one project may own."`
+	PropertiesPerNamespace int  `default:"1000" min:"1" max:"1000" help:"Properties, those of objects included, that one namespace may hold; 1000 at most."`
+	DefinitionBytes        int  `default:"65536" min:"1" max:"65536" help:"Bytes of one property's definition; 65536 at most."`
 
 	CapabilityDiscovery         string   `enum:"admin,everyone" default:"admin" help:"Who discovers public capabilities: ${enum}. A demo opens it."`
 	CapabilityDefaultVisibility string   `enum:"private,public" default:"private" help:"Visibility of a capability that is registered by its first use: ${enum}."`
@@ -22,9 +23,9 @@ type ServeOptions struct {
 	ProtectedMetadataKeys       []string `placeholder:"KEY" help:"Metadata keys that only administrators and services write, on every resource."`
 	MaxMetadataItems            int      `default:"128" help:"Metadata items of one resource; 0 is no limit."`
 	WriteRate                   int      `default:"600" help:"Writes of resources a minute that a project may make; 0 is no limit. Administrators and services are exempt."`
-	WriteBurst                  int      `default:"200" help:"Writes of resources that a project may make at once."`
+	WriteBurst                  int      `default:"200" min:"1" help:"Writes of resources that a project may make at once."`
 
-	AuditRetention time.Duration `default:"2160h" help:"How long audit events are kept."`
+	AuditRetention time.Duration `default:"2160h" min:"1ms" help:"How long audit events are kept."`
 
 	Profile          string   `enum:",open,locked" default:"" help:"How much the server tells: open (introspection, IDE, any query by GET) or locked; open on a loopback address and locked elsewhere when absent."`
 	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins whose pages may send requests, such as https://dashboard.example.org."`

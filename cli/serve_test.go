@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/cadastre-dev/cadastre/metadef"
 )
 
 // TestServeRefusesWhatItsFlagsDoNotTake starts a server with numbers beyond what
@@ -12,22 +15,33 @@ import (
 func TestServeRefusesWhatItsFlagsDoNotTake(t *testing.T) {
 	t.Parallel()
 	for flag, want := range map[string]string{
-		"--namespaces-per-project=0":      "must be 1 or more, is 0",
-		"--properties-per-namespace=1001": "must be 1 to 1000, is 1001",
-		"--definition-bytes=65537":        "must be 1 to 65536, is 65537",
+		"--namespaces-per-project=0":      "--namespaces-per-project must be 1 or more, is 0",
+		"--properties-per-namespace=1001": fmt.Sprintf("must be 1 to %d, is 1001", metadef.MaxDefinitions),
+		"--properties-per-namespace=1000": "",
+		"--definition-bytes=65537":        fmt.Sprintf("must be 1 to %d, is 65537", metadef.MaxDefinition),
+		"--definition-bytes=65536":        "",
 		"--max-metadata-items=-1":         "must be 0 or more, is -1",
+		"--max-metadata-items=0":          "",
 		"--write-rate=-1":                 "must be 0 or more, is -1",
 		"--write-burst=0":                 "must be 1 or more, is 0",
-		"--audit-retention=-1h":           "must be more than 0s, is -1h",
-		"--keystone-cache-ttl=61s":        "at most 60s, is 1m1s",
-		"--limit-depth=-1":                "no --limit can be negative",
-		"--limit-address-points=-0.5":     "no --limit can be negative",
-		"--limit-operation-time=-1s":      "no --limit can be negative",
+		"--audit-retention=-1h":           "must be 1ms or more, is -1h",
+		"--keystone-cache-ttl=61s":        "--keystone-cache-ttl must be 1ms to 60s, is 1m1s",
+		"--keystone-cache-ttl=0":          "must be 1ms to 60s, is 0",
+		"--keystone-cache-ttl=60s":        "",
+		"--limit-depth=-1":                "--limit-depth must be 0 or more, is -1",
+		"--limit-depth=0":                 "",
+		"--limit-address-points=-0.5":     "--limit-address-points must be 0 or more, is -0.5",
+		"--limit-address-points=NaN":      "must be 0 or more, is NaN",
+		"--limit-body-bytes=-1":           "must be 0 or more, is -1",
+		"--limit-operation-time=-1s":      "must be 0 or more, is -1s",
+		"--limit-depth=deep":              "expected a valid 64 bit int",
+		"--profile=shut":                  `--profile must be one of`,
+		"--no-such-flag":                  "unknown flag --no-such-flag",
 	} {
 		served := false
 		program := Program{Serve: func(context.Context, ServeOptions) error { served = true; return nil }}
 		err := Run(t.Context(), program, []string{"serve", flag}, io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), want) || served {
+		if served != (want == "") || served != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("serve %s: got %v, want %q", flag, err, want)
 		}
 	}

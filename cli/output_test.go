@@ -5,27 +5,8 @@ import (
 	"testing"
 )
 
-// TestVisibilityFlagsAreExclusive is B10: both flags or neither are a mistake of
-// usage where one is needed.
-func TestVisibilityFlagsAreExclusive(t *testing.T) {
-	t.Parallel()
-	for _, arguments := range [][]string{
-		{"capability", "set", "physical:host", "arch"},
-		{"capability", "set", "physical:host", "arch", "--private", "--public"},
-		{"capability", "create", "physical:host", "arch", "--private", "--public"},
-		{"metadata", "set", "00000000-0000-4000-8000-000000000001"},
-		{"metadata", "unset", "00000000-0000-4000-8000-000000000001"},
-		{"metadata", "set", "00000000-0000-4000-8000-000000000001", "no-value"},
-	} {
-		var stdout, stderr bytes.Buffer
-		if err := Run(t.Context(), Program{}, arguments, &stdout, &stderr); err == nil {
-			t.Errorf("%v is accepted", arguments)
-		}
-	}
-}
-
 // TestItemsKeepWhatFollowsTheFirstSign holds that values can have a sign in
-// them, be empty for the server to refuse, and hold commas.
+// them, be empty, which the server refuses, and have commas.
 func TestItemsKeepWhatFollowsTheFirstSign(t *testing.T) {
 	t.Parallel()
 	items, err := keyValues([]string{"a=b=c", "empty=", "list=<or> a,b"})

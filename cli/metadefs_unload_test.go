@@ -1,0 +1,60 @@
+package cli_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestUnload deletes namespaces by name and all of them, protected ones only when
+// told.
+func TestUnload(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		c := serve(t, database)
+		in := filepath.Dir(c.file("in/a.json", sameName))
+		c.file("in/b.json", sameCase)
+		const loaded = "2 namespaces: 2 created, 0 updated, 0 unchanged, 0 skipped, 0 failed"
+		c.prints("admin", loaded, "metadefs", "load", in)
+		c.fails("admin", "1 namespace not unloaded: Same: name", command("metadefs unload", "Same: name"), "Same: name: PROTECTED: ", "0 namespaces unloaded, 1 failed\n")
+		c.prints("admin", "1 namespace unloaded, 0 failed", "metadefs", "unload", "same: Name")
+		c.prints("admin", "1 namespace unloaded, 0 failed", "metadefs", "unload", "--all", "--yes", "--include-protected")
+		c.prints("admin", loaded, "metadefs", "load", in)
+		c.fails("member", "FORBIDDEN: only an administrator may unload namespaces", command("metadefs unload", "Same: name"))
+		c.fails("admin", "BAD_USER_INPUT: input.origin: ", command("metadefs unload --origin", ""))
+		c.fails("wrong", "unknown token", command("metadefs unload", "Same: name"))
+	})
+}
+
+// TestUnloadAllAsks answers the question in several ways.
+func TestUnloadAllAsks(t *testing.T) {
+	t.Parallel()
+	c := serve(t, storetest.SQLite(t))
+	path := c.file("n.json", `{"namespace": "N", "visibility": "public"}`)
+	c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs", "load", path)
+	for _, answer := range []string{"", "\n", "no\n", "ALL\n", "all of them\n", "all\n"} {
+		stdout, stderr, err := c.run("admin", answer, "metadefs", "unload", "--all")
+		confirmed := answer == "all\n"
+		if !strings.Contains(stderr, "Delete all namespaces of "+c.address) || (err == nil) != confirmed || confirmed != (stdout == "1 namespace unloaded, 0 failed\n") ||
+			!confirmed && !strings.Contains(err.Error(), "nothing was deleted") {
+			t.Errorf("the answer %q: %v\n%s%s", answer, err, stdout, stderr)
+		}
+	}
+}
+
+func TestUnloadRefused(t *testing.T) {
+	t.Parallel()
+	refuse(t, map[string]string{
+		"metadefs unload":                                 "nothing to unload",
+		"metadefs unload --all N":                         "--all excludes names",
+		"metadefs unload --all --origin cadastre":         "--all excludes names",
+		"metadefs unload --all --resource-type x":         "--all excludes names",
+		"metadefs unload --all":                           "nothing was deleted", // nobody answers
+		"metadefs unload --all --yes --mode=merge":        "unknown flag --mode",
+		"metadefs unload --yes":                           "nothing to unload",
+		"metadefs unload --resource-type":                 "--resource-type",
+		"metadefs unload --include-protected=perhaps all": "include-protected",
+	})
+}
