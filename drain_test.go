@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -27,29 +25,26 @@ const gracePeriod = 10 * time.Second
 // clients change things, and looks for everything that it said was done.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
-	program, tokens := built(t), filepath.Join(t.TempDir(), "tokens.yaml")
-	if err := os.WriteFile(tokens, []byte("tokens:\n  - {token: secret, user: ada, project: operations, roles: [admin]}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	program, tokens := built(t), tokenFile(t, anAdmin)
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		server := spawn(t, program, "serve", "--listen", "127.0.0.1:0", "--database", url, "--tokens", tokens,
+		server, process := spawn(t, program, "--database", url, "--tokens", tokens,
 			"--limit-project-writes", "0", "--limit-principal-points", "0", "--limit-address-points", "0")
-		writers := newWriters(server.address)
+		writers := newWriters(server.address, patience.Of(t, gracePeriod+5*time.Second))
 		select {
 		case <-writers.middle:
 		case <-writers.ended:
 			t.Fatalf("the clients ended before the server\n%s", server.stderr)
 		}
 		told := time.Now()
-		if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
+		if err := process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
 		select {
-		case err := <-server.ended:
-			if err != nil {
-				t.Errorf("the server ended with %v\n%s", err, server.stderr)
+		case <-server.ended:
+			if server.err != nil {
+				t.Errorf("the server ended with %v\n%s", server.err, server.stderr)
 			}
-		case <-time.After(gracePeriod + 5*time.Second):
+		case <-time.After(patience.Of(t, gracePeriod+5*time.Second)):
 			t.Fatalf("the server went on after its grace period\n%s", server.stderr)
 		}
 		took := time.Since(told)
@@ -75,56 +70,6 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	})
 }
 
-// built is the program as users run it.
-func built(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "cadastre")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
-}
-
-// spawned is a server in a process of its own.
-type spawned struct {
-	command *exec.Cmd
-	address string
-	stderr  *output
-	ended   chan error
-}
-
-// spawn starts the program and waits until it serves.
-func spawn(t *testing.T, program string, args ...string) *spawned {
-	t.Helper()
-	s := &spawned{command: exec.Command(program, args...), stderr: &output{}, ended: make(chan error, 1)}
-	s.command.Stderr = s.stderr
-	if err := s.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	gone := make(chan struct{})
-	go func() {
-		s.ended <- s.command.Wait()
-		close(gone)
-	}()
-	t.Cleanup(func() {
-		_ = s.command.Process.Kill()
-		<-gone
-	})
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if at := servingAt.FindStringSubmatch(s.stderr.String()); at != nil {
-			s.address = "http://" + at[1]
-			return s
-		}
-		select {
-		case <-gone:
-			t.Fatalf("the server ended at once:\n%s", s.stderr)
-		default:
-		}
-	}
-	t.Fatalf("the server did not start:\n%s", s.stderr)
-	return nil
-}
-
 const (
 	writerCount     = 8
 	writesPerWriter = 2000
@@ -142,12 +87,13 @@ type writers struct {
 	ended        chan struct{} // closed when no client writes any more
 }
 
-func newWriters(address string) *writers {
+// newWriters starts clients that wait for each answer for so long at most.
+func newWriters(address string, limit time.Duration) *writers {
 	w := &writers{middle: make(chan struct{}), ended: make(chan struct{})}
 	var all sync.WaitGroup
 	for i := range w.done {
 		all.Go(func() {
-			client := &http.Client{Transport: &http.Transport{}, Timeout: gracePeriod + 5*time.Second}
+			client := &http.Client{Transport: &http.Transport{}, Timeout: limit}
 			defer client.CloseIdleConnections()
 			for n := range writesPerWriter {
 				name := fmt.Sprintf("CUSTOM_%d_%d", i, n)
@@ -172,8 +118,8 @@ func newWriters(address string) *writers {
 	return w
 }
 
-// create creates a trait and tells whether the server said that it did; an error
-// is a request without a whole answer.
+// create creates a trait and reports whether the server answered that it did; the
+// error is that of a request without a whole answer.
 func (w *writers) create(client *http.Client, address, name string) (bool, error) {
 	body := fmt.Sprintf(`{"query": "mutation { createTrait(input: {name: \"%s\"}) { trait { name } } }"}`, name)
 	request, err := http.NewRequest(http.MethodPost, address+"/graphql", strings.NewReader(body))
@@ -186,7 +132,7 @@ func (w *writers) create(client *http.Client, address, name string) (bool, error
 	if err != nil {
 		return false, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		return false, err
@@ -201,7 +147,7 @@ func (w *writers) create(client *http.Client, address, name string) (bool, error
 	return false, nil
 }
 
-// names are those of the traits that were acknowledged.
+// names returns those of the traits that were acknowledged.
 func (w *writers) names() []string {
 	var names []string
 	for _, done := range w.done {
@@ -210,14 +156,14 @@ func (w *writers) names() []string {
 	return names
 }
 
-// changesIn opens a database again and gives the custom traits in it, and the
-// number of audit events that tell of their creation.
+// changesIn opens a database again and returns the custom traits in it, and the
+// number of audit events about their creation.
 func changesIn(t *testing.T, url, tokens string) (kept map[string]bool, events int) {
 	t.Helper()
-	address, _, _ := boot(t, "--database", url, "--tokens", tokens)
+	server, _ := boot(t, "--database", url, "--tokens", tokens)
 	kept = map[string]bool{}
 	for after := "null"; after != ""; {
-		_, text := ask(t, address, "secret", fmt.Sprintf(`{ auditEvents(filter: {action: "createTrait"}, first: 0) { totalCount }
+		_, text := ask(t, server.address, "secret", fmt.Sprintf(`{ auditEvents(filter: {action: "createTrait"}, first: 0) { totalCount }
 			traits(first: 1000, after: %s) { nodes { name } pageInfo { hasNextPage endCursor } } }`, after))
 		var answer struct {
 			Data struct {

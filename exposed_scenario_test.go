@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -152,44 +153,60 @@ func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
 	e.hold(probe{name: "another address", document: "{ __typename }", headers: []string{"X-Forwarded-For", "192.0.2.2"}, has: `"Query"`})
 }
 
-// endsWhatTakesTooLong holds the write lock of the database:
-// operations end with their time or with their client, and those beyond the cap
-// are told to come back.
+// endsWhatTakesTooLong holds the write lock of the database: operations end with
+// their time or with their client, and those beyond the cap are told to come
+// back.
 func endsWhatTakesTooLong(t *testing.T, program string) {
-	database := storetest.SQLite(t)
-	e := expose(t, program, database, "--limit-concurrent", "2", "--limit-operation-time", "3s")
+	database, limit := storetest.SQLite(t), patience.Of(t, 3*time.Second)
+	e := expose(t, program, database, "--limit-concurrent", "2", "--limit-operation-time", limit.String())
 	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(database, "sqlite://")+"?_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	lock, err := db.Begin()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = lock.Rollback() }()
+	e.endsWritesWithTheirTime(limit)
+	e.endsWritesWithTheirClient(limit)
+	e.hold(probe{name: "afterwards", document: "{ __typename }", has: `"Query"`})
+}
+
+// endsWritesWithTheirTime sends as many writes as may be at work, and a query.
+func (e *exposed) endsWritesWithTheirTime(limit time.Duration) {
 	write := probe{name: "a write", document: `mutation { createTrait(input: {name: "CUSTOM_A"}) { __typename } }`, headers: []string{"X-Auth-Token", "admin-secret"}}
 	began, ended := time.Now(), make(chan answered, 2)
 	for range 2 {
-		go func() { ended <- e.send(write) }()
+		go func() {
+			var got answered
+			defer func() { ended <- got }()
+			got = e.send(write)
+		}()
 	}
 	var busy answered
-	for busy.status != 503 && time.Since(began) < 3*time.Second { // until both writes are at work
+	for busy.status != 503 && time.Since(began) < limit { // until both writes are at work
 		busy = e.send(probe{name: "beyond the cap", document: "{ __typename }"})
 	}
 	if busy.codes != "UNAVAILABLE" || busy.header.Get("Retry-After") == "" {
-		t.Errorf("beyond the cap: %d %s", busy.status, busy.body)
+		e.t.Errorf("beyond the cap: %d %s", busy.status, busy.body)
 	}
 	for range 2 {
-		if got := <-ended; got.codes != "TIMEOUT" || got.took > 8*time.Second {
-			t.Errorf("a write that waits: %d %s after %v", got.status, got.body, got.took)
+		if got := <-ended; got.codes != "TIMEOUT" || got.took > 3*limit {
+			e.t.Errorf("a write that waits: %d %s after %v", got.status, got.body, got.took)
 		}
 	}
+}
 
-	ctx, cancel := context.WithCancel(t.Context())
+// endsWritesWithTheirClient sends a third write and goes away, long before its
+// time is over.
+func (e *exposed) endsWritesWithTheirClient(limit time.Duration) {
+	ctx, cancel := context.WithCancel(e.t.Context())
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.address+"/graphql", strings.NewReader(`{"query":"mutation Leaver { createTrait(input: {name: \"CUSTOM_B\"}) { __typename } }"}`))
 	if err != nil {
-		t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	request.Header = http.Header{"Content-Type": {"application/json"}, "X-Auth-Token": {"admin-secret"}}
 	gone := make(chan error, 1)
@@ -197,19 +214,20 @@ func endsWhatTakesTooLong(t *testing.T, program string) {
 		_, err := http.DefaultClient.Do(request)
 		gone <- err
 	}()
-	for began = time.Now(); !strings.Contains(e.metrics(), `cadastre_graphql_operations_total{kind="mutation"} 3`) && time.Since(began) < 3*time.Second; {
+	for began := time.Now(); !strings.Contains(e.metrics(), `cadastre_graphql_operations_total{kind="mutation"} 3`) && time.Since(began) < limit; {
 		time.Sleep(time.Millisecond)
 	}
+	left := time.Now()
 	cancel()
 	if <-gone == nil {
-		t.Error("the client that left has an answer")
+		e.t.Error("the client that left has an answer")
 	}
-	for began = time.Now(); !strings.Contains(e.stderr.String(), "operation=Leaver code=TIMEOUT"); time.Sleep(time.Millisecond) {
-		if time.Since(began) > 2*time.Second {
-			t.Fatalf("the operation outlives its client\n%s", e.stderr)
+	for !strings.Contains(e.stderr.String(), "operation=Leaver code=TIMEOUT") {
+		if time.Since(left) > limit*2/3 {
+			e.t.Fatalf("the operation outlives its client\n%s", e.stderr)
 		}
+		time.Sleep(time.Millisecond)
 	}
-	e.hold(probe{name: "afterwards", document: "{ __typename }", has: `"Query"`})
 }
 
 func (e *exposed) metrics() string {
@@ -244,15 +262,16 @@ func waitsForNobody(t *testing.T, program string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer connection.Close()
+			defer func() { _ = connection.Close() }()
 			began := time.Now()
-			_ = connection.SetDeadline(began.Add(of.within + 10*time.Second))
+			late := patience.Of(t, 5*time.Second)
+			_ = connection.SetDeadline(began.Add(of.within + 2*late))
 			if _, err := io.WriteString(connection, of.sent); err != nil && of.within > 0 {
 				t.Fatal(err)
 			}
 			answer, _ := bufio.NewReader(connection).ReadString('\n') // the rest may be cut off
 			took := time.Since(began)
-			if !strings.Contains(answer, of.has) || took < of.within-time.Second || took > of.within+5*time.Second {
+			if !strings.Contains(answer, of.has) || took < of.within-time.Second || took > of.within+late {
 				t.Errorf("%q after %v, want %q within %v", answer, took, of.has, of.within)
 			}
 		})
@@ -288,7 +307,7 @@ func takesTrustedDocumentsOnly(t *testing.T, program string) {
 	e.hold(probe{name: "another hash", body: fmt.Sprintf(`{"query": %q, "documentId": %q}`, second, hash(first)), status: 400, codes: "BAD_REQUEST"})
 	put(fmt.Sprintf("{%q: %q, %q: %q}", hash(first), first, hash(second), second))
 	for began := time.Now(); e.send(probe{name: "the new one", body: byHash(second)}).codes != ""; time.Sleep(50 * time.Millisecond) {
-		if time.Since(began) > 20*time.Second {
+		if time.Since(began) > patience.Of(t, 20*time.Second) {
 			t.Fatal("the changed file is not read")
 		}
 		e.hold(probe{name: "the old one meanwhile", body: byHash(first), has: `"rae"`})

@@ -31,28 +31,20 @@ func TestReadmeShowsRealAnswers(t *testing.T) {
 	if len(examples) < 3 {
 		t.Fatalf("README shows %d queries with answers, want 3 at least", len(examples))
 	}
-	address, _, _ := boot(t, "--demo", "--database", storetest.SQLite(t))
+	server, _ := boot(t, "--demo", "--database", storetest.SQLite(t))
 	for _, shown := range examples {
 		token, query, want := shown[1], shown[2], shown[3]
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/graphql?query="+url.QueryEscape(query), nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.address+"/graphql?query="+url.QueryEscape(query), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		request.Header.Set("Authorization", "Bearer "+token)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, answer := fetch(t, request)
 		var got, wanted any
 		if err := json.Unmarshal([]byte(want), &wanted); err != nil {
 			t.Fatalf("the answer shown to %s is no JSON: %v", query, err)
 		}
-		if err := json.Unmarshal(answer, &got); err != nil || !reflect.DeepEqual(got, wanted) {
+		if err := json.Unmarshal([]byte(answer), &got); err != nil || !reflect.DeepEqual(got, wanted) {
 			t.Errorf("README shows another answer to%s\ngot  %s\nwant %s", query, answer, want)
 		}
 	}
@@ -66,16 +58,16 @@ func TestReadmeShowsRealCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, _, _ := boot(t, "--demo", "--database", storetest.SQLite(t))
+	server, _ := boot(t, "--demo", "--database", storetest.SQLite(t))
 	shown := 0
 	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
 		for _, example := range strings.Split(block[1], "$ ./cadastre ")[1:] {
 			command, want, _ := strings.Cut(example, "\n")
 			var out bytes.Buffer
-			if err := run(t.Context(), append(strings.Fields(command), "--server", address), &out, &out); err != nil {
+			if err := run(t.Context(), append(strings.Fields(command), "--server", server.address), &out, &out); err != nil {
 				fmt.Fprintln(&out, "cadastre:", err)
 			}
-			if got := strings.ReplaceAll(out.String(), address, "http://127.0.0.1:8080"); got != want {
+			if got := strings.ReplaceAll(out.String(), server.address, "http://127.0.0.1:8080"); got != want {
 				t.Errorf("README shows another answer to %s\ngot\n%s\nwant\n%s", command, got, want)
 			}
 			shown++

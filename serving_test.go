@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+// output collects what the program writes while others read it.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// serving is a server, in this process or in one of its own.
+type serving struct {
+	address        string
+	stdout, stderr *output
+	ended          chan struct{} // closed when it has
+	err            error         // why, once it has
+}
+
+// start runs a server until it ends, and waits until it serves.
+func start(t *testing.T, run func(stdout, stderr io.Writer) error) *serving {
+	t.Helper()
+	s := &serving{stdout: &output{}, stderr: &output{}, ended: make(chan struct{})}
+	go func() {
+		s.err = run(s.stdout, s.stderr)
+		close(s.ended)
+	}()
+	s.address = s.logged(t, "serving")
+	return s
+}
+
+// logged returns the address in the line of the log with this message, once it is
+// there.
+func (s *serving) logged(t *testing.T, message string) string {
+	t.Helper()
+	pattern, found := regexp.MustCompile(`msg=`+message+` address=(\S+)`), []string(nil)
+	logged := patience.Until(t, time.Minute, func() bool {
+		select {
+		case <-s.ended:
+			t.Fatalf("the server ended: %v\n%s", s.err, s.stderr)
+		default:
+		}
+		found = pattern.FindStringSubmatch(s.stderr.String())
+		return found != nil
+	})
+	if !logged {
+		t.Fatalf("the log has no line %s:\n%s", message, s.stderr)
+	}
+	return "http://" + found[1]
+}
+
+// boot runs `cadastre serve` in this process, on a free port, until the test ends
+// or stop is called.
+func boot(t *testing.T, args ...string) (s *serving, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	s = start(t, func(stdout, stderr io.Writer) error {
+		return run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), stdout, stderr)
+	})
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if <-s.ended; s.err != nil {
+			t.Errorf("serve ended with %v\n%s", s.err, s.stderr)
+		}
+	})
+	t.Cleanup(stop)
+	return s, stop
+}
+
+// built builds the program, as users run it, and returns its path.
+func built(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "cadastre")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// spawn runs `cadastre serve` in a process of its own, on a free port, until the
+// test ends.
+func spawn(t *testing.T, program string, args ...string) (*serving, *os.Process) {
+	t.Helper()
+	command := exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	started := make(chan struct{})
+	s := start(t, func(stdout, stderr io.Writer) error {
+		command.Stdout, command.Stderr = stdout, stderr
+		err := command.Start()
+		close(started)
+		if err != nil {
+			return err
+		}
+		return command.Wait()
+	})
+	<-started
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		<-s.ended
+	})
+	return s, command.Process
+}
+
+// tokenFile writes a token file and returns its path. Each of its entries is of
+// one line.
+func tokenFile(t *testing.T, entries ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	if err := os.WriteFile(path, []byte("tokens:\n  - "+strings.Join(entries, "\n  - ")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// anAdmin is the entry of a token file for the token secret of an administrator.
+const anAdmin = "{token: secret, user: ada, project: operations, roles: [admin]}"
+
+// ask sends a query and returns the status and the answer.
+func ask(t *testing.T, address, token, query string) (int, string) {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	return fetch(t, request)
+}
+
+// get fetches a page and returns the status and the page.
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fetch(t, request)
+}
+
+// fetch sends a request and returns the status and the body of the answer.
+func fetch(t *testing.T, request *http.Request) (int, string) {
+	t.Helper()
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, strings.TrimSpace(string(answer))
+}
