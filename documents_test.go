@@ -105,8 +105,8 @@ func TestDocumentsNameEveryCommand(t *testing.T) {
 	}
 }
 
-// TestDocumentsTellTheDefaults compares the defaults in the tables of README and
-// of docs/limits.md with those of `cadastre serve`.
+// TestDocumentsTellTheDefaults compares the defaults in the tables of README
+// and of docs/limits.md with those of `cadastre serve`.
 func TestDocumentsTellTheDefaults(t *testing.T) {
 	t.Parallel()
 	defaults := map[string]string{}

@@ -17,8 +17,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// gracePeriod is how long a server that is told to stop goes on answering what it
-// has accepted.
+// gracePeriod is how long a server that is told to stop goes on answering what
+// it has accepted.
 const gracePeriod = 10 * time.Second
 
 // TestNothingAcknowledgedIsLost builds the program, ends it with SIGTERM while
@@ -77,8 +77,8 @@ const (
 	middle = 300
 )
 
-// writers create traits, each one after the other, until the server takes no more
-// requests.
+// writers create traits, each one after the other, until the server takes no
+// more requests.
 type writers struct {
 	done         [writerCount][]string
 	acknowledged atomic.Int64
@@ -118,8 +118,8 @@ func newWriters(address string, limit time.Duration) *writers {
 	return w
 }
 
-// create creates a trait and reports whether the server answered that it did; the
-// error is that of a request without a whole answer.
+// create creates a trait and reports whether the server answered that it did;
+// the error is that of a request without a whole answer.
 func (w *writers) create(client *http.Client, address, name string) (bool, error) {
 	body := fmt.Sprintf(`{"query": "mutation { createTrait(input: {name: \"%s\"}) { trait { name } } }"}`, name)
 	request, err := http.NewRequest(http.MethodPost, address+"/graphql", strings.NewReader(body))

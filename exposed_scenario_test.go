@@ -153,9 +153,9 @@ func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
 	e.hold(probe{name: "another address", document: "{ __typename }", headers: []string{"X-Forwarded-For", "192.0.2.2"}, has: `"Query"`})
 }
 
-// endsWhatTakesTooLong holds the write lock of the database: operations end with
-// their time or with their client, and those beyond the cap are told to come
-// back.
+// endsWhatTakesTooLong holds the write lock of the database: operations end
+// with their time or with their client, and those beyond the cap are told to
+// come back.
 func endsWhatTakesTooLong(t *testing.T, program string) {
 	database, limit := storetest.SQLite(t), patience.Of(t, 3*time.Second)
 	e := expose(t, program, database, "--limit-concurrent", "2", "--limit-operation-time", limit.String())
@@ -234,9 +234,8 @@ func (e *exposed) metrics() string {
 	return e.send(probe{name: "the measurements", method: http.MethodGet, path: "/metrics"}).body
 }
 
-// waitsForNobody sends half a request and waits: the server
-// ends the connection when the time for it is over. Headers that are too long it
-// refuses at once.
+// waitsForNobody sends half a request and waits: the server ends the connection
+// when the time for it is over. Headers that are too long it refuses at once.
 func waitsForNobody(t *testing.T, program string) {
 	e := expose(t, program, storetest.SQLite(t))
 	const head = "POST /graphql HTTP/1.1\r\nHost: x\r\nX-Auth-Token: reader-secret\r\nContent-Type: application/json\r\n"

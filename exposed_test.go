@@ -37,7 +37,8 @@ func expose(t *testing.T, program, database string, args ...string) *exposed {
 	return &exposed{serving: server, t: t}
 }
 
-// probe is a request that a scanner or an attacker sends, and what may come back.
+// probe is a request that a scanner or an attacker sends, and what may come
+// back.
 type probe struct {
 	name string
 	// document is sent by POST with the variables, as the reader, unless the rest
@@ -118,8 +119,8 @@ func codesIn(body []byte) string {
 	return strings.Join(codes, " ")
 }
 
-// hold sends a probe and holds the answer against what it may be: the status, the
-// codes, what every answer must be, and the process alive.
+// hold sends a probe and holds the answer against what it may be: the status,
+// the codes, what every answer must be, and the process alive.
 func (e *exposed) hold(p probe) {
 	e.t.Helper()
 	got, want := e.send(p), cmp.Or(p.status, http.StatusOK)
@@ -130,8 +131,9 @@ func (e *exposed) hold(p probe) {
 	e.alive(p.name)
 }
 
-// holdAny holds an answer against what every one must be: soon, no more than 64 KiB
-// and 20 errors, of known codes, with safe headers and nothing of the inside.
+// holdAny holds an answer against what every one must be: soon, no more than 64
+// KiB and 20 errors, of known codes, with safe headers and nothing of the
+// inside.
 func (e *exposed) holdAny(p probe, got answered) {
 	e.t.Helper()
 	codes := strings.Fields(got.codes)
@@ -164,7 +166,8 @@ func (e *exposed) alive(after string) {
 	}
 }
 
-// TestAnExposedServer starts the program as users run it, in the locked profile.
+// TestAnExposedServer starts the program as users run it, in the locked
+// profile.
 func TestAnExposedServer(t *testing.T) {
 	t.Parallel()
 	program := built(t)
@@ -185,8 +188,8 @@ func TestAnExposedServer(t *testing.T) {
 }
 
 // standsUpToProbes sends everything that scanners of GraphQL servers send, and
-// the lists of what attackers do. The work that hostile documents make is counted
-// in web/guard_test.go, and times are in docs/limits.md.
+// the lists of what attackers do. The work that hostile documents make is
+// counted in web/guard_test.go, and times are in docs/limits.md.
 func standsUpToProbes(t *testing.T, program string) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		e := expose(t, program, database)

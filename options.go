@@ -23,8 +23,8 @@ import (
 )
 
 // decide returns the options of `serve` with every choice made that depends on
-// more than one flag, or on whether the server listens on a loopback address. It
-// returns an error for flags that do not go together.
+// more than one flag, or on whether the server listens on a loopback address.
+// It returns an error for flags that do not go together.
 func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	if options.Demo {
 		if !loopback { // everyone knows the tokens of a demo
@@ -73,7 +73,8 @@ func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
 	}
 }
 
-// webOptions returns what the flags say of HTTP. It reads the trusted documents.
+// webOptions returns what the flags say of HTTP. It reads the trusted
+// documents.
 func webOptions(options cli.ServeOptions) (web.Options, error) {
 	settings := web.Options{
 		Version: version(), Profile: web.Profile(options.Profile), Limits: web.Limits(options.Limits),

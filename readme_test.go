@@ -50,8 +50,8 @@ func TestReadmeShowsRealAnswers(t *testing.T) {
 	}
 }
 
-// TestReadmeShowsRealCommands runs the commands that README shows, in their order
-// against a new demo, and compares what they say.
+// TestReadmeShowsRealCommands runs the commands that README shows, in their
+// order against a new demo, and compares what they say.
 func TestReadmeShowsRealCommands(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")

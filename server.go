@@ -1,5 +1,6 @@
-// Cadastre is one GraphQL API server for the four registers of a cloud: metadata
-// definitions, resources with their metadata, capabilities, and placement.
+// Cadastre is one GraphQL API server for the four registers of a cloud:
+// metadata definitions, resources with their metadata, capabilities, and
+// placement.
 package main
 
 import (

@@ -76,8 +76,8 @@ func TestServingWithoutTokensIsRefused(t *testing.T) {
 }
 
 // TestLoadRealDefinitions loads a folder of real definition files through the
-// command line into an empty server of each database, twice, and counts: case 50
-// of the reference system.
+// command line into an empty server of each database, twice, and counts: case
+// 50 of the reference system.
 func TestLoadRealDefinitions(t *testing.T) {
 	t.Parallel()
 	folder := os.Getenv("CADASTRE_TEST_DEFINITIONS")

@@ -59,8 +59,8 @@ func start(t *testing.T, run func(stdout, stderr io.Writer) error) *serving {
 	return s
 }
 
-// logged returns the address in the line of the log with this message, once it is
-// there.
+// logged returns the address in the line of the log with this message, once it
+// is there.
 func (s *serving) logged(t *testing.T, message string) string {
 	t.Helper()
 	pattern, found := regexp.MustCompile(`msg=`+message+` address=(\S+)`), []string(nil)
@@ -79,8 +79,8 @@ func (s *serving) logged(t *testing.T, message string) string {
 	return "http://" + found[1]
 }
 
-// boot runs `cadastre serve` in this process, on a free port, until the test ends
-// or stop is called.
+// boot runs `cadastre serve` in this process, on a free port, until the test
+// ends or stop is called.
 func boot(t *testing.T, args ...string) (s *serving, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -108,8 +108,8 @@ func built(t *testing.T) string {
 	return program
 }
 
-// spawn runs `cadastre serve` in a process of its own, on a free port, until the
-// test ends.
+// spawn runs `cadastre serve` in a process of its own, on a free port, until
+// the test ends.
 func spawn(t *testing.T, program string, args ...string) (*serving, *os.Process) {
 	t.Helper()
 	command := exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
@@ -142,7 +142,8 @@ func tokenFile(t *testing.T, entries ...string) string {
 	return path
 }
 
-// anAdmin is the entry of a token file for the token secret of an administrator.
+// anAdmin is the entry of a token file for the token secret of an
+// administrator.
 const anAdmin = "{token: secret, user: ada, project: operations, roles: [admin]}"
 
 // ask sends a query and returns the status and the answer.

@@ -18,9 +18,9 @@ import (
 // longer ones, which are unknown.
 const maxTokenBytes = 16 << 10
 
-// Source returns the viewer that a token stands for. For a token that is unknown
-// or has expired the error wraps problem.ErrUnauthenticated; while the source
-// cannot check tokens it wraps problem.ErrUnavailable.
+// Source returns the viewer that a token stands for. For a token that is
+// unknown or has expired the error wraps problem.ErrUnauthenticated; while the
+// source cannot check tokens it wraps problem.ErrUnavailable.
 type Source func(ctx context.Context, token string) (access.Viewer, error)
 
 // Authenticator asks several sources for the viewer behind a request.
@@ -33,10 +33,10 @@ func New(sources ...Source) *Authenticator { return &Authenticator{sources: sour
 
 // Authenticate returns the viewer behind a request with these headers: that of
 // the first source that knows the token of `Authorization: Bearer T` or
-// `X-Auth-Token: T`. The error wraps problem.ErrUnauthenticated when there is no
-// token, when there are two different ones, and when no source knows it; it
-// wraps problem.ErrUnavailable when no source knows it but one of them could not
-// check it.
+// `X-Auth-Token: T`. The error wraps problem.ErrUnauthenticated when there is
+// no token, when there are two different ones, and when no source knows it; it
+// wraps problem.ErrUnavailable when no source knows it but one of them could
+// not check it.
 func (a *Authenticator) Authenticate(ctx context.Context, header http.Header) (access.Viewer, error) {
 	token, err := tokenOf(header)
 	if err != nil {

@@ -15,8 +15,8 @@ const maxCachedTokens = 10_000
 // tokenHash stands for a token, which is not kept itself.
 type tokenHash [sha256.Size]byte
 
-// tokenAnswer is what the identity service answered about a token, and until when
-// the answer is used.
+// tokenAnswer is what the identity service answered about a token, and until
+// when the answer is used.
 type tokenAnswer struct {
 	viewer  access.Viewer
 	err     error
@@ -24,9 +24,9 @@ type tokenAnswer struct {
 }
 
 // tokenCache keeps answers about tokens, each until it expires. The caches of
-// libraries would bring a clock and goroutines of their own, while this one must
-// follow the caller's clock to the very moment a token ends; a bounded map is all
-// that it takes.
+// libraries would bring a clock and goroutines of their own, while this one
+// must follow the caller's clock to the very moment a token ends; a bounded map
+// is all that it takes.
 type tokenCache struct {
 	mu      sync.Mutex
 	answers map[tokenHash]tokenAnswer

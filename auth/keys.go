@@ -36,8 +36,8 @@ type keys struct {
 	failed  error
 }
 
-// VerifySignature returns the payload of a token that one of the keys signed. The
-// verifier has checked the algorithm before it calls this.
+// VerifySignature returns the payload of a token that one of the keys signed.
+// The verifier has checked the algorithm before it calls this.
 func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	signed, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{
 		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
@@ -65,8 +65,8 @@ func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error
 	return nil, errors.New("no key of the issuer signed the token")
 }
 
-// current returns the keys. It fetches them when they are old, or when refetch is
-// set, unless the last attempt was a moment ago.
+// current returns the keys. It fetches them when they are old, or when refetch
+// is set, unless the last attempt was a moment ago.
 func (k *keys) current(ctx context.Context, refetch bool) ([]jose.JSONWebKey, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

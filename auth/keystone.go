@@ -24,9 +24,9 @@ const (
 	failureTTL  = 5 * time.Second // the token is unknown, or the service cannot be reached
 )
 
-// KeystoneOptions say where the identity service of an OpenStack cloud is and as
-// whom this server asks it. The account needs the right to validate tokens, which
-// the role `service` or `admin` has.
+// KeystoneOptions say where the identity service of an OpenStack cloud is and
+// as whom this server asks it. The account needs the right to validate tokens,
+// which the role `service` or `admin` has.
 type KeystoneOptions struct {
 	// URL is the address of the identity API, version 3: https://keystone:5000/v3.
 	// Required.
@@ -57,11 +57,11 @@ type identityService struct {
 	cache   tokenCache
 }
 
-// Keystone returns a source that asks an OpenStack identity service whom a token
-// stands for. An answer is cached for a minute at most and never past the token's
-// end; for five seconds when the service does not know the token or cannot be
-// reached. A token without a project is known only with a role of the whole
-// cloud.
+// Keystone returns a source that asks an OpenStack identity service whom a
+// token stands for. An answer is cached for a minute at most and never past the
+// token's end; for five seconds when the service does not know the token or
+// cannot be reached. A token without a project is known only with a role of the
+// whole cloud.
 func Keystone(options KeystoneOptions) (Source, error) {
 	if !isHTTP(options.URL) {
 		return nil, fmt.Errorf("the address of the identity service, %q, is not a URL", options.URL)
@@ -96,7 +96,8 @@ func (s *identityService) authenticate(ctx context.Context, token string) (acces
 	if answer, ok := s.cache.get(hash, s.options.Now()); ok {
 		return answer.viewer, answer.err
 	}
-	// One caller asks for all that wait, so the end of its request must not end it.
+	// One caller asks for all that wait, so the end of its request must not end
+	// it.
 	asked := s.asking.DoChan(string(hash[:]), func() (any, error) {
 		now := s.options.Now()
 		answer := s.ask(context.WithoutCancel(ctx), token, now)

@@ -16,7 +16,8 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 )
 
-// OIDCOptions say whose JSON Web Tokens are accepted and what their claims mean.
+// OIDCOptions say whose JSON Web Tokens are accepted and what their claims
+// mean.
 type OIDCOptions struct {
 	// Issuer is the URL of the issuer, exactly as its tokens have it in `iss`; its
 	// configuration is found below it. Required.
@@ -32,8 +33,8 @@ type OIDCOptions struct {
 	// ProjectClaim is the claim with the project's id; empty is `project`. Claims
 	// inside others are written with dots: `cloud.project`.
 	ProjectClaim string
-	// RolesClaim is the claim with the names of roles, a list or a text with spaces
-	// between; empty is `roles`.
+	// RolesClaim is the claim with the names of roles, a list or a text with
+	// spaces between; empty is `roles`.
 	RolesClaim string
 	// Roles maps those names to admin, member, reader and service; none takes the
 	// names as they are. Other names mean nothing.
@@ -64,13 +65,13 @@ type discovered struct {
 	verifier *oidc.IDTokenVerifier
 }
 
-// OIDC returns a source that knows the tokens of an OpenID Connect issuer: signed
-// by one of its keys with one of the algorithms, for this audience, not expired.
-// Other texts, and tokens of other issuers, are unknown. The issuer is asked for
-// its keys when the first token comes, every ten minutes from then on, and, at
-// most every ten seconds, when a key is not known. While it cannot be reached the
-// keys that are known stay good for an hour; after that, and before the first
-// were fetched, tokens cannot be checked.
+// OIDC returns a source that knows the tokens of an OpenID Connect issuer:
+// signed by one of its keys with one of the algorithms, for this audience, not
+// expired. Other texts, and tokens of other issuers, are unknown. The issuer is
+// asked for its keys when the first token comes, every ten minutes from then
+// on, and, at most every ten seconds, when a key is not known. While it cannot
+// be reached the keys that are known stay good for an hour; after that, and
+// before the first were fetched, tokens cannot be checked.
 func OIDC(options OIDCOptions) (Source, error) {
 	if !isHTTP(options.Issuer) {
 		return nil, fmt.Errorf("the issuer %q is not a URL", options.Issuer)

@@ -58,10 +58,10 @@ type tokenEntry struct {
 }
 
 // ReadTokens returns the tokens of a file: YAML, a mapping with the one key
-// `tokens`, a list of `{token | tokenSha256, user, project, roles}`. tokenSha256
-// is the SHA-256 of the token in hexadecimal, for files that should not hold
-// secrets; roles are one or more of admin, member, reader, service. Errors name
-// the file, the entry and the field, never a token.
+// `tokens`, a list of `{token | tokenSha256, user, project, roles}`.
+// tokenSha256 is the SHA-256 of the token in hexadecimal, for files that should
+// not hold secrets; roles are one or more of admin, member, reader, service.
+// Errors name the file, the entry and the field, never a token.
 func ReadTokens(path string) ([]Token, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

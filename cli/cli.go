@@ -1,5 +1,6 @@
 // Package cli is the command line: its grammar, and the commands that are
-// clients of a server. Serving itself is a function that the program hands over.
+// clients of a server. Serving itself is a function that the program hands
+// over.
 package cli
 
 import (

@@ -17,7 +17,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestCommandsWithoutAServer runs the commands that print what the program knows.
+// TestCommandsWithoutAServer runs the commands that print what the program
+// knows.
 func TestCommandsWithoutAServer(t *testing.T) {
 	t.Parallel()
 	program := cli.Program{Version: "1.2.3", SDL: "type Query {\n}\n"}
@@ -118,8 +119,8 @@ func TestBrokenServers(t *testing.T) {
 	}
 }
 
-// TestASilentServer holds that each command ends with its context while a server
-// takes connections and answers nothing.
+// TestASilentServer holds that each command ends with its context while a
+// server takes connections and answers nothing.
 func TestASilentServer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

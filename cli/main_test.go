@@ -79,8 +79,8 @@ func (c console) file(path, text string) string {
 	return path
 }
 
-// run runs a command as the viewer of a token. Its error is nil when the program
-// would exit with 0, and not nil when it would exit with 1.
+// run runs a command as the viewer of a token. Its error is nil when the
+// program would exit with 0, and not nil when it would exit with 1.
 func (c console) run(token, stdin string, args ...string) (stdout, stderr string, err error) {
 	c.t.Helper()
 	var out, notes strings.Builder
@@ -112,8 +112,8 @@ func (c console) notes(token, want string, args ...string) {
 	}
 }
 
-// fails runs a command that fails with a text in its error, and with each of the
-// others in what it prints and notes before that.
+// fails runs a command that fails with a text in its error, and with each of
+// the others in what it prints and notes before that.
 func (c console) fails(token, want string, args []string, told ...string) {
 	c.t.Helper()
 	stdout, stderr, err := c.run(token, "", args...)

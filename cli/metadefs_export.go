@@ -88,8 +88,9 @@ func (c *exportCommand) list(run *session) ([]string, error) {
 const maxFileName = 200
 
 // fileNames returns the names of the files of namespaces, by namespace: letters
-// and digits as they are, everything else as a dash. Names that are the same then,
-// or differ in case only, and those that are cut, get a part of their hash.
+// and digits as they are, everything else as a dash. Names that are the same
+// then, or differ in case only, and those that are cut, get a part of their
+// hash.
 func fileNames(names []string) map[string]string {
 	plain := make(map[string]string, len(names))
 	count := map[string]int{}

@@ -36,8 +36,8 @@ func filesIn(t *testing.T, folder string) []string {
 	return files
 }
 
-// TestExportOfSome exports more namespaces than one request asks for, and then a
-// few of them, by name and by resource type.
+// TestExportOfSome exports more namespaces than one request asks for, and then
+// a few of them, by name and by resource type.
 func TestExportOfSome(t *testing.T) {
 	t.Parallel()
 	c := serve(t, storetest.SQLite(t))

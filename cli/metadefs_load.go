@@ -27,8 +27,8 @@ type loadCommand struct {
 	Path             string `arg:"" optional:"" type:"path" help:"A definition file, or a folder whose *.json files are loaded."`
 }
 
-// The bounds of one request, well below what a server accepts and finishes in its
-// time.
+// The bounds of one request, well below what a server accepts and finishes in
+// its time.
 const (
 	maxBatch      = 256 << 10 // bytes of text
 	maxBatchFiles = 50
@@ -40,8 +40,8 @@ type definitionFile struct {
 	err        error
 }
 
-// Run loads the files in their order and reports on each. A file that fails does
-// not stop the others, and makes the command fail.
+// Run loads the files in their order and reports on each. A file that fails
+// does not stop the others, and makes the command fail.
 func (c *loadCommand) Run(run *session) error {
 	files, err := c.files()
 	if err != nil {
@@ -141,8 +141,8 @@ func definitionFiles(path string) ([]definitionFile, error) {
 	return files, nil
 }
 
-// readDefinition returns a file without the white space between its tokens, which
-// means nothing and can be most of the file.
+// readDefinition returns a file without the white space between its tokens,
+// which means nothing and can be most of the file.
 func readDefinition(path string) definitionFile {
 	text, err := os.ReadFile(path)
 	if err == nil && !utf8.Valid(text) {

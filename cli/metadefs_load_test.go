@@ -9,8 +9,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// Two namespaces that differ in case alone, with one display name: case 56 of the
-// reference system.
+// Two namespaces that differ in case alone, with one display name: case 56 of
+// the reference system.
 const (
 	sameName = `{"namespace": "Same: name", "display_name": "Same", "visibility": "public", "protected": true, "properties": {"p": {"title": "P", "type": "number", "default": 1.50}}}`
 	sameCase = `{"namespace": "same: Name", "display_name": "Same", "visibility": "private"}`
@@ -46,8 +46,8 @@ func TestLoad(t *testing.T) {
 	})
 }
 
-// TestLoadBuiltin loads the product's own definitions, again, and takes them away
-// by their origin.
+// TestLoadBuiltin loads the product's own definitions, again, and takes them
+// away by their origin.
 func TestLoadBuiltin(t *testing.T) {
 	t.Parallel()
 	c := serve(t, storetest.SQLite(t))
@@ -60,8 +60,9 @@ func TestLoadBuiltin(t *testing.T) {
 	c.prints("admin", total+" namespaces unloaded, 0 failed", "metadefs", "unload", "--origin", "cadastre", "--include-protected")
 }
 
-// TestLoadInSeveralRequests loads more files than one request takes, one of them
-// larger than any request may be, and one that is large by its white space.
+// TestLoadInSeveralRequests loads more files than one request takes, one of
+// them larger than any request may be, and one that is large by its white
+// space.
 func TestLoadInSeveralRequests(t *testing.T) {
 	t.Parallel()
 	c := serve(t, storetest.SQLite(t))

@@ -58,8 +58,8 @@ func (c *unloadCommand) Run(run *session) error {
 	return err
 }
 
-// confirm asks whether to delete all namespaces, and returns an error unless the
-// answer is all.
+// confirm asks whether to delete all namespaces, and returns an error unless
+// the answer is all.
 func (c *unloadCommand) confirm(run *session) error {
 	run.notef("Delete all namespaces of %s, with everything in them? Type all: ", c.Server)
 	if run.program.Stdin != nil {

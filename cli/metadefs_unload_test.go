@@ -8,8 +8,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestUnload deletes namespaces by name and all of them, protected ones only when
-// told.
+// TestUnload deletes namespaces by name and all of them, protected ones only
+// when told.
 func TestUnload(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {

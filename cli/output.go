@@ -14,8 +14,8 @@ type output struct {
 	Output string `enum:"table,json" default:"table" short:"o" help:"Form of the answer: ${enum}."`
 }
 
-// show writes things in the form that the flag names: a table with a heading, or
-// JSON.
+// show writes things in the form that the flag names: a table with a heading,
+// or JSON.
 func show[T any](w io.Writer, form output, things []T, heading []string, row func(T) []string) error {
 	if form.Output == "json" {
 		if things == nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// progress returns a bar that shows how much of the work is done: on a terminal,
-// when it takes longer than a second.
+// progress returns a bar that shows how much of the work is done: on a
+// terminal, when it takes longer than a second.
 func (s *session) progress(what string, total int) *progress {
 	p := &progress{run: s, started: time.Now()}
 	if file, ok := s.stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {

@@ -26,7 +26,8 @@ func (ServeOptions) Validate(parsed *kong.Context) error {
 	return nil
 }
 
-// number returns the value of a flag that takes a number, a duration in seconds.
+// number returns the value of a flag that takes a number, a duration in
+// seconds.
 func number(value any) (float64, bool) {
 	switch value := value.(type) {
 	case int:

@@ -10,8 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-// TestServeRefusesWhatItsFlagsDoNotTake starts a server with numbers beyond what
-// the help says.
+// TestServeRefusesWhatItsFlagsDoNotTake starts a server with numbers beyond
+// what the help says.
 func TestServeRefusesWhatItsFlagsDoNotTake(t *testing.T) {
 	t.Parallel()
 	for flag, want := range map[string]string{

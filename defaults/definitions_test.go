@@ -70,7 +70,8 @@ func TestDefinitionsAreValidWithoutAWarning(t *testing.T) {
 	}
 }
 
-// Where two definitions share a key on one type, a dialog cannot tell which one is meant.
+// Where two definitions share a key on one type, a dialog cannot tell which one
+// is meant.
 func TestNoKeyIsDefinedTwiceForOneType(t *testing.T) {
 	t.Parallel()
 	type key struct{ resourceType, name string }

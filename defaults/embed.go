@@ -1,7 +1,8 @@
-// Package defaults holds what a catalog starts with: the names of the standard traits and resource
-// classes, the built-in resource types, and the product's own definition files, all embedded in the
-// program. It hands out text and names and refuses to know what a definition means, whether it is
-// valid, or where it is stored.
+// Package defaults holds what a catalog starts with: the names of the standard
+// traits and resource classes, the built-in resource types, and the product's
+// own definition files, all embedded in the program. It hands out text and
+// names and refuses to know what a definition means, whether it is valid, or
+// where it is stored.
 package defaults
 
 import (
@@ -18,7 +19,8 @@ var traits string
 //go:embed resource_classes.txt
 var resourceClasses string
 
-// Definitions is the text of every definition file of the product, in the order of the file names.
+// Definitions is the text of every definition file of the product, in the order
+// of the file names.
 func Definitions() []string {
 	const folder = "definitions"
 	entries, err := definitions.ReadDir(folder)
@@ -39,13 +41,15 @@ func Definitions() []string {
 // Traits is the name of every standard trait, sorted.
 func Traits() []string { return strings.Fields(traits) }
 
-// ResourceClasses is the name of every standard resource class, in the order of the reference's ids.
+// ResourceClasses is the name of every standard resource class, in the order of
+// the reference's ids.
 func ResourceClasses() []string { return strings.Fields(resourceClasses) }
 
 // ResourceType is a resource type that is there from the start, protected.
 type ResourceType struct {
 	Name string
-	// Parent is the one type that a parent of such a resource may have; "" leaves it open.
+	// Parent is the one type that a parent of such a resource may have; "" leaves
+	// it open.
 	Parent string
 	// ParentRequired says that such a resource never stands alone.
 	ParentRequired bool

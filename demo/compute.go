@@ -145,8 +145,8 @@ func instances() []instance {
 	}
 }
 
-// addInstances adds the instances and what each of them takes from the providers. An instance and the
-// consumer of its allocations share a uuid.
+// addInstances adds the instances and what each of them takes from the
+// providers. An instance and the consumer of its allocations share a uuid.
 func (b *builder) addInstances() {
 	hosts, flavors := hosts(), flavors()
 	for _, instance := range instances() {
@@ -162,7 +162,8 @@ func (b *builder) addInstances() {
 			Metadata:    metadata(append(instance.metadata, "!image="+uuidOf(typeImage, instance.image), "!flavor="+instance.flavor)...)})
 		b.claim(consumer, instance.project, "INSTANCE", host.allocations(instance, size)...)
 	}
-	// What a host keeps for an instance that is about to arrive is a consumer of another type.
+	// What a host keeps for an instance that is about to arrive is a consumer of
+	// another type.
 	b.claim(uuidOf("migration", "mail"), projectDemo, "MIGRATION", placement.ProviderAllocation{
 		Provider: providerUUID(nodeName("compute-04", 0)), Resources: []placement.Amount{{ResourceClass: "MEMORY_MB", Amount: 8192}, {ResourceClass: "VCPU", Amount: 4}}})
 }
@@ -172,7 +173,8 @@ func (b *builder) claim(consumer, project, consumerType string, allocations ...p
 		{UUID: consumer, ProjectID: project, UserID: project + "-user", Type: &consumerType, Allocations: allocations}}})
 }
 
-// allocations is what an instance takes from the tree of its host and from shared storage.
+// allocations is what an instance takes from the tree of its host and from
+// shared storage.
 func (h host) allocations(i instance, size flavor) []placement.ProviderAllocation {
 	var list []placement.ProviderAllocation
 	take := func(provider, resourceClass string, amount int) {

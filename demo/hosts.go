@@ -41,7 +41,8 @@ type batch struct {
 	tag        string
 }
 
-// processor is a processor model, with the traits that say the same as its features.
+// processor is a processor model, with the traits that say the same as its
+// features.
 type processor struct {
 	vendor, model, arch string
 	sockets             int
@@ -128,7 +129,8 @@ func hosts() []host {
 
 func racks() []string { return []string{"fra1-r01", "fra1-r02", "fra1-r03", "fra1-r04"} }
 
-// addHosts adds the racks, the hosts in them, and the registry of their capabilities.
+// addHosts adds the racks, the hosts in them, and the registry of their
+// capabilities.
 func (b *builder) addHosts() {
 	b.world.ResourceTypes = append(b.world.ResourceTypes, typeRack)
 	register := func(resourceType string, private bool, names ...string) {
@@ -225,7 +227,8 @@ func (h host) capabilities() []metadef.KeyValue {
 	return list
 }
 
-// The aggregates beside those of the racks. An aggregate of hosts and the aggregate of their providers share a uuid.
+// The aggregates beside those of the racks. An aggregate of hosts and the
+// aggregate of their providers share a uuid.
 const (
 	aggregateFastStorage    = "fast-storage-clients"
 	aggregateArchiveStorage = "archive-storage-clients"

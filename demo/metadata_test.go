@@ -22,7 +22,8 @@ type definition struct {
 	} `json:"items"`
 }
 
-// loadDefinitions reads the product's definition files: for each type its keys, prefixes included, and all tags.
+// loadDefinitions reads the product's definition files: for each type its keys,
+// prefixes included, and all tags.
 func loadDefinitions(t *testing.T) (keys map[string]map[string]definition, tags map[string]bool) {
 	t.Helper()
 	files, err := filepath.Glob("../defaults/definitions/*.json")
@@ -68,7 +69,8 @@ func loadDefinitions(t *testing.T) (keys map[string]map[string]definition, tags 
 	return keys, tags
 }
 
-// satisfies tells whether each value named in the text, operators aside, fits the definition.
+// satisfies tells whether each value named in the text, operators aside, fits
+// the definition.
 func (d definition) satisfies(text string) bool {
 	values := []string{text}
 	for _, operator := range []string{"<or>", "<in>", "<all-in>"} {

@@ -10,8 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// cloud answers requests for the demo cloud by trying everything. It shares only
-// nouns with the solver.
+// cloud answers requests for the demo cloud by trying everything. It shares
+// only nouns with the solver.
 type cloud struct {
 	providers []placement.Provider // by path of uuids
 	roots     map[string]string

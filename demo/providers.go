@@ -20,7 +20,8 @@ const (
 
 func providerUUID(name string) string { return uuidOf("resource provider", name) }
 
-// addProvider adds a provider under the uuid that its name gives it, with its lists in order.
+// addProvider adds a provider under the uuid that its name gives it, with its
+// lists in order.
 func (b *builder) addProvider(p placement.Provider, inventories ...placement.Inventory) {
 	p.UUID = providerUUID(p.Name)
 	p.Inventories = inventories
@@ -93,8 +94,9 @@ func nodeName(host string, node int) string { return fmt.Sprintf("%s:numa%d", ho
 
 func graphicsName(host string, unit int) string { return fmt.Sprintf("%s:gpu%d", host, unit) }
 
-// addNUMANode adds a NUMA node, with the graphics processors that are wired to it. The traits of the
-// processor are repeated here, because a trait counts only on a provider that gives something.
+// addNUMANode adds a NUMA node, with the graphics processors that are wired to
+// it. The traits of the processor are repeated here, because a trait counts
+// only on a provider that gives something.
 func (b *builder) addNUMANode(h host, node int) {
 	threads := h.threads() / h.numaNodes
 	inventories := []placement.Inventory{
@@ -133,7 +135,8 @@ func portName(host, device string) string {
 	return host + ":NIC Switch agent:" + device
 }
 
-// addPorts adds a provider for each network port, below the agent that looks after it.
+// addPorts adds a provider for each network port, below the agent that looks
+// after it.
 func (b *builder) addPorts(h host) {
 	var agents []string
 	for _, port := range h.ports {

@@ -21,7 +21,8 @@ const (
 	typeSecurityService = "OS::Manila::SecurityService"
 )
 
-// addShareNetworks adds the networks from which each project mounts its shares, and who knows its users.
+// addShareNetworks adds the networks from which each project mounts its shares,
+// and who knows its users.
 func (b *builder) addShareNetworks() {
 	for i, network := range []struct{ project, realm, kind string }{
 		{projectDemo, "demo.example.org", "ldap"},
@@ -116,7 +117,8 @@ func shares() []share {
 	}
 }
 
-// addShares adds the groups, and each share with its paths, rules, snapshots and replicas.
+// addShares adds the groups, and each share with its paths, rules, snapshots
+// and replicas.
 func (b *builder) addShares() {
 	for _, group := range []struct{ project, name, description string }{
 		{projectDemo, "office", "Shares that people work on every day."},

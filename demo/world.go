@@ -1,7 +1,9 @@
-// Package demo is a small believable cloud to try the product on: racks and hosts, shared file systems,
-// images, volumes and instances of three projects, with metadata, capabilities, providers and claims. It
-// is made of plain nouns and is the same on every call and every machine. It refuses to know the clock,
-// randomness and what a definition says about a value: a few values break their definition on purpose.
+// Package demo is a small believable cloud to try the product on: racks and
+// hosts, shared file systems, images, volumes and instances of three projects,
+// with metadata, capabilities, providers and claims. It is made of plain nouns
+// and is the same on every call and every machine. It refuses to know the
+// clock, randomness and what a definition says about a value: a few values
+// break their definition on purpose.
 package demo
 
 import (
@@ -44,7 +46,8 @@ type builder struct {
 	world store.Content
 }
 
-// add adds a resource under the uuid that its type and name give it, and returns that uuid.
+// add adds a resource under the uuid that its type and name give it, and
+// returns that uuid.
 func (b *builder) add(r store.ResourceRecord) string {
 	r.UUID = uuidOf(r.Type, r.Name)
 	if r.Visibility == "" {
@@ -54,7 +57,8 @@ func (b *builder) add(r store.ResourceRecord) string {
 	return r.UUID
 }
 
-// collectCustomNames lists the traits and classes that must be created before the providers.
+// collectCustomNames lists the traits and classes that must be created before
+// the providers.
 func (b *builder) collectCustomNames() {
 	var traits, classes []string
 	for _, provider := range b.world.Providers {
@@ -70,7 +74,8 @@ func (b *builder) collectCustomNames() {
 	b.world.Traits, b.world.ResourceClasses = custom(traits), custom(classes)
 }
 
-// uuidOf derives a uuid from what a thing is and what it is called, as version 5 of RFC 9562 does.
+// uuidOf derives a uuid from what a thing is and what it is called, as version
+// 5 of RFC 9562 does.
 func uuidOf(kind, name string) string {
 	sum := sha1.Sum([]byte("cadastre demo\x00" + kind + "\x00" + name))
 	sum[6] = sum[6]&0x0f | 0x50
@@ -78,7 +83,8 @@ func uuidOf(kind, name string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// metadata reads items written as "key=value"; a leading "!" marks one that only admins and services change.
+// metadata reads items written as "key=value"; a leading "!" marks one that
+// only admins and services change.
 func metadata(items ...string) []resource.MetadataItem {
 	list := make([]resource.MetadataItem, len(items))
 	for i, item := range items {

@@ -200,7 +200,8 @@ func TestCapabilitiesAreRegisteredAndSomePrivate(t *testing.T) {
 	}
 }
 
-// standardNames reads the list of standard names that a plain catalog starts with.
+// standardNames reads the list of standard names that a plain catalog starts
+// with.
 func standardNames(t testing.TB, file string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile("../defaults/" + file)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// certificateInterval is how long a certificate is used before its file is looked
-// at again.
+// certificateInterval is how long a certificate is used before its file is
+// looked at again.
 const certificateInterval = time.Minute
 
 // watchCertificate returns the certificate of a chain and its key, read again

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// watchedFile is the content of a file that is read again when the file changed.
-// One of its readers looks at the file once an interval, while the others go on
-// with the content that they have. A content that cannot be read is logged, and
-// the former one stays.
+// watchedFile is the content of a file that is read again when the file
+// changed. One of its readers looks at the file once an interval, while the
+// others go on with the content that they have. A content that cannot be read
+// is logged, and the former one stays.
 type watchedFile[T any] struct {
 	path     string
 	interval time.Duration
