@@ -131,7 +131,7 @@ func (k *identity) source(t *testing.T) auth.Source {
 
 func TestKeystoneReturnsTheViewerOfAToken(t *testing.T) {
 	t.Parallel()
-	k := newIdentity(t, &clock{now: time.Now()})
+	k := newIdentity(t, &clock{at: time.Now()})
 	source := k.source(t)
 	for token, want := range map[string]string{
 		"ada/operations/admin":         "ada operations [admin]",
@@ -162,7 +162,7 @@ func TestKeystoneReturnsTheViewerOfAToken(t *testing.T) {
 
 func TestKeystoneAnswersAreCachedForAMinuteAndNeverPastTheEnd(t *testing.T) {
 	t.Parallel()
-	k := newIdentity(t, &clock{now: time.Now()})
+	k := newIdentity(t, &clock{at: time.Now()})
 	source := k.source(t)
 	const long, short, gone = "ada/demo/member", "sue/demo/member", "unknown"
 	is := func(token string, want error, times int, when string) {
@@ -193,7 +193,7 @@ func TestKeystoneAnswersAreCachedForAMinuteAndNeverPastTheEnd(t *testing.T) {
 
 func TestKeystoneDownLetsNobodyIn(t *testing.T) {
 	t.Parallel()
-	k := newIdentity(t, &clock{now: time.Now()})
+	k := newIdentity(t, &clock{at: time.Now()})
 	source := k.source(t)
 	is := func(token string, want error, when string) {
 		t.Helper()
@@ -223,7 +223,7 @@ func TestKeystoneDownLetsNobodyIn(t *testing.T) {
 
 func TestKeystoneIsAskedOnceForManyAtOnce(t *testing.T) {
 	t.Parallel()
-	k := newIdentity(t, &clock{now: time.Now()})
+	k := newIdentity(t, &clock{at: time.Now()})
 	source := k.source(t)
 	var wait sync.WaitGroup
 	for range 50 {

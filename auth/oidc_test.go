@@ -103,20 +103,20 @@ func token(t *testing.T, algorithm jose.SignatureAlgorithm, id string, key any, 
 
 // clock is a clock that tests turn.
 type clock struct {
-	mu  sync.Mutex
-	now time.Time
+	mu sync.Mutex
+	at time.Time
 }
 
 func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now
+	return c.at
 }
 
 func (c *clock) turn(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now = c.now.Add(by)
+	c.at = c.at.Add(by)
 }
 
 func TestOIDCTakesTokensOfItsIssuerOnly(t *testing.T) {
@@ -191,7 +191,7 @@ func TestOIDCTakesTokensOfItsIssuerOnly(t *testing.T) {
 func TestOIDCFollowsTheKeysOfItsIssuer(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t)
-	clock := &clock{now: time.Now()}
+	clock := &clock{at: time.Now()}
 	source, err := auth.OIDC(auth.OIDCOptions{Issuer: s.URL, Audience: "cadastre", Now: clock.Now})
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,7 @@
-// Package defaults holds what a catalog starts with: the names of the standard
+// Package defaults embeds what a server starts with: the names of the standard
 // traits and resource classes, the built-in resource types, and the product's
-// own definition files, all embedded in the program. It hands out text and
-// names and refuses to know what a definition means, whether it is valid, or
-// where it is stored.
+// own definition files. It returns texts and names; what they mean is decided
+// elsewhere.
 package defaults
 
 import (
@@ -11,25 +10,25 @@ import (
 )
 
 //go:embed definitions/*.json
-var definitions embed.FS
+var definitionFiles embed.FS
 
 //go:embed traits.txt
-var traits string
+var traitNames string
 
 //go:embed resource_classes.txt
-var resourceClasses string
+var resourceClassNames string
 
-// Definitions is the text of every definition file of the product, in the order
-// of the file names.
+// Definitions returns the text of every definition file of the product, in the
+// order of the file names.
 func Definitions() []string {
 	const folder = "definitions"
-	entries, err := definitions.ReadDir(folder)
+	entries, err := definitionFiles.ReadDir(folder)
 	if err != nil {
 		panic("defaults: the embedded definitions cannot be listed: " + err.Error())
 	}
 	texts := make([]string, len(entries))
 	for i, entry := range entries {
-		text, err := definitions.ReadFile(folder + "/" + entry.Name())
+		text, err := definitionFiles.ReadFile(folder + "/" + entry.Name())
 		if err != nil {
 			panic("defaults: an embedded definition cannot be read: " + err.Error())
 		}
@@ -38,24 +37,24 @@ func Definitions() []string {
 	return texts
 }
 
-// Traits is the name of every standard trait, sorted.
-func Traits() []string { return strings.Fields(traits) }
+// Traits returns the names of the standard traits, sorted.
+func Traits() []string { return strings.Fields(traitNames) }
 
-// ResourceClasses is the name of every standard resource class, in the order of
-// the reference's ids.
-func ResourceClasses() []string { return strings.Fields(resourceClasses) }
+// ResourceClasses returns the names of the standard resource classes, in the
+// order of the reference's ids.
+func ResourceClasses() []string { return strings.Fields(resourceClassNames) }
 
-// ResourceType is a resource type that is there from the start, protected.
+// ResourceType is a built-in resource type.
 type ResourceType struct {
 	Name string
 	// Parent is the one type that a parent of such a resource may have; "" leaves
 	// it open.
 	Parent string
-	// ParentRequired says that such a resource never stands alone.
+	// ParentRequired is whether such a resource must have a parent.
 	ParentRequired bool
 }
 
-// ResourceTypes is every built-in resource type, sorted by name.
+// ResourceTypes returns the built-in resource types, sorted by name.
 func ResourceTypes() []ResourceType {
 	return []ResourceType{
 		{Name: "OS::Cinder::Volume"},

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/placement"
@@ -12,14 +11,7 @@ import (
 func TestTheCloudHasCandidatesForExamples(t *testing.T) {
 	t.Parallel()
 	world := Build()
-	names := placement.Names{Traits: slices.Clone(world.Traits), ResourceClasses: slices.Clone(world.ResourceClasses)}
-	for name := range standardNames(t, "traits.txt") {
-		names.Traits = append(names.Traits, name)
-	}
-	for name := range standardNames(t, "resource_classes.txt") {
-		names.ResourceClasses = append(names.ResourceClasses, name)
-	}
-	resident := placement.NewWorld(names, world.Providers)
+	resident := placement.NewWorld(namesOf(world), world.Providers)
 
 	amount := func(class string, n int64) placement.Amount { return placement.Amount{ResourceClass: class, Amount: n} }
 	server := []placement.Amount{amount("VCPU", 2), amount("MEMORY_MB", 4096)}

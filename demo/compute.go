@@ -2,8 +2,8 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 
-	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 )
@@ -38,11 +38,7 @@ func (b *builder) addImages() {
 		{projectResearch, "analysis-notebook", "Ubuntu with Python and the libraries of the analysis team.", []string{"Ubuntu", "Python"},
 			[]string{"os_distro=ubuntu", "os_version=24.04", "runtime_python_version=3.13", "hw_cpu_policy=shared"}},
 	} {
-		r := store.ResourceRecord{Type: typeImage, Name: image.name, Description: image.description, ProjectID: image.project, Tags: image.tags, Metadata: metadata(image.metadata...)}
-		if image.project == "" {
-			r.ProjectID, r.Visibility = projectDemo, access.Public
-		}
-		b.add(r)
+		b.add(store.ResourceRecord{Type: typeImage, Name: image.name, Description: image.description, ProjectID: image.project, Tags: image.tags, Metadata: metadata(image.metadata...)})
 	}
 }
 
@@ -76,12 +72,8 @@ func flavors() []flavor {
 
 func (b *builder) addFlavors() {
 	for _, flavor := range flavors() {
-		r := store.ResourceRecord{Type: typeFlavor, Name: flavor.name, ProjectID: flavor.projectID, Metadata: metadata(flavor.metadata...),
-			Description: fmt.Sprintf("%d processors, %d MiB of memory and a disk of %d GiB.", flavor.vcpus, flavor.memoryMB, flavor.disk)}
-		if flavor.projectID == "" {
-			r.ProjectID, r.Visibility = projectDemo, access.Public
-		}
-		b.add(r)
+		b.add(store.ResourceRecord{Type: typeFlavor, Name: flavor.name, ProjectID: flavor.projectID, Metadata: metadata(flavor.metadata...),
+			Description: fmt.Sprintf("%d processors, %d MiB of memory and a disk of %d GiB.", flavor.vcpus, flavor.memoryMB, flavor.disk)})
 	}
 }
 
@@ -151,12 +143,7 @@ func (b *builder) addInstances() {
 	hosts, flavors := hosts(), flavors()
 	for _, instance := range instances() {
 		host := hosts[instance.host-1]
-		var size flavor
-		for _, flavor := range flavors {
-			if flavor.name == instance.flavor {
-				size = flavor
-			}
-		}
+		size := flavors[slices.IndexFunc(flavors, func(f flavor) bool { return f.name == instance.flavor })]
 		consumer := b.add(store.ResourceRecord{Type: typeInstance, Name: instance.name, ProjectID: instance.project, Tags: instance.tags,
 			Description: fmt.Sprintf("Instance of %s with the image %s.", instance.flavor, instance.image),
 			Metadata:    metadata(append(instance.metadata, "!image="+uuidOf(typeImage, instance.image), "!flavor="+instance.flavor)...)})
@@ -173,7 +160,7 @@ func (b *builder) claim(consumer, project, consumerType string, allocations ...p
 		{UUID: consumer, ProjectID: project, UserID: project + "-user", Type: &consumerType, Allocations: allocations}}})
 }
 
-// allocations is what an instance takes from the tree of its host and from
+// allocations returns what an instance takes from the tree of its host and from
 // shared storage.
 func (h host) allocations(i instance, size flavor) []placement.ProviderAllocation {
 	var list []placement.ProviderAllocation

@@ -41,8 +41,7 @@ type batch struct {
 	tag        string
 }
 
-// processor is a processor model, with the traits that say the same as its
-// features.
+// processor is a processor model, with the traits of its features.
 type processor struct {
 	vendor, model, arch string
 	sockets             int
@@ -115,7 +114,7 @@ func batches() []batch {
 	}
 }
 
-// hosts is every host, compute-01 first.
+// hosts returns every host, compute-01 first.
 func hosts() []host {
 	var list []host
 	for _, batch := range batches() {

@@ -2,13 +2,13 @@ package demo
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/cadastre-dev/cadastre/defaults"
 )
 
 type definition struct {
@@ -22,40 +22,34 @@ type definition struct {
 	} `json:"items"`
 }
 
-// loadDefinitions reads the product's definition files: for each type its keys,
-// prefixes included, and all tags.
+// document is a definition file, as far as these tests go.
+type document struct {
+	Associations []struct{ Name, Prefix string } `json:"resource_type_associations"`
+	Properties   map[string]definition           `json:"properties"`
+	Objects      []struct {
+		Properties map[string]definition `json:"properties"`
+	} `json:"objects"`
+	Tags []struct{ Name string } `json:"tags"`
+}
+
+// loadDefinitions returns the definitions of the product by resource type and
+// key, prefixes included, and the names of all tags.
 func loadDefinitions(t *testing.T) (keys map[string]map[string]definition, tags map[string]bool) {
 	t.Helper()
-	files, err := filepath.Glob("../defaults/definitions/*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no definition files: %v", err)
-	}
 	keys, tags = map[string]map[string]definition{}, map[string]bool{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	for _, text := range defaults.Definitions() {
+		var d document
+		if err := json.Unmarshal([]byte(text), &d); err != nil {
+			t.Fatalf("%v in %.200s", err, text)
 		}
-		type properties map[string]definition
-		var document struct {
-			Associations []struct{ Name, Prefix string } `json:"resource_type_associations"`
-			Properties   properties                      `json:"properties"`
-			Objects      []struct {
-				Properties properties `json:"properties"`
-			} `json:"objects"`
-			Tags []struct{ Name string } `json:"tags"`
-		}
-		if err := json.Unmarshal(text, &document); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		for _, tag := range document.Tags {
+		for _, tag := range d.Tags {
 			tags[tag.Name] = true
 		}
-		groups := []properties{document.Properties}
-		for _, object := range document.Objects {
+		groups := []map[string]definition{d.Properties}
+		for _, object := range d.Objects {
 			groups = append(groups, object.Properties)
 		}
-		for _, association := range document.Associations {
+		for _, association := range d.Associations {
 			if keys[association.Name] == nil {
 				keys[association.Name] = map[string]definition{}
 			}
@@ -69,42 +63,39 @@ func loadDefinitions(t *testing.T) (keys map[string]map[string]definition, tags 
 	return keys, tags
 }
 
-// satisfies tells whether each value named in the text, operators aside, fits
+// satisfies reports whether each value in the text, operators aside, satisfies
 // the definition.
 func (d definition) satisfies(text string) bool {
 	values := []string{text}
-	for _, operator := range []string{"<or>", "<in>", "<all-in>"} {
-		rest, found := strings.CutPrefix(text, operator+" ")
-		switch {
-		case found && operator == "<all-in>":
-			values = strings.Fields(rest)
-		case found:
+	if rest, ok := strings.CutPrefix(text, "<all-in> "); ok {
+		values = strings.Fields(rest)
+	}
+	for _, operator := range []string{"<or>", "<in>"} {
+		if rest, ok := strings.CutPrefix(text, operator+" "); ok {
 			values = strings.Split(rest, " "+operator+" ")
 		}
 	}
-	enum := slices.Concat(d.Enum, d.Items.Enum)
-	for _, value := range values {
-		var typed any = value
-		number, err := strconv.ParseFloat(value, 64)
-		switch d.Type {
-		case "integer", "number":
-			if err != nil || d.Type == "integer" && strings.ContainsAny(value, ".eE") {
-				return false
-			}
-			typed = number
-		case "boolean":
-			if value != "true" && value != "false" {
-				return false
-			}
-		}
-		if d.Minimum != nil && number < *d.Minimum || d.Maximum != nil && number > *d.Maximum {
+	return !slices.ContainsFunc(values, func(value string) bool { return !d.takes(value) })
+}
+
+// takes reports whether one value satisfies the definition.
+func (d definition) takes(value string) bool {
+	var typed any = value
+	number, err := strconv.ParseFloat(value, 64)
+	switch d.Type {
+	case "integer", "number":
+		if err != nil || d.Type == "integer" && strings.ContainsAny(value, ".eE") {
 			return false
 		}
-		if enum != nil && !slices.Contains(enum, typed) || d.Pattern != "" && !regexp.MustCompile(d.Pattern).MatchString(value) {
+		typed = number
+	case "boolean":
+		if value != "true" && value != "false" {
 			return false
 		}
 	}
-	return true
+	enum := slices.Concat(d.Enum, d.Items.Enum)
+	return (d.Minimum == nil || number >= *d.Minimum) && (d.Maximum == nil || number <= *d.Maximum) &&
+		(enum == nil || slices.Contains(enum, typed)) && (d.Pattern == "" || regexp.MustCompile(d.Pattern).MatchString(value))
 }
 
 func TestMetadataBreaksItsDefinitionsOnlyOnPurpose(t *testing.T) {

@@ -53,7 +53,7 @@ func (c *cloud) usable(root string) []placement.Provider {
 	return usable
 }
 
-// answers are the candidates of an unsuffixed group, each as text.
+// answers returns the candidates of an unsuffixed group, each as text.
 func (c *cloud) answers(g placement.Group) []string {
 	var found []string
 	for _, root := range c.providers {
@@ -70,7 +70,7 @@ func (c *cloud) answers(g placement.Group) []string {
 				return
 			}
 			for _, p := range usable {
-				if gives(p, g.Resources[len(chosen)]) && !shareAny(p.Traits, g.Forbidden) {
+				if serves(p, g.Resources[len(chosen)]) && !shareAny(p.Traits, g.Forbidden) {
 					choose(append(slices.Clone(chosen), p))
 				}
 			}
@@ -80,19 +80,20 @@ func (c *cloud) answers(g placement.Group) []string {
 	return found
 }
 
-func gives(p placement.Provider, want placement.Amount) bool {
+func serves(p placement.Provider, want placement.Amount) bool {
 	return slices.ContainsFunc(p.Inventories, func(i placement.Inventory) bool {
 		return i.ResourceClass == want.ResourceClass && float64(i.Used+want.Amount) <= float64(i.Total-i.Reserved)*i.AllocationRatio &&
 			want.Amount >= int64(i.MinUnit) && want.Amount <= int64(i.MaxUnit) && want.Amount%int64(i.StepSize) == 0
 	})
 }
 
-// served is a choice as text, if its providers have the traits between them.
+// served returns a choice as text, empty unless its providers have the traits
+// between them.
 func served(g placement.Group, chosen []placement.Provider) string {
 	var traits, lines []string
 	for i, p := range chosen {
 		traits = append(traits, p.Traits...)
-		lines = append(lines, fmt.Sprintf("%s gives %d %s", p.UUID, g.Resources[i].Amount, g.Resources[i].ResourceClass))
+		lines = append(lines, fmt.Sprintf("%s serves %d %s", p.UUID, g.Resources[i].Amount, g.Resources[i].ResourceClass))
 	}
 	for _, trait := range g.RequiredAll {
 		if !slices.Contains(traits, trait) {
@@ -110,24 +111,16 @@ func described(c placement.Candidate) string {
 	var lines []string
 	for _, allocation := range c.Allocations {
 		for _, amount := range allocation.Resources {
-			lines = append(lines, fmt.Sprintf("%s gives %d %s", allocation.Provider, amount.Amount, amount.ResourceClass))
+			lines = append(lines, fmt.Sprintf("%s serves %d %s", allocation.Provider, amount.Amount, amount.ResourceClass))
 		}
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, ", ")
 }
 
-// claimedCloud is the demo cloud with its claims made.
-func claimedCloud(t testing.TB) (*cloud, *placement.World) {
-	t.Helper()
+// claimedCloud returns the demo cloud with its claims made.
+func claimedCloud() (*cloud, *placement.World) {
 	world := Build()
-	names := placement.Names{Traits: slices.Clone(world.Traits), ResourceClasses: slices.Clone(world.ResourceClasses)}
-	for name := range standardNames(t, "traits.txt") {
-		names.Traits = append(names.Traits, name)
-	}
-	for name := range standardNames(t, "resource_classes.txt") {
-		names.ResourceClasses = append(names.ResourceClasses, name)
-	}
 	used := map[string]int64{}
 	for _, claim := range world.Claims {
 		for _, consumer := range claim.Consumers {
@@ -144,13 +137,13 @@ func claimedCloud(t testing.TB) (*cloud, *placement.World) {
 			inventory.Used = used[world.Providers[i].UUID+inventory.ResourceClass]
 		}
 	}
-	return newCloud(world.Providers), placement.NewWorld(names, world.Providers)
+	return newCloud(world.Providers), placement.NewWorld(namesOf(world), world.Providers)
 }
 
-// FuzzDemoCandidates asks the demo cloud at random and holds the answer against
+// FuzzDemoCandidates asks the demo cloud at random and compares the answer with
 // one that was found by trying everything, in the same order.
 func FuzzDemoCandidates(f *testing.F) {
-	brute, resident := claimedCloud(f)
+	brute, resident := claimedCloud()
 	classes := []string{"VCPU", "MEMORY_MB", "DISK_GB", "SRIOV_NET_VF", "VGPU", "PCPU", "NET_BW_EGR_KILOBIT_PER_SEC"}
 	traits := []string{"HW_CPU_X86_AVX2", "HW_ARCH_AARCH64", "STORAGE_DISK_SSD", "STORAGE_DISK_HDD", "COMPUTE_STATUS_DISABLED", "CUSTOM_PHYSNET_PUBLIC",
 		"CUSTOM_PHYSNET_STORAGE", "CUSTOM_VNIC_TYPE_DIRECT", "HW_NUMA_ROOT", "CUSTOM_GPU_NVIDIA_A2"}
@@ -159,9 +152,9 @@ func FuzzDemoCandidates(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		pick := func(list []string, most int) []string {
+		pick := func(list []string, limit int) []string {
 			return slices.Sorted(slices.Values(slices.Collect(func(yield func(string) bool) {
-				for _, at := range random.Perm(len(list))[:random.IntN(most+1)] {
+				for _, at := range random.Perm(len(list))[:random.IntN(limit+1)] {
 					if !yield(list[at]) {
 						return
 					}

@@ -20,7 +20,7 @@ const (
 
 func providerUUID(name string) string { return uuidOf("resource provider", name) }
 
-// addProvider adds a provider under the uuid that its name gives it, with its
+// addProvider adds a provider with a uuid derived from its name, and with its
 // lists in order.
 func (b *builder) addProvider(p placement.Provider, inventories ...placement.Inventory) {
 	p.UUID = providerUUID(p.Name)
@@ -31,7 +31,7 @@ func (b *builder) addProvider(p placement.Provider, inventories ...placement.Inv
 	b.world.Providers = append(b.world.Providers, p)
 }
 
-// inventory is an inventory whose amounts are free between 1 and its total.
+// inventory returns an inventory that takes any amount from 1 to its total.
 func inventory(resourceClass string, total, reserved int, ratio float64) placement.Inventory {
 	return placement.Inventory{ResourceClass: resourceClass, Total: int32(total), Reserved: int32(reserved), MinUnit: 1, MaxUnit: int32(total),
 		StepSize: 1, AllocationRatio: ratio, Capacity: placement.Capacity(int32(total), int32(reserved), ratio)}
@@ -96,7 +96,7 @@ func graphicsName(host string, unit int) string { return fmt.Sprintf("%s:gpu%d",
 
 // addNUMANode adds a NUMA node, with the graphics processors that are wired to
 // it. The traits of the processor are repeated here, because a trait counts
-// only on a provider that gives something.
+// only on a provider that serves a resource.
 func (b *builder) addNUMANode(h host, node int) {
 	threads := h.threads() / h.numaNodes
 	inventories := []placement.Inventory{
@@ -135,8 +135,7 @@ func portName(host, device string) string {
 	return host + ":NIC Switch agent:" + device
 }
 
-// addPorts adds a provider for each network port, below the agent that looks
-// after it.
+// addPorts adds a provider for each network port, a child of that of its agent.
 func (b *builder) addPorts(h host) {
 	var agents []string
 	for _, port := range h.ports {

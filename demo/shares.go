@@ -21,8 +21,8 @@ const (
 	typeSecurityService = "OS::Manila::SecurityService"
 )
 
-// addShareNetworks adds the networks from which each project mounts its shares,
-// and who knows its users.
+// addShareNetworks adds the network from which each project mounts its shares,
+// and the directory of its users.
 func (b *builder) addShareNetworks() {
 	for i, network := range []struct{ project, realm, kind string }{
 		{projectDemo, "demo.example.org", "ldap"},
@@ -54,7 +54,7 @@ func (b *builder) addShareNetworks() {
 	}
 }
 
-// share is a share with what hangs off it.
+// share is a share with its child resources.
 type share struct {
 	project, name, group string
 	visibility           access.Visibility

@@ -9,8 +9,8 @@ const (
 	ReaderToken = "demo-reader"
 )
 
-// Viewers are whom the tokens stand for: an administrator, and a member and a
-// reader of the project demo.
+// Viewers returns the viewers that the tokens stand for: an administrator, and
+// a member and a reader of the project demo.
 func Viewers() map[string]access.Viewer {
 	return map[string]access.Viewer{
 		AdminToken:  {UserID: "demo-admin", ProjectID: "demo", Roles: []string{access.RoleAdmin, access.RoleMember, access.RoleReader}},

@@ -1,12 +1,11 @@
-// Package demo is a small believable cloud to try the product on: racks and
+// Package demo is a small plausible cloud to try the product on: racks and
 // hosts, shared file systems, images, volumes and instances of three projects,
-// with metadata, capabilities, providers and claims. It is made of plain nouns
-// and is the same on every call and every machine. It refuses to know the
-// clock, randomness and what a definition says about a value: a few values
-// break their definition on purpose.
+// with metadata, capabilities, providers and claims. It is the same on every
+// call and every machine. A few values violate their definitions on purpose.
 package demo
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"fmt"
 	"slices"
@@ -25,7 +24,7 @@ const (
 	projectWebShop  = "web-shop"
 )
 
-// Build makes the world; every call gives an equal one.
+// Build returns the demo cloud.
 func Build() store.Content {
 	var b builder
 	b.addHosts()
@@ -41,24 +40,25 @@ func Build() store.Content {
 	return b.world
 }
 
-// builder gathers the world.
+// builder collects the demo cloud.
 type builder struct {
 	world store.Content
 }
 
-// add adds a resource under the uuid that its type and name give it, and
-// returns that uuid.
+// add adds a resource with a uuid derived from its type and name, and returns
+// the uuid. A resource without a project is a public one of the demo project.
 func (b *builder) add(r store.ResourceRecord) string {
 	r.UUID = uuidOf(r.Type, r.Name)
-	if r.Visibility == "" {
-		r.Visibility = access.Private
+	if r.ProjectID == "" {
+		r.ProjectID, r.Visibility = projectDemo, access.Public
 	}
+	r.Visibility = cmp.Or(r.Visibility, access.Private)
 	b.world.Resources = append(b.world.Resources, r)
 	return r.UUID
 }
 
-// collectCustomNames lists the traits and classes that must be created before
-// the providers.
+// collectCustomNames collects the traits and classes of the providers that are
+// not standard ones.
 func (b *builder) collectCustomNames() {
 	var traits, classes []string
 	for _, provider := range b.world.Providers {
@@ -74,8 +74,8 @@ func (b *builder) collectCustomNames() {
 	b.world.Traits, b.world.ResourceClasses = custom(traits), custom(classes)
 }
 
-// uuidOf derives a uuid from what a thing is and what it is called, as version
-// 5 of RFC 9562 does.
+// uuidOf returns a uuid derived from the kind and the name of a thing, as
+// version 5 of RFC 9562 does.
 func uuidOf(kind, name string) string {
 	sum := sha1.Sum([]byte("cadastre demo\x00" + kind + "\x00" + name))
 	sum[6] = sum[6]&0x0f | 0x50
@@ -83,8 +83,8 @@ func uuidOf(kind, name string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// metadata reads items written as "key=value"; a leading "!" marks one that
-// only admins and services change.
+// metadata returns the items written as "key=value"; a leading "!" marks one
+// that only administrators and services change.
 func metadata(items ...string) []resource.MetadataItem {
 	list := make([]resource.MetadataItem, len(items))
 	for i, item := range items {

@@ -1,13 +1,13 @@
 package demo
 
 import (
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -200,31 +200,27 @@ func TestCapabilitiesAreRegisteredAndSomePrivate(t *testing.T) {
 	}
 }
 
-// standardNames reads the list of standard names that a plain catalog starts
-// with.
-func standardNames(t testing.TB, file string) map[string]bool {
-	t.Helper()
-	text, err := os.ReadFile("../defaults/" + file)
-	if err != nil {
-		t.Fatal(err)
+// namesOf returns the standard names with those that the demo cloud creates.
+func namesOf(world store.Content) placement.Names {
+	return placement.Names{
+		Traits:          append(defaults.Traits(), world.Traits...),
+		ResourceClasses: append(defaults.ResourceClasses(), world.ResourceClasses...),
 	}
-	names := map[string]bool{}
-	for _, name := range strings.Fields(string(text)) {
-		names[name] = true
-	}
-	return names
 }
 
-func TestProvidersAreValidTrees(t *testing.T) {
+func TestCustomNamesAreMarkedAsSuch(t *testing.T) {
 	t.Parallel()
 	world := Build()
-	traits, classes := standardNames(t, "traits.txt"), standardNames(t, "resource_classes.txt")
-	for _, name := range world.Traits {
-		traits[name] = placement.IsCustomName(name)
+	for _, name := range slices.Concat(world.Traits, world.ResourceClasses) {
+		if !placement.IsCustomName(name) {
+			t.Errorf("%s is created and not a custom name", name)
+		}
 	}
-	for _, name := range world.ResourceClasses {
-		classes[name] = placement.IsCustomName(name)
-	}
+}
+
+func TestProvidersAreTrees(t *testing.T) {
+	t.Parallel()
+	world := Build()
 	hostNames := map[string]string{}
 	for _, r := range world.Resources {
 		if r.Type == typeHost {
@@ -234,22 +230,40 @@ func TestProvidersAreValidTrees(t *testing.T) {
 	seen := map[string]bool{}
 	linked, nested := 0, 0
 	for _, p := range world.Providers {
+		if p.Parent != "" {
+			nested++
+		}
 		if p.Parent != "" && !seen[p.Parent] {
 			t.Errorf("%s: its parent is missing or comes later", p.Name)
+		}
+		if p.Resource != "" {
+			linked++
 		}
 		if p.Resource != "" && (hostNames[p.Resource] != p.Name || p.Parent != "") {
 			t.Errorf("%s is linked to %q; want the root to be linked to the host of its name", p.Name, hostNames[p.Resource])
 		}
+		seen[p.UUID] = true
+	}
+	if linked != 24 || nested == 0 {
+		t.Errorf("%d providers are linked to hosts and %d are nested; want 24 and some", linked, nested)
+	}
+}
+
+func TestProvidersAreValid(t *testing.T) {
+	t.Parallel()
+	world := Build()
+	names := namesOf(world)
+	for _, p := range world.Providers {
 		for _, violation := range slices.Concat(placement.ValidateProviderName("name", p.Name), placement.ValidateInventories("inventories", p.Inventories)) {
 			t.Errorf("%s: %s", p.Name, violation)
 		}
 		for _, trait := range p.Traits {
-			if !traits[trait] {
+			if !slices.Contains(names.Traits, trait) {
 				t.Errorf("%s: trait %s is neither standard nor listed as custom", p.Name, trait)
 			}
 		}
 		for _, i := range p.Inventories {
-			if !classes[i.ResourceClass] {
+			if !slices.Contains(names.ResourceClasses, i.ResourceClass) {
 				t.Errorf("%s: class %s is neither standard nor listed as custom", p.Name, i.ResourceClass)
 			}
 			if i.Used != 0 || i.Capacity != placement.Capacity(i.Total, i.Reserved, i.AllocationRatio) || i.Capacity <= 0 {
@@ -261,31 +275,56 @@ func TestProvidersAreValidTrees(t *testing.T) {
 				t.Errorf("%s: %v is unsorted or repeats itself", p.Name, list)
 			}
 		}
-		seen[p.UUID] = true
-		if p.Resource != "" {
-			linked++
-		}
-		if p.Parent != "" {
-			nested++
-		}
 	}
-	if linked != 24 || nested == 0 {
-		t.Errorf("%d providers are linked to hosts and %d are nested; want 24 and some", linked, nested)
+}
+
+// pools are the inventories of the demo cloud, by provider and class, of which
+// claims take a part.
+type pools map[[2]string]placement.Inventory
+
+// take claims an amount of a pool, and reports whether it fits.
+func (p pools) take(provider string, amount placement.Amount) bool {
+	key := [2]string{provider, amount.ResourceClass}
+	i, ok := p[key]
+	if !ok || amount.Amount < int64(i.MinUnit) || amount.Amount > int64(i.MaxUnit) || amount.Amount%int64(i.StepSize) != 0 || amount.Amount > i.Free() {
+		return false
 	}
+	i.Used += amount.Amount
+	p[key] = i
+	return true
 }
 
 func TestClaimsFit(t *testing.T) {
 	t.Parallel()
 	world := Build()
-	type pool struct{ provider, class string }
-	pools := map[pool]placement.Inventory{}
-	disabled := map[string]bool{}
+	free, disabled := pools{}, map[string]bool{}
 	for _, p := range world.Providers {
 		for _, i := range p.Inventories {
-			pools[pool{p.UUID, i.ResourceClass}] = i
+			free[[2]string{p.UUID, i.ResourceClass}] = i
 		}
 		disabled[p.UUID] = slices.Contains(p.Traits, "COMPUTE_STATUS_DISABLED")
 	}
+	for _, claim := range world.Claims {
+		for _, consumer := range claim.Consumers {
+			seen := map[string]bool{}
+			for _, allocation := range consumer.Allocations {
+				if seen[allocation.Provider] || disabled[allocation.Provider] {
+					t.Errorf("consumer %s: provider %s is repeated or disabled", consumer.UUID, allocation.Provider)
+				}
+				seen[allocation.Provider] = true
+				for _, amount := range allocation.Resources {
+					if !free.take(allocation.Provider, amount) {
+						t.Errorf("consumer %s: %d of %s does not fit", consumer.UUID, amount.Amount, amount.ResourceClass)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestEveryInstanceHasAllocations(t *testing.T) {
+	t.Parallel()
+	world := Build()
 	instances := map[string]string{}
 	for _, r := range world.Resources {
 		if r.Type == typeInstance {
@@ -301,22 +340,6 @@ func TestClaimsFit(t *testing.T) {
 			}
 			if project, ok := instances[consumer.UUID]; ok && project == consumer.ProjectID && *consumer.Type == "INSTANCE" {
 				ofInstances++
-			}
-			seen := map[string]bool{}
-			for _, allocation := range consumer.Allocations {
-				if seen[allocation.Provider] || disabled[allocation.Provider] {
-					t.Errorf("consumer %s: provider %s is repeated or disabled", consumer.UUID, allocation.Provider)
-				}
-				seen[allocation.Provider] = true
-				for _, amount := range allocation.Resources {
-					key := pool{allocation.Provider, amount.ResourceClass}
-					i, ok := pools[key]
-					if !ok || amount.Amount < int64(i.MinUnit) || amount.Amount > int64(i.MaxUnit) || amount.Amount%int64(i.StepSize) != 0 || amount.Amount > i.Free() {
-						t.Errorf("consumer %s: %d of %s does not fit: %+v", consumer.UUID, amount.Amount, amount.ResourceClass, i)
-					}
-					i.Used += amount.Amount
-					pools[key] = i
-				}
 			}
 		}
 	}
