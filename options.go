@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/auth"
@@ -103,12 +104,10 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 	return settings, err
 }
 
-// authenticate returns the viewer behind the headers of a request.
-type authenticate func(ctx context.Context, header http.Header) (access.Viewer, error)
-
-// authentication returns the function that asks the sources of tokens and puts
-// every viewer under the operator's policy. It reads the files of both.
-func authentication(options cli.ServeOptions) (authenticate, error) {
+// authentication returns the function that finds the viewer behind the headers
+// of a request, under the operator's policy. It reads the files of tokens and
+// policy.
+func authentication(options cli.ServeOptions) (func(context.Context, http.Header) (access.Viewer, error), error) {
 	sources, err := tokenSources(options)
 	if err != nil {
 		return nil, err
@@ -143,21 +142,15 @@ func tokenSources(options cli.ServeOptions) ([]auth.Source, error) {
 		tokens = append(tokens, read...)
 	}
 	sources := []auth.Source{auth.Tokens(tokens)}
-	if o := options.OIDC; o.Issuer != "" {
-		source, err := auth.OIDC(auth.OIDCOptions{
-			Issuer: o.Issuer, Audience: o.Audience, Algorithms: o.Algorithms,
-			UserClaim: o.UserClaim, ProjectClaim: o.ProjectClaim, RolesClaim: o.RolesClaim, Roles: o.Roles,
-		})
+	if options.OIDC.Issuer != "" {
+		source, err := auth.OIDC(auth.OIDCOptions(options.OIDC), time.Now)
 		if err != nil {
 			return nil, fmt.Errorf("--oidc-issuer: %w", err)
 		}
 		sources = append(sources, source)
 	}
-	if k := options.Keystone; k.URL != "" {
-		source, err := auth.Keystone(auth.KeystoneOptions{
-			URL: k.URL, UserName: k.User, UserDomain: k.UserDomain, Password: k.Password, Project: k.Project, ProjectDomain: k.ProjectDomain,
-			ApplicationCredentialID: k.CredentialID, ApplicationCredentialSecret: k.CredentialSecret, Roles: k.Roles, CacheTTL: k.CacheTTL,
-		})
+	if options.Keystone.URL != "" {
+		source, err := auth.Keystone(auth.KeystoneOptions(options.Keystone), time.Now)
 		if err != nil {
 			return nil, fmt.Errorf("--keystone-url: %w", err)
 		}

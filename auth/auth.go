@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -92,6 +93,9 @@ func tokenOf(header http.Header) (string, error) {
 	}
 	return tokens[0], nil
 }
+
+// newClient returns a client for the services behind sources.
+func newClient() *http.Client { return &http.Client{Timeout: 5 * time.Second} }
 
 // isHTTP reports whether a text is the URL of an HTTP server.
 func isHTTP(text string) bool {

@@ -54,8 +54,5 @@ func (c *tokenCache) put(hash tokenHash, answer tokenAnswer, now time.Time) {
 		}
 		delete(c.answers, old)
 	}
-	if c.answers == nil {
-		c.answers = map[tokenHash]tokenAnswer{}
-	}
 	c.answers[hash] = answer
 }

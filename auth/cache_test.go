@@ -11,7 +11,7 @@ import (
 
 func TestACacheIsBoundedAndDropsWhatHasExpiredFirst(t *testing.T) {
 	t.Parallel()
-	var cache tokenCache
+	cache := tokenCache{answers: map[tokenHash]tokenAnswer{}}
 	now := time.Unix(0, 0)
 	put := func(i int, ttl time.Duration) {
 		cache.put(sha256.Sum256(fmt.Append(nil, i)), tokenAnswer{viewer: access.Viewer{UserID: fmt.Sprint(i)}, expires: now.Add(ttl)}, now)

@@ -30,11 +30,7 @@ func knownRoles(names []string, mapping map[string]string) []string {
 }
 
 func isRole(name string) bool {
-	switch name {
-	case access.RoleAdmin, access.RoleMember, access.RoleReader, access.RoleService:
-		return true
-	}
-	return false
+	return slices.Contains([]string{access.RoleAdmin, access.RoleMember, access.RoleReader, access.RoleService}, name)
 }
 
 // checkRole returns an error for a text that is not a role.

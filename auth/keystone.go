@@ -31,27 +31,24 @@ type KeystoneOptions struct {
 	// URL is the address of the identity API, version 3: https://keystone:5000/v3.
 	// Required.
 	URL string
-	// UserName, UserDomain, Password, Project and ProjectDomain are the account;
-	// empty domains are `Default`.
-	UserName, UserDomain, Password, Project, ProjectDomain string
-	// ApplicationCredentialID and ApplicationCredentialSecret replace the name and
-	// the password of an account.
-	ApplicationCredentialID, ApplicationCredentialSecret string
+	// User, UserDomain, Password, Project and ProjectDomain are the account; empty
+	// domains are `Default`.
+	User, UserDomain, Password, Project, ProjectDomain string
+	// CredentialID and CredentialSecret are an application credential, instead of
+	// an account.
+	CredentialID, CredentialSecret string
 	// Roles maps the names of the cloud's roles to admin, member, reader and
 	// service; empty takes the names as they are. Other names mean nothing.
 	Roles map[string]string
 	// CacheTTL is how long the answer about a token is used: 60 s at most and when
 	// 0, and never past the token's end. A revoked token works that long.
 	CacheTTL time.Duration
-	// Client asks the identity service; nil is one that gives up after 5 s.
-	Client *http.Client
-	// Now is the clock; nil is the real one.
-	Now func() time.Time
 }
 
 // identityService asks an OpenStack identity service.
 type identityService struct {
 	options KeystoneOptions
+	now     func() time.Time
 	client  connection[*gophercloud.ServiceClient] // with a token of this server's own
 	asking  singleflight.Group
 	cache   tokenCache
@@ -62,12 +59,12 @@ type identityService struct {
 // token's end; for five seconds when the service does not know the token or
 // cannot be reached. A token without a project is known only with a role of the
 // whole cloud.
-func Keystone(options KeystoneOptions) (Source, error) {
+func Keystone(options KeystoneOptions, now func() time.Time) (Source, error) {
 	if !isHTTP(options.URL) {
 		return nil, fmt.Errorf("the address of the identity service, %q, is not a URL", options.URL)
 	}
-	byPassword := options.UserName != "" && options.Password != "" && options.Project != ""
-	byCredential := options.ApplicationCredentialID != "" && options.ApplicationCredentialSecret != ""
+	byPassword := options.User != "" && options.Password != "" && options.Project != ""
+	byCredential := options.CredentialID != "" && options.CredentialSecret != ""
 	if byPassword == byCredential {
 		return nil, errors.New("the identity service needs one account: either a user with password and project, or an application credential with its secret")
 	}
@@ -80,26 +77,20 @@ func Keystone(options KeystoneOptions) (Source, error) {
 	if options.CacheTTL <= 0 || options.CacheTTL > maxTokenTTL {
 		options.CacheTTL = maxTokenTTL
 	}
-	if options.Client == nil {
-		options.Client = &http.Client{Timeout: 5 * time.Second}
-	}
-	if options.Now == nil {
-		options.Now = time.Now
-	}
-	s := &identityService{options: options}
-	s.client.open, s.client.retryAfter, s.client.now = s.signIn, failureTTL, options.Now
+	s := &identityService{options: options, now: now, cache: tokenCache{answers: map[tokenHash]tokenAnswer{}}}
+	s.client.open, s.client.retryAfter, s.client.now = s.signIn, failureTTL, now
 	return s.authenticate, nil
 }
 
 func (s *identityService) authenticate(ctx context.Context, token string) (access.Viewer, error) {
 	hash := tokenHash(sha256.Sum256([]byte(token)))
-	if answer, ok := s.cache.get(hash, s.options.Now()); ok {
+	if answer, ok := s.cache.get(hash, s.now()); ok {
 		return answer.viewer, answer.err
 	}
 	// One caller asks for all that wait, so the end of its request must not end
 	// it.
 	asked := s.asking.DoChan(string(hash[:]), func() (any, error) {
-		now := s.options.Now()
+		now := s.now()
 		answer := s.ask(context.WithoutCancel(ctx), token, now)
 		s.cache.put(hash, answer, now)
 		return answer, nil
@@ -175,13 +166,13 @@ func (s *identityService) signIn(ctx context.Context) (*gophercloud.ServiceClien
 	if err != nil {
 		return nil, fmt.Errorf("sign in at the identity service: %w", err)
 	}
-	provider.HTTPClient = *s.options.Client
+	provider.HTTPClient = *newClient()
 	account := &gophercloud.AuthOptions{
 		IdentityEndpoint: s.options.URL, AllowReauth: true,
-		Username: s.options.UserName, Password: s.options.Password,
-		ApplicationCredentialID: s.options.ApplicationCredentialID, ApplicationCredentialSecret: s.options.ApplicationCredentialSecret,
+		Username: s.options.User, Password: s.options.Password,
+		ApplicationCredentialID: s.options.CredentialID, ApplicationCredentialSecret: s.options.CredentialSecret,
 	}
-	if s.options.UserName != "" {
+	if s.options.User != "" {
 		account.DomainName = s.options.UserDomain
 		account.Scope = &gophercloud.AuthScope{ProjectName: s.options.Project, DomainName: s.options.ProjectDomain}
 	}

@@ -122,7 +122,7 @@ func (k *identity) times(token string) int {
 
 func (k *identity) source(t *testing.T) auth.Source {
 	t.Helper()
-	source, err := auth.Keystone(auth.KeystoneOptions{URL: k.URL + "/v3", UserName: "cadastre", Password: "secret", Project: "service", Now: k.clock.Now})
+	source, err := auth.Keystone(auth.KeystoneOptions{URL: k.URL + "/v3", User: "cadastre", Password: "secret", Project: "service"}, k.clock.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,13 +242,13 @@ func TestKeystoneIsAskedOnceForManyAtOnce(t *testing.T) {
 func TestKeystoneRefusesSettingsThatCannotBeMeant(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]auth.KeystoneOptions{
-		"no address":      {UserName: "u", Password: "p", Project: "s"},
+		"no address":      {User: "u", Password: "p", Project: "s"},
 		"no account":      {URL: "https://keystone/v3"},
-		"half an account": {URL: "https://keystone/v3", UserName: "u", Password: "p"},
-		"both accounts":   {URL: "https://keystone/v3", UserName: "u", Password: "p", Project: "s", ApplicationCredentialID: "i", ApplicationCredentialSecret: "s"},
-		"an unknown role": {URL: "https://keystone/v3", UserName: "u", Password: "p", Project: "s", Roles: map[string]string{"x": "root"}},
+		"half an account": {URL: "https://keystone/v3", User: "u", Password: "p"},
+		"both accounts":   {URL: "https://keystone/v3", User: "u", Password: "p", Project: "s", CredentialID: "i", CredentialSecret: "s"},
+		"an unknown role": {URL: "https://keystone/v3", User: "u", Password: "p", Project: "s", Roles: map[string]string{"x": "root"}},
 	} {
-		if _, err := auth.Keystone(options); err == nil {
+		if _, err := auth.Keystone(options, time.Now); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}

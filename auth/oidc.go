@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -39,11 +38,6 @@ type OIDCOptions struct {
 	// Roles maps those names to admin, member, reader and service; none takes the
 	// names as they are. Other names mean nothing.
 	Roles map[string]string
-	// Client fetches the issuer's configuration and keys; nil is one that gives up
-	// after 5 s.
-	Client *http.Client
-	// Now is the clock; nil is the real one.
-	Now func() time.Time
 }
 
 // asymmetric are the algorithms that can be accepted: whoever can check their
@@ -56,6 +50,7 @@ var asymmetric = map[string]bool{
 // issuer checks the tokens of one issuer.
 type issuer struct {
 	options    OIDCOptions
+	now        func() time.Time
 	discovered connection[discovered]
 }
 
@@ -72,7 +67,7 @@ type discovered struct {
 // on, and, at most every ten seconds, when a key is not known. While it cannot
 // be reached the keys that are known stay good for an hour; after that, and
 // before the first were fetched, tokens cannot be checked.
-func OIDC(options OIDCOptions) (Source, error) {
+func OIDC(options OIDCOptions, now func() time.Time) (Source, error) {
 	if !isHTTP(options.Issuer) {
 		return nil, fmt.Errorf("the issuer %q is not a URL", options.Issuer)
 	}
@@ -93,14 +88,8 @@ func OIDC(options OIDCOptions) (Source, error) {
 	options.UserClaim = cmp.Or(options.UserClaim, "sub")
 	options.ProjectClaim = cmp.Or(options.ProjectClaim, "project")
 	options.RolesClaim = cmp.Or(options.RolesClaim, "roles")
-	if options.Client == nil {
-		options.Client = &http.Client{Timeout: 5 * time.Second}
-	}
-	if options.Now == nil {
-		options.Now = time.Now
-	}
-	i := &issuer{options: options}
-	i.discovered.open, i.discovered.retryAfter, i.discovered.now = i.discover, issuerRetryTime, options.Now
+	i := &issuer{options: options, now: now}
+	i.discovered.open, i.discovered.retryAfter, i.discovered.now = i.discover, issuerRetryTime, now
 	return i.authenticate, nil
 }
 
@@ -150,15 +139,16 @@ func (i *issuer) discover(ctx context.Context) (discovered, error) {
 	var configuration struct {
 		KeysURL string `json:"jwks_uri"`
 	}
-	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, i.options.Client), i.options.Issuer)
+	client := newClient()
+	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, client), i.options.Issuer)
 	if err == nil {
 		err = provider.Claims(&configuration)
 	}
 	if err != nil {
 		return discovered{}, fmt.Errorf("ask the issuer %s for its configuration: %w", i.options.Issuer, err)
 	}
-	keys := &keys{url: configuration.KeysURL, client: i.options.Client, now: i.options.Now}
+	keys := &keys{url: configuration.KeysURL, client: client, now: i.now}
 	return discovered{keys: keys, verifier: oidc.NewVerifier(i.options.Issuer, keys, &oidc.Config{
-		ClientID: i.options.Audience, SupportedSigningAlgs: i.options.Algorithms, Now: i.options.Now,
+		ClientID: i.options.Audience, SupportedSigningAlgs: i.options.Algorithms, Now: i.now,
 	})}, nil
 }

@@ -125,7 +125,7 @@ func TestOIDCTakesTokensOfItsIssuerOnly(t *testing.T) {
 	source, err := auth.OIDC(auth.OIDCOptions{
 		Issuer: s.URL, Audience: "cadastre", ProjectClaim: "cloud.project", RolesClaim: "realm_access.roles",
 		Roles: map[string]string{"cloud-admin": "admin", "team": "member"},
-	})
+	}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestOIDCFollowsTheKeysOfItsIssuer(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t)
 	clock := &clock{at: time.Now()}
-	source, err := auth.OIDC(auth.OIDCOptions{Issuer: s.URL, Audience: "cadastre", Now: clock.Now})
+	source, err := auth.OIDC(auth.OIDCOptions{Issuer: s.URL, Audience: "cadastre"}, clock.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestOIDCRefusesSettingsThatCannotBeMeant(t *testing.T) {
 		"an unknown role":  {Issuer: "https://issuer", Audience: "a", Roles: map[string]string{"x": "root"}},
 		"a scheme of mail": {Issuer: "mailto:issuer", Audience: "a"},
 	} {
-		if _, err := auth.OIDC(options); err == nil {
+		if _, err := auth.OIDC(options, time.Now); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}

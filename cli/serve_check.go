@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // take. The command line calls it.
 func (ServeOptions) Validate(parsed *kong.Context) error {
 	for _, flag := range parsed.Flags() {
-		value, ok := number(flag.Target.Interface())
+		value, ok := number(flag.Target)
 		low, high := cmp.Or(flag.Tag.Get("min"), "0"), flag.Tag.Get("max")
 		switch {
 		case !ok:
@@ -26,30 +27,26 @@ func (ServeOptions) Validate(parsed *kong.Context) error {
 	return nil
 }
 
-// number returns the value of a flag that takes a number, a duration in
-// seconds.
-func number(value any) (float64, bool) {
-	switch value := value.(type) {
-	case int:
-		return float64(value), true
-	case int64:
-		return float64(value), true
-	case float64:
-		return value, true
-	case time.Duration:
-		return value.Seconds(), true
+// number returns the value of a flag that takes a number, or a duration in
+// nanoseconds.
+func number(value reflect.Value) (float64, bool) {
+	switch {
+	case value.CanInt():
+		return float64(value.Int()), true
+	case value.CanFloat():
+		return value.Float(), true
 	}
 	return 0, false
 }
 
-// bound returns the value of a tag, a number or a duration.
+// bound returns the value of a tag: a number, or a duration in nanoseconds.
 func bound(tag string) float64 {
-	if value, err := strconv.ParseFloat(tag, 64); err == nil {
-		return value
+	if duration, err := time.ParseDuration(tag); err == nil {
+		return float64(duration)
 	}
-	duration, err := time.ParseDuration(tag)
+	value, err := strconv.ParseFloat(tag, 64)
 	if err != nil {
 		panic("cli: a bound of a flag is neither a number nor a duration: " + tag)
 	}
-	return duration.Seconds()
+	return value
 }
