@@ -21,7 +21,7 @@ func knownRoles(names []string, mapping map[string]string) []string {
 		if len(mapping) > 0 {
 			role = mapping[name]
 		}
-		if isRole(role) && !slices.Contains(roles, role) {
+		if checkRole(role) == nil && !slices.Contains(roles, role) {
 			roles = append(roles, role)
 		}
 	}
@@ -29,13 +29,10 @@ func knownRoles(names []string, mapping map[string]string) []string {
 	return roles
 }
 
-func isRole(name string) bool {
-	return slices.Contains([]string{access.RoleAdmin, access.RoleMember, access.RoleReader, access.RoleService}, name)
-}
-
 // checkRole returns an error for a text that is not a role.
 func checkRole(name string) error {
-	if isRole(name) {
+	switch name {
+	case access.RoleAdmin, access.RoleMember, access.RoleReader, access.RoleService:
 		return nil
 	}
 	return fmt.Errorf("unknown role %q: the roles are admin, member, reader and service", name)

@@ -21,6 +21,12 @@ const (
 	maxKeysBytes    = 1 << 20
 )
 
+// asymmetric are the algorithms that can be accepted: whoever can check their
+// signatures cannot make them.
+var asymmetric = []jose.SignatureAlgorithm{
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+}
+
 // keys are the keys of an issuer. A key that the issuer revoked is dropped with
 // the next fetch. Clients that invent key ids cannot make the server fetch the
 // keys at every request.
@@ -39,9 +45,7 @@ type keys struct {
 // VerifySignature returns the payload of a token that one of the keys signed.
 // The verifier has checked the algorithm before it calls this.
 func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
-	signed, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{
-		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
-	})
+	signed, err := jose.ParseSigned(token, asymmetric)
 	if err != nil {
 		return nil, fmt.Errorf("read the token: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -16,12 +17,15 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/lru"
 )
 
 // How long answers of the identity service are used.
 const (
 	maxTokenTTL = 60 * time.Second
 	failureTTL  = 5 * time.Second // the token is unknown, or the service cannot be reached
+
+	maxCachedTokens = 10_000
 )
 
 // KeystoneOptions say where the identity service of an OpenStack cloud is and
@@ -51,7 +55,18 @@ type identityService struct {
 	now     func() time.Time
 	client  connection[*gophercloud.ServiceClient] // with a token of this server's own
 	asking  singleflight.Group
-	cache   tokenCache
+	// cache holds the latest answer about each token. An answer carries its own
+	// expiry, which is compared with this source's clock, so a plain cache is
+	// enough; those with expiry bring a clock and goroutines of their own.
+	cache *lru.Cache[*atomic.Pointer[tokenAnswer]]
+}
+
+// tokenAnswer is what the identity service answered about a token, and until
+// when the answer is used.
+type tokenAnswer struct {
+	viewer  access.Viewer
+	err     error
+	expires time.Time
 }
 
 // Keystone returns a source that asks an OpenStack identity service whom a
@@ -77,22 +92,23 @@ func Keystone(options KeystoneOptions, now func() time.Time) (Source, error) {
 	if options.CacheTTL <= 0 || options.CacheTTL > maxTokenTTL {
 		options.CacheTTL = maxTokenTTL
 	}
-	s := &identityService{options: options, now: now, cache: tokenCache{answers: map[tokenHash]tokenAnswer{}}}
+	s := &identityService{options: options, now: now, cache: lru.New[*atomic.Pointer[tokenAnswer]](maxCachedTokens)}
 	s.client.open, s.client.retryAfter, s.client.now = s.signIn, failureTTL, now
 	return s.authenticate, nil
 }
 
 func (s *identityService) authenticate(ctx context.Context, token string) (access.Viewer, error) {
-	hash := tokenHash(sha256.Sum256([]byte(token)))
-	if answer, ok := s.cache.get(hash, s.now()); ok {
+	sum := sha256.Sum256([]byte(token)) // the token itself is not kept
+	hash := string(sum[:])
+	cached := s.cache.GetOrCreate(hash, 1, func() *atomic.Pointer[tokenAnswer] { return &atomic.Pointer[tokenAnswer]{} })
+	if answer := cached.Load(); answer != nil && s.now().Before(answer.expires) {
 		return answer.viewer, answer.err
 	}
 	// One caller asks for all that wait, so the end of its request must not end
 	// it.
-	asked := s.asking.DoChan(string(hash[:]), func() (any, error) {
-		now := s.now()
-		answer := s.ask(context.WithoutCancel(ctx), token, now)
-		s.cache.put(hash, answer, now)
+	asked := s.asking.DoChan(hash, func() (any, error) {
+		answer := s.ask(context.WithoutCancel(ctx), token, s.now())
+		cached.Store(&answer)
 		return answer, nil
 	})
 	select {

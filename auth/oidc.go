@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
 
 	"github.com/cadastre-dev/cadastre/access"
 )
@@ -38,13 +40,6 @@ type OIDCOptions struct {
 	// Roles maps those names to admin, member, reader and service; none takes the
 	// names as they are. Other names mean nothing.
 	Roles map[string]string
-}
-
-// asymmetric are the algorithms that can be accepted: whoever can check their
-// signatures cannot make them.
-var asymmetric = map[string]bool{
-	oidc.RS256: true, oidc.RS384: true, oidc.RS512: true, oidc.PS256: true, oidc.PS384: true, oidc.PS512: true,
-	oidc.ES256: true, oidc.ES384: true, oidc.ES512: true, oidc.EdDSA: true,
 }
 
 // issuer checks the tokens of one issuer.
@@ -78,8 +73,8 @@ func OIDC(options OIDCOptions, now func() time.Time) (Source, error) {
 		options.Algorithms = []string{oidc.RS256, oidc.ES256}
 	}
 	for _, algorithm := range options.Algorithms {
-		if !asymmetric[algorithm] {
-			return nil, fmt.Errorf("unknown or symmetric algorithm %q: the algorithms are RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA", algorithm)
+		if !slices.Contains(asymmetric, jose.SignatureAlgorithm(algorithm)) {
+			return nil, fmt.Errorf("unknown or symmetric algorithm %q: the algorithms are %v", algorithm, asymmetric)
 		}
 	}
 	if err := checkMapping(options.Roles); err != nil {

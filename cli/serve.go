@@ -27,9 +27,9 @@ type ServeOptions struct {
 
 	AuditRetention time.Duration `default:"2160h" min:"1ms" help:"How long audit events are kept."`
 
-	Profile          string   `enum:",open,locked" default:"" help:"How much the server tells: open (introspection, IDE, any query by GET) or locked; open on a loopback address and locked elsewhere when absent."`
+	Profile          string   `enum:",open,locked" default:"" help:"How much the server discloses: open (introspection, IDE, any query by GET) or locked; open on a loopback address and locked elsewhere when absent."`
 	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins whose pages may send requests, such as https://dashboard.example.org."`
-	TrustedProxy     []string `placeholder:"NETWORK" help:"Networks of the proxies before the server, such as 10.0.0.0/8, whose X-Forwarded-For says where a request came from."`
+	TrustedProxy     []string `placeholder:"NETWORK" help:"Networks of the proxies before the server, such as 10.0.0.0/8, whose X-Forwarded-For is trusted."`
 	MetricsListen    string   `help:"Address to serve /metrics on, and there only; otherwise it is where everything else is."`
 	TrustedDocuments string   `type:"path" help:"JSON file of documents by their SHA-256 that clients may ask for by hash."`
 	TrustedOnly      bool     `help:"Refuse every document that is not a trusted one."`
