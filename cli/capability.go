@@ -47,19 +47,13 @@ func (c *capabilityListCommand) Run(run *session) error {
 			return []string{of.Name, yesOrNo(of.Private), strconv.Itoa(*of.ValueCount)}
 		})
 	}
-	type line struct {
-		of    shownCapability
-		value *client.ValueInUse
-	}
-	var lines []line
+	var rows [][]string
 	for _, of := range shown {
 		for _, value := range of.Values {
-			lines = append(lines, line{of, value})
+			rows = append(rows, []string{of.Name, yesOrNo(of.Private), value.Value, strconv.Itoa(value.ResourceCount)})
 		}
 	}
-	return show(run.stdout, c.output, lines, []string{"NAME", "PRIVATE", "VALUE", "RESOURCES"}, func(of line) []string {
-		return []string{of.of.Name, yesOrNo(of.of.Private), of.value.Value, strconv.Itoa(of.value.ResourceCount)}
-	})
+	return show(run.stdout, c.output, rows, []string{"NAME", "PRIVATE", "VALUE", "RESOURCES"}, func(row []string) []string { return row })
 }
 
 type capabilityGetCommand struct {

@@ -99,21 +99,14 @@ func (c *loadCommand) files() ([]definitionFile, error) {
 	case c.Builtin:
 		var files []definitionFile
 		for _, text := range defaults.Definitions() {
-			files = append(files, definitionFile{path: namespaceIn(text), text: text})
+			document, _, _ := metadef.ParseDocument(text) // the product's own are valid
+			files = append(files, definitionFile{path: document.Name, text: text})
 		}
 		return files, nil
 	case c.Path == "":
 		return nil, errors.New("nothing to load: name a definition file, a folder with *.json files, or --builtin")
 	}
 	return definitionFiles(c.Path)
-}
-
-func namespaceIn(text string) string {
-	document, _, problems := metadef.ParseDocument(text)
-	if len(problems) > 0 {
-		return "a built-in definition"
-	}
-	return document.Name
 }
 
 // definitionFiles returns a file, or the *.json files of a folder by name.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"time"
 
@@ -11,15 +12,15 @@ import (
 // progress returns a bar that shows how much of the work is done: on a
 // terminal, when it takes longer than a second.
 func (s *session) progress(what string, total int) *progress {
-	p := &progress{run: s, started: time.Now()}
+	var terminal io.Writer = io.Discard
 	if file, ok := s.stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		p.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(file), progressbar.OptionSetDescription(what),
-			progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))
+		terminal = file
 	}
-	return p
+	return &progress{run: s, started: time.Now(), bar: progressbar.NewOptions(total, progressbar.OptionSetWriter(terminal),
+		progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))}
 }
 
-// progress is a bar, or none.
+// progress is a bar, on a terminal or on nothing.
 type progress struct {
 	run     *session
 	bar     *progressbar.ProgressBar
@@ -29,23 +30,16 @@ type progress struct {
 
 func (p *progress) add(n int) {
 	p.pending += n
-	if p.bar == nil || time.Since(p.started) < time.Second {
-		return
+	if time.Since(p.started) >= time.Second {
+		_ = p.bar.Add(p.pending)
+		p.pending = 0
 	}
-	_ = p.bar.Add(p.pending)
-	p.pending = 0
 }
 
 // notef writes a line above the bar.
 func (p *progress) notef(format string, args ...any) {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-	}
+	p.end()
 	p.run.notef(format, args...)
 }
 
-func (p *progress) end() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-	}
-}
+func (p *progress) end() { _ = p.bar.Clear() }

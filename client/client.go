@@ -11,13 +11,13 @@ import (
 
 //go:generate go run github.com/Khan/genqlient genqlient.yaml
 
-// New makes a client of the server at a URL such as http://127.0.0.1:8080,
-// which shows a token with every request.
+// New returns a client of the server at a URL such as http://127.0.0.1:8080,
+// which sends the token with every request.
 func New(server, token string) graphql.Client {
 	return graphql.NewClient(server+"/graphql", &http.Client{Transport: bearer{token}})
 }
 
-// bearer shows a token with every request.
+// bearer sends a token with every request.
 type bearer struct{ token string }
 
 func (b bearer) RoundTrip(request *http.Request) (*http.Response, error) {

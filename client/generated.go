@@ -839,7 +839,7 @@ var AllUnloadOutcome = []UnloadOutcome{
 	UnloadOutcomeFailed,
 }
 
-// A value that resources have.
+// A value of a capability.
 type ValueInUse struct {
 	// The value, or one member of a list.
 	Value string `json:"value"`
@@ -1062,7 +1062,7 @@ query ExportNamespaces ($names: [String!], $resourceTypes: [String!]) {
 }
 `
 
-// Gives definition files.
+// Returns definition files.
 func ExportNamespaces(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -1375,7 +1375,7 @@ mutation SetCapabilityVisibility ($input: SetCapabilityVisibilityInput!) {
 }
 `
 
-// Says whether a capability is private.
+// Sets whether a capability is private.
 func SetCapabilityVisibility(
 	ctx_ context.Context,
 	client_ graphql.Client,
