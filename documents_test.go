@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// documents are the pages for people, by their paths.
+// documents returns the pages for people, by their paths.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	pages, err := filepath.Glob("docs/*.md")
@@ -38,7 +38,7 @@ func help(t *testing.T, command string) string {
 	return out.String()
 }
 
-// commands are those that the program says it has: `metadefs load`.
+// commands returns those that the help of the program lists: `metadefs load`.
 func commands(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -63,7 +63,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	known := flag.FindAllString(helps.String(), -1)
 	variable := regexp.MustCompile(`CADASTRE_[A-Z_]+`)
 	set := variable.FindAllString(helps.String(), -1)
-	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_LIMIT_") // the tests' own; a prefix
+	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_LIMIT_") // the tests' own; a prefix
 	others := []string{"--data-urlencode", "--prefix"}             // of curl and of npm
 	file := regexp.MustCompile("`([a-zA-Z_][A-Za-z0-9_/*.-]*/[A-Za-z0-9_*.-]+\\.(?:go|graphql|md|sh|yaml|txtar))`")
 	link := regexp.MustCompile(`\]\(([^):#]+)\)`)
@@ -105,9 +105,9 @@ func TestDocumentsNameEveryCommand(t *testing.T) {
 	}
 }
 
-// TestDocumentsTellTheDefaults compares the defaults in the tables of README
+// TestDocumentsShowTheDefaults compares the defaults in the tables of README
 // and of docs/limits.md with those of `cadastre serve`.
-func TestDocumentsTellTheDefaults(t *testing.T) {
+func TestDocumentsShowTheDefaults(t *testing.T) {
 	t.Parallel()
 	defaults := map[string]string{}
 	for _, match := range regexp.MustCompile(`(?m)^\s+--([a-z-]+)=("[^"]*"|\S+)`).FindAllStringSubmatch(help(t, "serve"), -1) {
@@ -119,15 +119,15 @@ func TestDocumentsTellTheDefaults(t *testing.T) {
 		{"docs/limits.md", "(?m)^\\| `([a-z-]+)` \\| ([^|]+) \\|", "limit-"},
 	} {
 		for _, match := range regexp.MustCompile(table.row).FindAllStringSubmatch(texts[table.page], -1) {
-			want, isFlag := defaults[table.prefix+match[1]]
-			told := strings.NewReplacer("64 MiB", "67108864", "16 MiB", "16777216", "1 MiB", "1048576", ",", "", " s", "s").Replace(match[2])
-			if !isFlag || told != want {
-				t.Errorf("%s tells the default %s of %s, which is %q", table.page, told, match[1], want)
+			want, ok := defaults[table.prefix+match[1]]
+			shown := strings.NewReplacer("64 MiB", "67108864", "16 MiB", "16777216", "1 MiB", "1048576", ",", "", " s", "s").Replace(match[2])
+			if !ok || shown != want {
+				t.Errorf("%s shows the default %s of %s, which is %q", table.page, shown, match[1], want)
 			}
 			compared++
 		}
 	}
 	if compared < 25 {
-		t.Errorf("the tables tell %d defaults, want 25 at least", compared)
+		t.Errorf("the tables show %d defaults, want 25 at least", compared)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// data is the answer to a document that is in order, sent with a token.
+// data sends a valid document with a token and decodes the data of the answer.
 func (e *exposed) data(token, document string, into any) {
 	e.t.Helper()
 	got := e.send(probe{name: document, document: document, headers: []string{"X-Auth-Token", token}})
@@ -33,10 +33,10 @@ func (e *exposed) data(token, document string, into any) {
 	}
 }
 
-// tellsNothingOfWhatIsHidden asks for what belongs to another
-// project by every kind of path, and beside it for what never was: the answers
-// are the same but for the names in the question.
-func tellsNothingOfWhatIsHidden(t *testing.T, program string) {
+// disclosesNothingHidden asks for what belongs to another project by every kind
+// of path, and for what never existed: the answers differ in the names of the
+// request alone.
+func disclosesNothingHidden(t *testing.T, program string) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		e := expose(t, program, database)
 		const hidden, missing = "eeeeeeee-0000-4000-8000-000000000001", "eeeeeeee-0000-4000-8000-000000000002"
@@ -84,7 +84,7 @@ func tellsNothingOfWhatIsHidden(t *testing.T, program string) {
 			first, firstStatus := ask(of.document, of.hidden)
 			second, secondStatus := ask(of.document, of.missing)
 			if first != second || firstStatus != secondStatus || strings.Contains(first, "hidden") {
-				t.Errorf("%s tells:\n%s\n%s", name, first, second)
+				t.Errorf("%s discloses:\n%s\n%s", name, first, second)
 			}
 		}
 		for search, want := range map[string]int{"%": 1, "_": 1, "b_c": 1, "byc": 1, `\\`: 0, "a": 2} {
@@ -96,8 +96,8 @@ func tellsNothingOfWhatIsHidden(t *testing.T, program string) {
 	})
 }
 
-// reachesNothingByItself stores definitions and values that
-// name an address, and validates against them: nobody comes there.
+// reachesNothingByItself stores definitions and values that name an address, and
+// validates against them: the address gets no request.
 func reachesNothingByItself(t *testing.T, program string) {
 	var visits atomic.Int64
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
@@ -118,8 +118,8 @@ func reachesNothingByItself(t *testing.T, program string) {
 	}
 }
 
-// holdsBackWhoAsksTooMuch spends what a viewer may spend, and
-// guesses tokens from one address: others are not concerned.
+// holdsBackWhoAsksTooMuch spends what a viewer may spend, and guesses tokens from
+// one address: other viewers and addresses are served.
 func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
 	e := expose(t, program, storetest.SQLite(t))
 	dear := probe{name: "the dearest", document: "{ resources(first: 490) { nodes { children(first: 1000) { nodes { id uuid name } } } } }", headers: []string{"X-Auth-Token", "spender-secret"}}
@@ -278,8 +278,8 @@ func waitsForNobody(t *testing.T, program string) {
 	t.Cleanup(func() { e.alive("everything") })
 }
 
-// takesTrustedDocumentsOnly starts it with a list of them,
-// which changes while it serves.
+// takesTrustedDocumentsOnly serves a list of trusted documents, which changes
+// meanwhile.
 func takesTrustedDocumentsOnly(t *testing.T, program string) {
 	hash := func(document string) string {
 		sum := sha256.Sum256([]byte(document))

@@ -64,7 +64,7 @@ type answered struct {
 	took   time.Duration
 }
 
-// request returns the request that a probe is.
+// request returns the HTTP request of a probe.
 func (e *exposed) request(p probe) *http.Request {
 	e.t.Helper()
 	if p.document != "" {
@@ -119,8 +119,8 @@ func codesIn(body []byte) string {
 	return strings.Join(codes, " ")
 }
 
-// hold sends a probe and holds the answer against what it may be: the status,
-// the codes, what every answer must be, and the process alive.
+// hold sends a probe and checks the answer: its status and codes, what is true of
+// every answer, and that the process is alive.
 func (e *exposed) hold(p probe) {
 	e.t.Helper()
 	got, want := e.send(p), cmp.Or(p.status, http.StatusOK)
@@ -131,9 +131,8 @@ func (e *exposed) hold(p probe) {
 	e.alive(p.name)
 }
 
-// holdAny holds an answer against what every one must be: soon, no more than 64
-// KiB and 20 errors, of known codes, with safe headers and nothing of the
-// inside.
+// holdAny checks what is true of every answer: it comes soon, with at most 64 KiB
+// and 20 errors, known codes, safe headers and nothing of the inside.
 func (e *exposed) holdAny(p probe, got answered) {
 	e.t.Helper()
 	codes := strings.Fields(got.codes)
@@ -147,7 +146,7 @@ func (e *exposed) holdAny(p probe, got answered) {
 	}
 	for _, inside := range []string{"Did you mean", "sqlite", "pq:", "SQLSTATE", "goroutine", ".go:", "/tmp/", "cadastre/", "panic", "exception", "tracing"} {
 		if strings.Contains(got.body, inside) {
-			e.t.Errorf("%s tells %q: %.400s", p.name, inside, got.body)
+			e.t.Errorf("%s discloses %q: %.400s", p.name, inside, got.body)
 		}
 	}
 	if got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Set-Cookie") != "" ||
@@ -173,7 +172,7 @@ func TestAnExposedServer(t *testing.T) {
 	program := built(t)
 	for name, test := range map[string]func(t *testing.T, program string){
 		"stands up to probes":             standsUpToProbes,
-		"tells nothing of what is hidden": tellsNothingOfWhatIsHidden,
+		"discloses nothing hidden": disclosesNothingHidden,
 		"reaches nothing by itself":       reachesNothingByItself,
 		"holds back who asks too much":    holdsBackWhoAsksTooMuch,
 		"ends what takes too long":        endsWhatTakesTooLong,

@@ -99,8 +99,8 @@ func TestReadmeKnowsEveryFlag(t *testing.T) {
 		t.Fatalf("the help shows %d flags only:\n%s", len(flags), help.String())
 	}
 	for _, flag := range flags {
-		limit, isLimit := strings.CutPrefix(flag[1], "--limit-")
-		if isLimit && strings.Contains(documents.String(), "| `"+limit+"` |") || strings.Contains(documents.String(), flag[1]) {
+		limit, ok := strings.CutPrefix(flag[1], "--limit-")
+		if ok && strings.Contains(documents.String(), "| `"+limit+"` |") || strings.Contains(documents.String(), flag[1]) {
 			continue
 		}
 		if flag[1] != "--help" {

@@ -113,8 +113,8 @@ type definedProperty struct {
 	ItemEnum   []string
 }
 
-// isIntegerWithDefault reports whether the default of a property is an integer.
-func (p definedProperty) isIntegerWithDefault() bool {
+// hasIntegerDefault reports whether the default of a property is an integer.
+func (p definedProperty) hasIntegerDefault() bool {
 	return p.Type == "INTEGER" && p.Default != nil && !bytes.ContainsAny(p.Default, `"nN`)
 }
 
@@ -157,7 +157,7 @@ func (d definedNamespaces) counted() string {
 			all = append(all, object.Properties...)
 		}
 		for _, p := range all {
-			if p.isIntegerWithDefault() {
+			if p.hasIntegerDefault() {
 				integers++
 			}
 			if p.Name == "cpu_info:features" {
@@ -183,9 +183,9 @@ func namesByResourceType(t *testing.T, address string) {
 	}
 }
 
-// TestDefaultsOfTheFlagsAreTheDefaultsOfTheRooms holds the defaults that
-// `cadastre serve --help` shows to those that the rooms have.
-func TestDefaultsOfTheFlagsAreTheDefaultsOfTheRooms(t *testing.T) {
+// TestDefaultsOfTheFlagsAreThoseOfThePackages compares the defaults that
+// `cadastre serve --help` shows with those that the packages have.
+func TestDefaultsOfTheFlagsAreThoseOfThePackages(t *testing.T) {
 	t.Parallel()
 	var served cli.ServeOptions
 	program := cli.Program{Serve: func(_ context.Context, options cli.ServeOptions) error {
@@ -196,7 +196,7 @@ func TestDefaultsOfTheFlagsAreTheDefaultsOfTheRooms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := web.Limits(served.Limits), web.DefaultLimits(); got != want {
-		t.Errorf("limits: the flags say %+v, the room %+v", got, want)
+		t.Errorf("limits: the flags have %+v, the package %+v", got, want)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestReadTokensNamesFileEntryAndField(t *testing.T) {
 				t.Errorf("got %v, want the file and %q", err, test.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "top-secret") {
-				t.Errorf("the error tells a token: %v", err)
+				t.Errorf("the error discloses a token: %v", err)
 			}
 		})
 	}

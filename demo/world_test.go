@@ -101,9 +101,9 @@ func TestParentsComeFirstAndAreOfTheNaturalKind(t *testing.T) {
 	seen := map[string]store.ResourceRecord{}
 	inGroup := 0
 	for _, r := range Build().Resources {
-		parent, known := seen[r.Parent]
+		parent, ok := seen[r.Parent]
 		switch {
-		case r.Parent != "" && !known:
+		case r.Parent != "" && !ok:
 			t.Errorf("%s %s: its parent is missing or comes later", r.Type, r.Name)
 		case natural[r.Type] != "" && parent.Type != natural[r.Type]:
 			t.Errorf("%s %s: its parent is a %q", r.Type, r.Name, parent.Type)
