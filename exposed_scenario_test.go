@@ -96,8 +96,8 @@ func disclosesNothingHidden(t *testing.T, program string) {
 	})
 }
 
-// reachesNothingByItself stores definitions and values that name an address, and
-// validates against them: the address gets no request.
+// reachesNothingByItself stores definitions and values that name an address,
+// and validates against them: the address gets no request.
 func reachesNothingByItself(t *testing.T, program string) {
 	var visits atomic.Int64
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
@@ -118,8 +118,8 @@ func reachesNothingByItself(t *testing.T, program string) {
 	}
 }
 
-// holdsBackWhoAsksTooMuch spends what a viewer may spend, and guesses tokens from
-// one address: other viewers and addresses are served.
+// holdsBackWhoAsksTooMuch spends what a viewer may spend, and guesses tokens
+// from one address: other viewers and addresses are served.
 func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
 	e := expose(t, program, storetest.SQLite(t))
 	dear := probe{name: "the dearest", document: "{ resources(first: 490) { nodes { children(first: 1000) { nodes { id uuid name } } } } }", headers: []string{"X-Auth-Token", "spender-secret"}}

@@ -119,8 +119,8 @@ func codesIn(body []byte) string {
 	return strings.Join(codes, " ")
 }
 
-// hold sends a probe and checks the answer: its status and codes, what is true of
-// every answer, and that the process is alive.
+// hold sends a probe and checks the answer: its status and codes, what is true
+// of every answer, and that the process is alive.
 func (e *exposed) hold(p probe) {
 	e.t.Helper()
 	got, want := e.send(p), cmp.Or(p.status, http.StatusOK)
@@ -131,8 +131,8 @@ func (e *exposed) hold(p probe) {
 	e.alive(p.name)
 }
 
-// holdAny checks what is true of every answer: it comes soon, with at most 64 KiB
-// and 20 errors, known codes, safe headers and nothing of the inside.
+// holdAny checks what is true of every answer: it comes soon, with at most 64
+// KiB and 20 errors, known codes, safe headers and nothing of the inside.
 func (e *exposed) holdAny(p probe, got answered) {
 	e.t.Helper()
 	codes := strings.Fields(got.codes)
@@ -171,13 +171,13 @@ func TestAnExposedServer(t *testing.T) {
 	t.Parallel()
 	program := built(t)
 	for name, test := range map[string]func(t *testing.T, program string){
-		"stands up to probes":             standsUpToProbes,
-		"discloses nothing hidden": disclosesNothingHidden,
-		"reaches nothing by itself":       reachesNothingByItself,
-		"holds back who asks too much":    holdsBackWhoAsksTooMuch,
-		"ends what takes too long":        endsWhatTakesTooLong,
-		"waits for nobody":                waitsForNobody,
-		"takes trusted documents only":    takesTrustedDocumentsOnly,
+		"stands up to probes":          standsUpToProbes,
+		"discloses nothing hidden":     disclosesNothingHidden,
+		"reaches nothing by itself":    reachesNothingByItself,
+		"holds back who asks too much": holdsBackWhoAsksTooMuch,
+		"ends what takes too long":     endsWhatTakesTooLong,
+		"waits for nobody":             waitsForNobody,
+		"takes trusted documents only": takesTrustedDocumentsOnly,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

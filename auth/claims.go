@@ -94,8 +94,8 @@ func textsOf(claim any) []string {
 	case []any:
 		var texts []string
 		for _, member := range claim {
-			if text, ok := member.(string); ok {
-				texts = append(texts, text)
+			if name, ok := member.(string); ok {
+				texts = append(texts, name)
 			}
 		}
 		return texts
