@@ -47,16 +47,19 @@ type serving struct {
 	err            error         // why, once it has
 }
 
-// start runs a server until it ends, and waits until it serves.
-func start(t *testing.T, run func(stdout, stderr io.Writer) error) *serving {
+func newServing() *serving {
+	return &serving{stdout: &output{}, stderr: &output{}, ended: make(chan struct{})}
+}
+
+// start calls run, which returns when the server has ended, and waits until the
+// server serves.
+func (s *serving) start(t *testing.T, run func() error) {
 	t.Helper()
-	s := &serving{stdout: &output{}, stderr: &output{}, ended: make(chan struct{})}
 	go func() {
-		s.err = run(s.stdout, s.stderr)
+		s.err = run()
 		close(s.ended)
 	}()
 	s.address = s.logged(t, "serving")
-	return s
 }
 
 // logged returns the address in the line of the log with this message, once it
@@ -83,11 +86,8 @@ func (s *serving) logged(t *testing.T, message string) string {
 // ends or stop is called.
 func boot(t *testing.T, args ...string) (s *serving, stop func()) {
 	t.Helper()
+	s = newServing()
 	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	s = start(t, func(stdout, stderr io.Writer) error {
-		return run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), stdout, stderr)
-	})
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if <-s.ended; s.err != nil {
@@ -95,6 +95,9 @@ func boot(t *testing.T, args ...string) (s *serving, stop func()) {
 		}
 	})
 	t.Cleanup(stop)
+	s.start(t, func() error {
+		return run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), s.stdout, s.stderr)
+	})
 	return s, stop
 }
 
@@ -112,22 +115,16 @@ func built(t *testing.T) string {
 // the test ends.
 func spawn(t *testing.T, program string, args ...string) (*serving, *os.Process) {
 	t.Helper()
-	command := exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
-	started := make(chan struct{})
-	s := start(t, func(stdout, stderr io.Writer) error {
-		command.Stdout, command.Stderr = stdout, stderr
-		err := command.Start()
-		close(started)
-		if err != nil {
-			return err
-		}
-		return command.Wait()
-	})
-	<-started
+	s, command := newServing(), exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	command.Stdout, command.Stderr = s.stdout, s.stderr
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		_ = command.Process.Kill()
 		<-s.ended
 	})
+	s.start(t, command.Wait)
 	return s, command.Process
 }
 
