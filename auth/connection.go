@@ -6,14 +6,11 @@ import (
 	"time"
 )
 
-// connection is what it takes to ask another service: made by the first that
-// needs it, and kept.
+// connection is what it takes to ask another service: opened by the first
+// caller that needs it, and kept. For retryAfter a failure is returned to all
+// callers.
 type connection[T any] struct {
-	// open makes the connection. Its context does not end with that of the caller,
-	// since others wait for the same connection.
-	open func(ctx context.Context) (T, error)
-	// retryAfter is how long after a failure open is not called again; until then
-	// the failure is the answer.
+	open       func(ctx context.Context) (T, error)
 	retryAfter time.Duration
 	now        func() time.Time
 
@@ -34,7 +31,7 @@ func (c *connection[T]) get(ctx context.Context) (value T, err error) {
 		return value, c.failed
 	}
 	c.tried = now
-	value, c.failed = c.open(context.WithoutCancel(ctx))
+	value, c.failed = c.open(context.WithoutCancel(ctx)) // others wait for it, too
 	if c.failed == nil {
 		c.opened = &value
 	}

@@ -99,15 +99,11 @@ func withoutSource(err error) string {
 	if !errors.As(err, &syntax) {
 		return "not a mapping with the one key `tokens`"
 	}
-	if position := syntax.GetToken(); position != nil && position.Position != nil {
-		return fmt.Sprintf("line %d, column %d: %s", position.Position.Line, position.Position.Column, firstLine(syntax.GetMessage()))
+	message, _, _ := strings.Cut(strings.TrimSpace(syntax.GetMessage()), "\n")
+	if at := syntax.GetToken(); at != nil && at.Position != nil {
+		return fmt.Sprintf("line %d, column %d: %s", at.Position.Line, at.Position.Column, message)
 	}
-	return firstLine(syntax.GetMessage())
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
+	return message
 }
 
 // read returns the token of an entry, or the field that is wrong.
