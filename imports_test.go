@@ -18,7 +18,7 @@ var rooms = map[string][]string{
 	"":                            {"access", "auth", "cli", "demo", "graph", "resource", "schema", "store", "web"},
 	"access":                      {"problem"},
 	"audit":                       {"access", "page", "problem", "text"},
-	"auth":                        {"access", "problem", "text"},
+	"auth":                        {"access", "internal/lru", "problem", "text"},
 	"bench":                       {"defaults"},
 	"cli":                         {"client", "defaults", "metadef"},
 	"client":                      {},
