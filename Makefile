@@ -20,7 +20,7 @@ check-without-test: generated
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt wants changes in the files above"; exit 1; }
 	$(GO) vet ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck ./...
-	CADASTRE_TEST_FULL=1 $(GO) test ./store -run '^TestMetadataIsFoundByAnIndex$$'
+	CADASTRE_TEST_FULL=1 $(GO) test ./store/resourcedb -run '^TestMetadataIsFoundByAnIndex$$'
 	$(MAKE) fuzz
 
 generated: generate ## what is generated is what is committed
@@ -35,7 +35,7 @@ generate: ## ent, graph and client, from ent/schema and schema
 	$(GO) generate ./client
 
 migration: ## the next migration of both dialects, from ent/schema: make migration NAME=add_x (needs PostgreSQL)
-	$(GO) test ./store -run '^TestWriteMigration$$' -write $(NAME)
+	$(GO) test ./store/sqldb -run '^TestWriteMigration$$' -write $(NAME)
 
 fuzz: ## every fuzz target for $(FUZZ)
 	@for package in $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...); do \

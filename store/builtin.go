@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	entsql "entgo.io/ent/dialect/sql"
-
 	"github.com/cadastre-dev/cadastre/defaults"
-	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/resourceclass"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/trait"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
 // fillBuiltIns makes sure that the built-in resource types, the standard traits
@@ -28,14 +27,14 @@ func (s *Store) fillBuiltIns(ctx context.Context) error {
 	if missing.empty() {
 		return nil
 	}
-	err = s.Fill(ctx, func(tx *Tx) error {
-		if err := s.insertResourceTypes(ctx, tx, missing.types, builtInType); err != nil {
+	err = s.Fill(ctx, func(tx *sqldb.Tx) error {
+		if err := s.InsertResourceTypes(ctx, tx, missing.types, metadefdb.BuiltInType); err != nil {
 			return err
 		}
-		if err := s.insertTraits(ctx, tx, missing.traits, true); err != nil {
+		if err := s.InsertTraits(ctx, tx, missing.traits, true); err != nil {
 			return err
 		}
-		return s.insertResourceClasses(ctx, tx, missing.classes, true)
+		return s.InsertResourceClasses(ctx, tx, missing.classes, true)
 	})
 	if err != nil {
 		return fmt.Errorf("write what is built in: %w", err)
@@ -55,75 +54,20 @@ func (s *Store) missingBuiltIns(ctx context.Context, types []string) (builtIns, 
 		into  *[]string
 	}{
 		{types, func() ([]string, error) {
-			return s.ent.ResourceType.Query().Where(among(resourcetype.FieldName, types)).Select(resourcetype.FieldName).Strings(ctx)
+			return s.Ent.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldName, types)).Select(resourcetype.FieldName).Strings(ctx)
 		}, &missing.types},
 		{defaults.Traits(), func() ([]string, error) {
-			return s.ent.Trait.Query().Where(trait.Standard(true)).Select(trait.FieldName).Strings(ctx)
+			return s.Ent.Trait.Query().Where(trait.Standard(true)).Select(trait.FieldName).Strings(ctx)
 		}, &missing.traits},
 		{defaults.ResourceClasses(), func() ([]string, error) {
-			return s.ent.ResourceClass.Query().Where(resourceclass.Standard(true)).Select(resourceclass.FieldName).Strings(ctx)
+			return s.Ent.ResourceClass.Query().Where(resourceclass.Standard(true)).Select(resourceclass.FieldName).Strings(ctx)
 		}, &missing.classes},
 	} {
 		there, err := kind.read()
 		if err != nil {
 			return builtIns{}, err
 		}
-		*kind.into = without(kind.names, there)
+		*kind.into = sqldb.Without(kind.names, there)
 	}
 	return missing, nil
-}
-
-// typeOrigin is what brings a resource type.
-type typeOrigin int
-
-const (
-	builtInType  typeOrigin = iota // the product, which protects it
-	declaredType                   // whoever declares it
-	impliedType                    // an association, perhaps of a private namespace, that names it
-)
-
-// insertResourceTypes writes resource types that are not there yet.
-func (s *Store) insertResourceTypes(ctx context.Context, tx *Tx, names []string, origin typeOrigin) error {
-	if len(names) == 0 {
-		return nil
-	}
-	now := s.now()
-	creates := make([]*ent.ResourceTypeCreate, len(names))
-	for i, name := range names {
-		creates[i] = tx.ResourceType.Create().SetName(name).SetProtected(origin == builtInType).SetStrict(false).
-			SetCreatedAt(now).SetUpdatedAt(now)
-		if origin == impliedType {
-			creates[i].SetImplied(true)
-		}
-	}
-	tx.Changed("ResourceType", names...)
-	return tx.ResourceType.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(resourcetype.FieldName), entsql.DoNothing()).Exec(ctx)
-}
-
-// insertTraits writes traits that are not there yet.
-func (s *Store) insertTraits(ctx context.Context, tx *Tx, names []string, standard bool) error {
-	if len(names) == 0 {
-		return nil
-	}
-	now := s.now()
-	creates := make([]*ent.TraitCreate, len(names))
-	for i, name := range names {
-		creates[i] = tx.Trait.Create().SetName(name).SetStandard(standard).SetCreatedAt(now).SetUpdatedAt(now)
-	}
-	tx.Changed("Trait", names...)
-	return tx.Trait.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(trait.FieldName), entsql.DoNothing()).Exec(ctx)
-}
-
-// insertResourceClasses writes resource classes that are not there yet.
-func (s *Store) insertResourceClasses(ctx context.Context, tx *Tx, names []string, standard bool) error {
-	if len(names) == 0 {
-		return nil
-	}
-	now := s.now()
-	creates := make([]*ent.ResourceClassCreate, len(names))
-	for i, name := range names {
-		creates[i] = tx.ResourceClass.Create().SetName(name).SetStandard(standard).SetCreatedAt(now).SetUpdatedAt(now)
-	}
-	tx.Changed("ResourceClass", names...)
-	return tx.ResourceClass.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(resourceclass.FieldName), entsql.DoNothing()).Exec(ctx)
 }

@@ -1,6 +1,6 @@
 // Package store is the only room with a database. It opens SQLite or
-// PostgreSQL, migrates it, and offers the reads and writes of every domain as
-// methods that take and give the nouns of catalog and placement. Every read
+// PostgreSQL and offers the reads and writes of every domain, each of which has
+// a package below this one, as methods that take and return nouns. Every read
 // goes through one access predicate for the viewer in its context; every write
 // is one transaction. It knows no GraphQL and decides no candidate.
 package store
@@ -10,11 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/auditdb"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
+	"github.com/cadastre-dev/cadastre/store/placementdb"
+	"github.com/cadastre-dev/cadastre/store/resourcedb"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
 // Options say which database to open and how.
@@ -23,8 +27,8 @@ type Options struct {
 	URL string
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
-	// RequestID gives the id of the request in a context, for the log; nil gives
-	// none.
+	// RequestID returns the id of the request in a context, for the log; nil
+	// returns none.
 	RequestID func(context.Context) string
 	// AuditRetention is how long audit events are kept; 0 is 90 days.
 	AuditRetention time.Duration
@@ -44,99 +48,95 @@ type Options struct {
 	// ProtectedMetadataKeys are those that only administrators and services
 	// write, on every resource.
 	ProtectedMetadataKeys []string
-	// ResourceLimits bound what is written; nil is
-	// resource.DefaultLimits.
+	// ResourceLimits bound what is written; nil is resource.DefaultLimits.
 	ResourceLimits *resource.Limits
 }
 
-// Store holds the catalog and the placement data of a cloud.
-type Store struct {
-	*DB
-	options Options
-	limits  resource.Limits
-	writes  writeRates
+// What callers name of the packages below.
+type (
+	// DefinitionOptions say who writes definitions and how much.
+	DefinitionOptions = metadefdb.DefinitionOptions
+	// ResourceRecord is a resource as Fill writes it.
+	ResourceRecord = resourcedb.ResourceRecord
+	// CapabilityRecord is a registered capability as Fill writes it.
+	CapabilityRecord = resourcedb.CapabilityRecord
+	// ProviderPage is a page of resource providers, with the world that they come
+	// from.
+	ProviderPage = placementdb.ProviderPage
+)
 
-	definitions    DefinitionOptions
-	auditRetention time.Duration
-	pruning        sync.WaitGroup
-	stopPruning    context.CancelFunc
-	resident       resident
-	follower       *follower // nil on SQLite, whose file belongs to one server
-	claims         claimQueue
+// CountStatements returns a context under which the SQL statements sent are
+// counted, transaction control excluded, and the count so far.
+func CountStatements(ctx context.Context) (context.Context, func() int) {
+	return sqldb.CountStatements(ctx)
+}
+
+// Store holds the four registers of a cloud.
+type Store struct {
+	*sqldb.DB
+	*metadefdb.MetadefStore
+	*resourcedb.ResourceStore
+	*placementdb.PlacementStore
+	*auditdb.AuditStore
 }
 
 // Open opens the database, brings its tables to the newest version and makes
 // sure that what is built in is there. Several servers may open one PostgreSQL
 // database at once; a SQLite file opens for one.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	db, err := openDB(ctx, options)
+	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{DB: db, options: options}
-	s.limits = resource.DefaultLimits()
+	limits := resource.DefaultLimits()
 	if options.ResourceLimits != nil {
-		s.limits = *options.ResourceLimits
+		limits = *options.ResourceLimits
 	}
-	s.definitions = options.Definitions.withDefaults()
-	if s.auditRetention = options.AuditRetention; s.auditRetention == 0 {
-		s.auditRetention = defaultAuditRetention
-	}
+	s := &Store{DB: db, MetadefStore: metadefdb.New(db, options.Definitions)}
+	s.ResourceStore = resourcedb.New(db, s.MetadefStore, resourcedb.Options{
+		CapabilityDiscovery:         options.CapabilityDiscovery,
+		CapabilityDefaultVisibility: options.CapabilityDefaultVisibility,
+		CapabilityRegistration:      options.CapabilityRegistration,
+		ProtectedMetadataKeys:       options.ProtectedMetadataKeys,
+		Limits:                      limits,
+	})
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	pruning, stop := context.WithCancel(context.Background())
-	s.stopPruning = stop
-	events := s.ent.AuditEvent
-	s.pruning.Go(func() { s.keepPruning(pruning, events) })
+	s.AuditStore = auditdb.Open(db, options.AuditRetention)
 	return s, nil
 }
 
-func (s *Store) prepare(ctx context.Context) error {
-	if err := s.db.migrate(ctx); err != nil {
+func (s *Store) prepare(ctx context.Context) (err error) {
+	if err := s.Migrate(ctx); err != nil {
 		return err
 	}
 	if err := s.fillBuiltIns(ctx); err != nil {
 		return err
 	}
-	if !s.postgres() {
-		_, err := s.loadWorld(ctx)
-		return err
-	}
-	// Subscribe, load, apply: nothing that is committed meanwhile is missed.
-	follower, err := s.follow(ctx, s.db.address)
-	if err != nil {
-		return err
-	}
-	s.follower = follower
-	since, err := s.loadWorld(ctx)
-	if err != nil {
-		return err
-	}
-	follower.start(since)
-	return nil
+	s.PlacementStore, err = placementdb.Open(ctx, s.DB)
+	return err
 }
 
 // Close closes the database.
 func (s *Store) Close() error {
 	var err error
-	if s.stopPruning != nil {
-		s.stopPruning()
-		s.pruning.Wait()
+	if s.AuditStore != nil {
+		s.AuditStore.Close()
 	}
-	if s.follower != nil {
-		err = s.follower.close()
+	if s.PlacementStore != nil {
+		err = s.PlacementStore.Close()
 	}
-	return errors.Join(err, s.DB.close())
+	return errors.Join(err, s.DB.Close())
 }
 
-// Ready tells why the store cannot serve at the moment: the database cannot be
+// Ready reports why the store cannot serve at the moment: the database cannot be
 // reached, or the placement world may be out of date. Nil means ready.
 func (s *Store) Ready(ctx context.Context) error {
-	if err := s.db.readers.PingContext(ctx); err != nil {
+	if err := s.Ping(ctx); err != nil {
 		return fmt.Errorf("reach the database: %w", err)
 	}
-	if age := s.WorldAge(); age > staleAfter {
+	if age := s.WorldAge(); age > placementdb.StaleAfter {
 		return fmt.Errorf("the placement world may be %s old", age.Round(time.Second))
 	}
 	return nil

@@ -15,8 +15,9 @@ import (
 	"sync"
 	"testing"
 
-	_ "github.com/lib/pq" // registers the driver "postgres"
+	_ "github.com/lib/pq"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -142,4 +143,25 @@ func temporary(t testing.TB, what, dropping string) string {
 		}
 	})
 	return name
+}
+
+// AsAdmin returns the context of an administrator's request.
+func AsAdmin() context.Context {
+	return access.WithViewer(context.Background(), access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
+}
+
+// Database opens the database behind a URL as it is, beside the store, and
+// closes it when the test ends.
+func Database(t testing.TB, url string) *sql.DB {
+	t.Helper()
+	driver, source := "postgres", url
+	if path, ok := strings.CutPrefix(url, "sqlite://"); ok {
+		driver, source = "sqlite", path
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }

@@ -1,0 +1,96 @@
+package auditdb_test
+
+import (
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/audit"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestAnIdleServerDeletesOldEvents opens a database with an old event and does
+// nothing.
+func TestAnIdleServerDeletesOldEvents(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		open := func(later time.Duration) *store.Store {
+			now := time.Now().Add(later)
+			s, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		s := open(0)
+		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
+		if _, err := s.CreateTrait(ctx, "CUSTOM_OLD"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		s = open(91 * 24 * time.Hour)
+		for deadline := time.Now().Add(10 * time.Second); len(s.AuditRows(t.Context())) > 0; runtime.Gosched() {
+			if time.Now().After(deadline) {
+				t.Fatal("the event is still there")
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestEventsAreKeptAsLongAsTheyShall makes a change, another one a day before the
+// first event's time is over, and a third a day after.
+func TestEventsAreKeptAsLongAsTheyShall(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		for i, kept := range []struct{ asked, is time.Duration }{{0, 90 * day}, {7 * day, 7 * day}} {
+			began := time.Now().Add(time.Duration(i) * 1000 * day)
+			var later atomic.Int64 // the store asks for the time from several goroutines
+			s, err := store.Open(t.Context(), store.Options{
+				URL: url, AuditRetention: kept.asked, Now: func() time.Time { return began.Add(time.Duration(later.Load())) }, Log: slog.New(slog.DiscardHandler),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
+			change := func(suffix string, events int) {
+				t.Helper()
+				name := "CUSTOM_" + string(rune('A'+i)) + suffix
+				if _, err := s.CreateTrait(ctx, name); err != nil {
+					t.Fatal(err)
+				}
+				if n, err := s.CountAuditEvents(ctx, audit.Filter{}); n != events || err != nil {
+					t.Errorf("kept for %v: %d events, %v, want %d", kept.is, n, err, events)
+				}
+			}
+			change("1", 1)
+			later.Add(int64(kept.is - day))
+			change("2", 2)
+			later.Add(int64(2 * day))
+			change("3", 2)
+			later.Add(int64(kept.is + time.Second))
+			if page, err := s.AuditEvents(ctx, audit.Filter{}, page.Request{}); err != nil || len(page.Items) != 0 {
+				t.Errorf("kept for %v: %d events are shown after their time, %v", kept.is, len(page.Items), err)
+			}
+			if err := s.PruneAudit(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if ids := s.AuditRows(t.Context()); len(ids) != 0 {
+				t.Errorf("kept for %v: the rows %v are still there", kept.is, ids)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package metadefdb
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// AssociateResourceType makes the definitions of a namespace applicable to a
+// resource type, which is created where there is none of the name.
+func (s *MetadefStore) AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (made *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
+	e := edit{mutation: "associateResourceType", what: "associate a resource type", namespace: input.Namespace, revision: input.Revision, manages: true}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		wanted, problems := input.Association("input")
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		there, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkAssociationFree(there, 0, wanted, row.Name, "input.resourceType"); err != nil {
+			return nil, err
+		}
+		if err := s.checkCount("resource type associations", len(there)+1); err != nil {
+			return nil, err
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		if err := s.insertAssociations(ctx, tx, row.ID, []metadef.DocumentAssociation{wanted}, s.Now()); err != nil {
+			return nil, err
+		}
+		now, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		// The newest is the one; its type may have another name by now.
+		made = AssociationNoun(slices.MaxFunc(now, func(a, b *ent.ResourceTypeAssociation) int { return cmp.Compare(a.ID, b.ID) }))
+		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + wanted.ResourceType, After: associationFields(made)}, nil
+	})
+	return made, in, err
+}
+
+// checkAssociationFree refuses an association that another one of the namespace
+// equals in type, prefix and target.
+func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wanted metadef.DocumentAssociation, in, field string) error {
+	if slices.ContainsFunc(there, func(row *ent.ResourceTypeAssociation) bool {
+		noun := AssociationNoun(row)
+		return row.ID != except && noun.ResourceTypeName == wanted.ResourceType &&
+			row.Prefix == sqldb.TextOrEmpty(wanted.Prefix) && row.PropertiesTarget == sqldb.TextOrEmpty(wanted.PropertiesTarget)
+	}) {
+		return problem.Refuse(problem.ErrAlreadyExists, "the namespace %q is associated with %q already, with the same prefix and properties target",
+			in, wanted.ResourceType).On(field)
+	}
+	return nil
+}
+
+// UpdateAssociation changes the prefix or the properties target of an
+// association in its place.
+func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.AssociationChange) (changed *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
+	e := edit{mutation: "updateResourceTypeAssociation", what: "change an association", revision: input.Revision, manages: true}
+	if e.namespace, err = s.namespaceOfAssociation(ctx, input.ID); err != nil {
+		return nil, nil, err
+	}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		there, current, err := findAssociation(ctx, tx, row, input.ID)
+		if err != nil {
+			return nil, err
+		}
+		before := AssociationNoun(current)
+		wanted := metadef.ResourceTypeAssociationInput{ResourceType: before.ResourceTypeName, Prefix: before.Prefix, PropertiesTarget: before.PropertiesTarget}
+		var problems problem.Problems
+		if input.Prefix.Set {
+			if wanted.Prefix = input.Prefix.Value; wanted.Prefix != nil {
+				metadef.CheckPrefix(&problems, "input.newPrefix", *wanted.Prefix)
+			}
+		}
+		if input.PropertiesTarget.Set {
+			if wanted.PropertiesTarget = input.PropertiesTarget.Value; wanted.PropertiesTarget != nil {
+				metadef.CheckTarget(&problems, "input.newPropertiesTarget", *wanted.PropertiesTarget)
+			}
+		}
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if err := checkAssociationFree(there, current.ID, metadef.DocumentAssociation(wanted), row.Name, "input.newPrefix"); err != nil {
+			return nil, err
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		after := *before
+		after.Prefix, after.PropertiesTarget, after.UpdatedAt = wanted.Prefix, wanted.PropertiesTarget, s.Now()
+		err = tx.ResourceTypeAssociation.Update().Where(resourcetypeassociation.ID(current.ID)).SetPrefix(sqldb.TextOrEmpty(wanted.Prefix)).
+			SetPropertiesTarget(sqldb.TextOrEmpty(wanted.PropertiesTarget)).SetUpdatedAt(after.UpdatedAt).Exec(ctx)
+		changed = &after
+		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + after.ResourceTypeName,
+			Before: associationFields(before), After: associationFields(&after)}, err
+	})
+	return changed, in, err
+}
+
+// DisassociateResourceType deletes an association; the resource type stays.
+func (s *MetadefStore) DisassociateResourceType(ctx context.Context, id int64, revision *int) (deleted *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
+	e := edit{mutation: "disassociateResourceType", what: "delete an association", revision: revision, manages: true, deletes: true}
+	if e.namespace, err = s.namespaceOfAssociation(ctx, id); err != nil {
+		return nil, nil, err
+	}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		_, current, err := findAssociation(ctx, tx, row, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		deleted = AssociationNoun(current)
+		_, err = tx.ResourceTypeAssociation.Delete().Where(resourcetypeassociation.ID(id)).Exec(ctx)
+		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + deleted.ResourceTypeName, Before: associationFields(deleted)}, err
+	})
+	return deleted, in, err
+}
+
+func refuseUnknownAssociation() error {
+	return problem.Refuse(problem.ErrNotFound, "there is no such association").On("input.id")
+}
+
+// namespaceOfAssociation is the name of the namespace of an association that the
+// viewer may see, or ErrNotFound.
+func (s *MetadefStore) namespaceOfAssociation(ctx context.Context, id int64) (string, error) {
+	row, err := s.Ent.ResourceTypeAssociation.Query().
+		Where(resourcetypeassociation.ID(id), visible.NamespaceOf(ctx)).WithNamespace().Only(ctx)
+	if ent.IsNotFound(err) || err == nil && row.Edges.Namespace == nil { // deleted meanwhile
+		return "", refuseUnknownAssociation()
+	}
+	if err != nil {
+		return "", fmt.Errorf("look up an association: %w", err)
+	}
+	return row.Edges.Namespace.Name, nil
+}
+
+// findAssociation is an association of a namespace, among all of them.
+func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, id int64) ([]*ent.ResourceTypeAssociation, *ent.ResourceTypeAssociation, error) {
+	there, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := slices.IndexFunc(there, func(row *ent.ResourceTypeAssociation) bool { return row.ID == id })
+	if at < 0 {
+		return nil, nil, refuseUnknownAssociation()
+	}
+	return there, there[at], nil
+}
+
+func associationFields(a *metadef.ResourceTypeAssociation) sqldb.Fields {
+	return sqldb.Fields{"resourceType": a.ResourceTypeName, "prefix": a.Prefix, "propertiesTarget": a.PropertiesTarget}
+}

@@ -1,0 +1,115 @@
+package metadefdb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// Content is what namespaces hold, by the ids of the namespaces, each list in
+// its order.
+type Content struct {
+	associations map[int64][]*metadef.ResourceTypeAssociation
+	Properties   map[int64][]*metadef.PropertyDefinition // those of objects too
+	Objects      map[int64][]*metadef.ObjectDefinition
+	tags         map[int64][]*metadef.Tag
+}
+
+// contentOf reads what namespaces hold, in four statements, from the database or
+// within a transaction. The namespaces are ones that the viewer may see.
+func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (Content, error) {
+	var c Content
+	associations, err := associations(ctx, client).Where(sqldb.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
+	if c.associations, err = sqldb.ByParent(associations, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID }); err != nil {
+		return c, err
+	}
+	tags, err := client.Tag.Query().Where(sqldb.Among(tag.FieldNamespaceID, namespaces)).Order(tag.ByNameKey(), tag.ByID()).All(ctx)
+	if c.tags, err = sqldb.ByParent(tags, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID }); err != nil {
+		return c, err
+	}
+	err = c.ReadDefinitions(ctx, client, namespaces)
+	return c, err
+}
+
+// ReadDefinitions reads properties and objects, in two statements.
+func (c *Content) ReadDefinitions(ctx context.Context, client *ent.Client, namespaces []int64) error {
+	objects, err := client.ObjectDefinition.Query().Where(sqldb.Among(objectdefinition.FieldNamespaceID, namespaces)).
+		Order(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()).All(ctx)
+	if c.Objects, err = sqldb.ByParent(objects, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID }); err != nil {
+		return err
+	}
+	properties, err := client.PropertyDefinition.Query().Where(sqldb.Among(propertydefinition.FieldNamespaceID, namespaces)).
+		Order(propertydefinition.ByNamespaceID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+	c.Properties, err = sqldb.ByParent(properties, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
+	return err
+}
+
+// documents reads namespaces with everything in them, in four statements.
+func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) ([]*metadef.Document, error) {
+	ids := make([]int64, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	held, err := contentOf(ctx, client, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read what namespaces hold: %w", err)
+	}
+	out := make([]*metadef.Document, len(rows))
+	for i, row := range rows {
+		out[i] = held.document(row)
+	}
+	return out, nil
+}
+
+// document is a namespace with everything in it.
+func (c Content) document(row *ent.Namespace) *metadef.Document {
+	document := namespaceDocument(row)
+	for _, association := range c.associations[row.ID] {
+		document.Associations = append(document.Associations, metadef.DocumentAssociation{
+			ResourceType: association.ResourceTypeName, Prefix: association.Prefix, PropertiesTarget: association.PropertiesTarget,
+		})
+	}
+	properties := map[int64][]metadef.DocumentProperty{}
+	for _, property := range c.Properties[row.ID] {
+		properties[property.ObjectID] = append(properties[property.ObjectID],
+			metadef.DocumentProperty{Name: property.Name, PropertySchema: property.PropertySchema})
+	}
+	document.Properties = properties[0]
+	for _, object := range c.Objects[row.ID] {
+		document.Objects = append(document.Objects, metadef.DocumentObject{
+			Name: object.Name, Description: object.Description, Required: nilIfEmpty(object.Required), Properties: properties[object.ID],
+		})
+	}
+	names := map[int64]string{}
+	for _, tag := range c.tags[row.ID] {
+		names[tag.ID] = tag.Name
+	}
+	for _, tag := range c.tags[row.ID] {
+		document.Tags = append(document.Tags, metadef.DocumentTag{Name: tag.Name, Parent: names[tag.ParentID]})
+	}
+	return document
+}
+
+// namespaceDocument is a namespace without anything in it.
+func namespaceDocument(row *ent.Namespace) *metadef.Document {
+	visibility, protected, owner := access.Visibility(row.Visibility), row.Protected, row.Owner
+	return &metadef.Document{
+		Name: row.Name, DisplayName: sqldb.TextOrNil(row.Title), Description: row.Description,
+		Visibility: &visibility, Protected: &protected, Owner: &owner,
+	}
+}
+
+func nilIfEmpty(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}

@@ -1,0 +1,174 @@
+package metadefdb
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/namespacemember"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// DefinitionOptions say who writes definitions and how much. A limit of 0 is the
+// default.
+type DefinitionOptions struct {
+	// OwnerWrites: members of the project that owns a namespace write it.
+	OwnerWrites bool
+	// NamespacesPerProject is how many namespaces one project owns; 1000.
+	NamespacesPerProject int
+	// PropertiesPerNamespace is how many properties a namespace has, those of its
+	// objects included, and how many objects, tags and associations; 1000, which
+	// is also the most.
+	PropertiesPerNamespace int
+	// DefinitionSize is how many bytes the definition of a property has; 64 KiB,
+	// which is also the most.
+	DefinitionSize int
+}
+
+func (o DefinitionOptions) withDefaults() DefinitionOptions {
+	for _, limit := range []struct {
+		value *int
+		usual int
+		most  int
+	}{
+		{&o.NamespacesPerProject, 1000, math.MaxInt},
+		{&o.PropertiesPerNamespace, metadef.MaxDefinitions, metadef.MaxDefinitions},
+		{&o.DefinitionSize, metadef.MaxDefinition, metadef.MaxDefinition},
+	} {
+		if *limit.value <= 0 {
+			*limit.value = limit.usual
+		}
+		*limit.value = min(*limit.value, limit.most)
+	}
+	return o
+}
+
+// edit is a change of one namespace or of what it holds, as it is asked for.
+type edit struct {
+	mutation  string
+	what      string // in words, for refusals: "change the namespace"
+	namespace string
+	revision  *int // what the caller has seen; nil for whatever it is
+	manages   bool // takes more than being an editor
+	deletes   bool // is refused where the namespace is protected
+}
+
+// editNamespace changes a namespace or what it holds, in one transaction that
+// other changes of the namespace wait for. It refuses in the order that all
+// definitions keep: a namespace that is not visible, a role that does not
+// suffice, what change finds wrong with the input, then what admit refuses, which
+// change calls before it writes. Where change returns an event, the namespace's
+// revision and time follow; nil says that nothing changed.
+func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error)) (*metadef.Namespace, error) {
+	if err := soundTexts("input.namespace", e.namespace); err != nil {
+		return nil, err
+	}
+	var changed *ent.Namespace
+	err := s.Write(ctx, e.mutation, func(tx *sqldb.Tx) error {
+		row, err := s.lockNamespace(ctx, tx, e.namespace)
+		if err != nil {
+			return err
+		}
+		if err := s.checkStanding(ctx, tx, row, e); err != nil {
+			return err
+		}
+		event, err := change(tx, row)
+		if err != nil {
+			return err
+		}
+		if changed = row; event == nil {
+			if tx.IsEmpty() {
+				tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: e.namespace})
+			}
+			return nil
+		}
+		tx.Record(ctx, *event)
+		tx.Changed("Namespace", e.namespace, row.Name)
+		return s.touchNamespace(ctx, tx, row)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.what, err)
+	}
+	return namespaceNoun(changed), nil
+}
+
+// admit refuses an edit where the namespace is protected against it, or is at
+// another revision than its caller has seen.
+func (e edit) admit(row *ent.Namespace) error {
+	if e.deletes && row.Protected {
+		return refuseProtected(row.Name)
+	}
+	if e.revision != nil && *e.revision != row.Revision {
+		return problem.Refuse(problem.ErrConcurrentUpdate, "the namespace %q has changed: its revision is %d", row.Name, row.Revision).On("input.revision")
+	}
+	return nil
+}
+
+func refuseProtected(name string) error {
+	return problem.Refuse(problem.ErrProtected, "the namespace %q is protected: nothing in it can be deleted", name)
+}
+
+func refuseUnknownNamespace(name string) error {
+	return problem.Refuse(problem.ErrNotFound, "there is no namespace %q", name)
+}
+
+// lockNamespace reads a namespace that the viewer may see, and keeps others from
+// changing it, or anything in it, until the transaction ends.
+func (s *MetadefStore) lockNamespace(ctx context.Context, tx *sqldb.Tx, name string) (*ent.Namespace, error) {
+	row, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), namespace.Name(name), s.Locked()).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, refuseUnknownNamespace(name)
+	}
+	return row, err
+}
+
+// touchNamespace counts a change of what a namespace holds.
+func (s *MetadefStore) touchNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error {
+	row.Revision, row.UpdatedAt = row.Revision+1, s.Now()
+	return tx.Namespace.Update().Where(namespace.ID(row.ID)).
+		SetRevision(row.Revision).SetUpdatedAt(row.UpdatedAt).Exec(ctx)
+}
+
+// checkStanding refuses whoever may not make the edit.
+func (s *MetadefStore) checkStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, e edit) error {
+	standing, err := s.standing(ctx, tx, row)
+	if err != nil {
+		return err
+	}
+	if e.manages {
+		return standing.CheckManage(e.what)
+	}
+	return standing.CheckDefine(e.what)
+}
+
+// standing is what the viewer is to a namespace.
+func (s *MetadefStore) standing(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
+	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: row.Owner, OwnerWrites: s.definitions.OwnerWrites}
+	if standing.MayManage() {
+		return standing, nil
+	}
+	roles, err := tx.NamespaceMember.Query().
+		Where(namespacemember.NamespaceID(row.ID), namespacemember.ProjectIDIn(standing.Viewer.ProjectID, metadef.EveryProject)).
+		Select(namespacemember.FieldRole).Strings(ctx)
+	for _, role := range roles {
+		standing.Role = metadef.StrongerRole(standing.Role, metadef.MemberRole(role))
+	}
+	return standing, err
+}
+
+// soundTexts refuses texts that no database stores: pairs of a field and its
+// text.
+func soundTexts(pairs ...string) error {
+	var problems problem.Problems
+	for i := 0; i < len(pairs); i += 2 {
+		text.Check(&problems, pairs[i], pairs[i+1], 0, math.MaxInt)
+	}
+	return problems.Err()
+}

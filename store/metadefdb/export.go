@@ -1,0 +1,148 @@
+package metadefdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// ExportNamespaces gives the definition files of namespaces that the viewer may
+// see, by name: those for which every condition given holds. A name that there
+// is none of is ErrNotFound; more than MaxDocuments are refused.
+func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceTypes []string) ([]string, error) {
+	if err := (metadef.UnloadRequest{Names: names, ResourceTypes: resourceTypes, All: names == nil && resourceTypes == nil}).Check(""); err != nil {
+		return nil, err
+	}
+	rows, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), chosenNamespaces(names, resourceTypes, nil)).
+		Order(namespace.ByName()).Limit(metadef.MaxDocuments + 1).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list namespaces to export: %w", err)
+	}
+	if len(rows) > metadef.MaxDocuments {
+		return nil, problem.Invalid("names", "must choose at most %d namespaces", metadef.MaxDocuments)
+	}
+	if resourceTypes == nil {
+		for _, name := range names {
+			if !slices.ContainsFunc(rows, func(row *ent.Namespace) bool { return row.Name == name }) {
+				return nil, refuseUnknownNamespace(name)
+			}
+		}
+	}
+	held, err := documents(ctx, s.Ent, rows)
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]string, len(held))
+	for i, document := range held {
+		texts[i] = document.Text()
+	}
+	return texts, nil
+}
+
+// chosenNamespaces keeps the namespaces for which every condition given holds.
+func chosenNamespaces(names, resourceTypes []string, origin *string) predicate.Namespace {
+	typed := namespacesThat(metadef.NamespaceFilter{ResourceTypes: resourceTypes})
+	return func(s *entsql.Selector) {
+		typed(s)
+		if names != nil {
+			s.Where(sqldb.IsAmong(s, s.C(namespace.FieldName), names))
+		}
+		if origin != nil {
+			s.Where(entsql.EQ(s.C(namespace.FieldOrigin), *origin))
+		}
+	}
+}
+
+// unloadedAtOnce bounds how many namespaces are read whole at a time.
+const unloadedAtOnce = 50
+
+// UnloadNamespaces deletes namespaces with all that is in them, in one
+// transaction. What it refuses of those chosen - protected ones, unless included
+// - is in the reports and does not stop the others.
+func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.UnloadRequest) ([]*metadef.UnloadReport, error) {
+	if err := metadef.MayCreateNamespaces(access.ViewerFrom(ctx), s.definitions.OwnerWrites, "unload namespaces"); err != nil {
+		return nil, err
+	}
+	if err := request.Check("input"); err != nil {
+		return nil, err
+	}
+	var reports []*metadef.UnloadReport
+	err := s.Write(ctx, "unloadNamespaces", func(tx *sqldb.Tx) error {
+		reports = []*metadef.UnloadReport{}
+		rows, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), chosenNamespaces(request.Names, request.ResourceTypes, request.Origin), s.Locked()).
+			Order(namespace.ByName()).All(ctx)
+		if err != nil {
+			return err
+		}
+		var doomed []*ent.Namespace
+		for _, row := range rows {
+			refusal, err := s.refuseUnload(ctx, tx, row, request.IncludeProtected)
+			if err != nil {
+				return err
+			}
+			if refusal != nil {
+				reports = append(reports, failedUnload(row.Name, refusal))
+				continue
+			}
+			doomed = append(doomed, row)
+			reports = append(reports, &metadef.UnloadReport{Namespace: row.Name, Outcome: metadef.Unloaded, Errors: []string{}})
+		}
+		for _, name := range sqldb.Without(request.Names, namesOf(rows)) {
+			refusal := problem.Refuse(problem.ErrNotFound, "there is no namespace %q among those chosen", name)
+			reports = append(reports, failedUnload(name, refusal))
+		}
+		for chunk := range slices.Chunk(doomed, unloadedAtOnce) {
+			if err := s.removeNamespaces(ctx, tx, chunk); err != nil {
+				return err
+			}
+			if err := tx.Flush(ctx); err != nil {
+				return err
+			}
+		}
+		if len(reports) == 0 {
+			tx.Record(ctx, sqldb.Event{Kind: "Namespace"})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("unload namespaces: %w", err)
+	}
+	return reports, nil
+}
+
+// refuseUnload tells why a namespace is not to be unloaded; nil where it is.
+func (s *MetadefStore) refuseUnload(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, includeProtected bool) (*problem.Refusal, error) {
+	standing, err := s.standing(ctx, tx, row)
+	switch {
+	case err != nil:
+		return nil, err
+	case !standing.MayManage():
+		return problem.Refuse(problem.ErrForbidden, "the namespace %q belongs to another project", row.Name), nil
+	case row.Protected && !includeProtected:
+		return problem.Refuse(problem.ErrProtected, "the namespace %q is protected; unloading it takes includeProtected", row.Name), nil
+	}
+	return nil, nil
+}
+
+func failedUnload(name string, refusal *problem.Refusal) *metadef.UnloadReport {
+	return &metadef.UnloadReport{Namespace: name, Outcome: metadef.UnloadFailed, Errors: []string{refusal.Reported()}}
+}
+
+func namesOf(rows []*ent.Namespace) []string {
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = row.Name
+	}
+	return names
+}

@@ -1,0 +1,96 @@
+package metadefdb
+
+import (
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// namespacesThat keeps the namespaces that a filter wants. Conditions on
+// associations hold for one and the same association.
+func namespacesThat(filter metadef.NamespaceFilter) predicate.Namespace {
+	return func(s *entsql.Selector) {
+		if filter.Visibility != nil {
+			s.Where(entsql.EQ(s.C(namespace.FieldVisibility), string(*filter.Visibility)))
+		}
+		if filter.Owner != nil {
+			s.Where(entsql.EQ(s.C(namespace.FieldOwner), *filter.Owner))
+		}
+		if filter.Search != nil {
+			s.Where(mentions(s, text.Fold(*filter.Search)))
+		}
+		if filter.ResourceTypes != nil || filter.PropertiesTarget != nil {
+			associations := entsql.Dialect(s.Dialect()).Table(resourcetypeassociation.Table)
+			s.Where(entsql.In(s.C(namespace.FieldID), entsql.Dialect(s.Dialect()).
+				Select(associations.C(resourcetypeassociation.FieldNamespaceID)).From(associations).
+				Where(entsql.And(associatedAs(s, associations, filter)...))))
+		}
+		if filter.DefinesKey != nil {
+			s.Where(defines(s, filter))
+		}
+		if filter.Tag != nil {
+			tags := entsql.Dialect(s.Dialect()).Table(tag.Table)
+			s.Where(entsql.In(s.C(namespace.FieldID), entsql.Dialect(s.Dialect()).Select(tags.C(tag.FieldNamespaceID)).From(tags).
+				Where(entsql.EQ(tags.C(tag.FieldNameKey), text.Fold(*filter.Tag)))))
+		}
+	}
+}
+
+// associatedAs are the conditions of a filter on an association.
+func associatedAs(s *entsql.Selector, associations *entsql.SelectTable, filter metadef.NamespaceFilter) []*entsql.Predicate {
+	var conditions []*entsql.Predicate
+	if filter.ResourceTypes != nil {
+		conditions = append(conditions, IsOfType(s, associations.C(resourcetypeassociation.FieldResourceTypeID), filter.ResourceTypes))
+	}
+	if filter.PropertiesTarget != nil {
+		conditions = append(conditions, entsql.EQ(associations.C(resourcetypeassociation.FieldPropertiesTarget), *filter.PropertiesTarget))
+	}
+	return conditions
+}
+
+// mentions is a folded text in the name, title or description of a namespace or
+// of a property or object in it, or in the name of a tag.
+func mentions(s *entsql.Selector, text string) *entsql.Predicate {
+	build := entsql.Dialect(s.Dialect())
+	holds := func(table, namespaceID, column string) *entsql.Predicate {
+		t := build.Table(table)
+		return entsql.In(s.C(namespace.FieldID), build.Select(t.C(namespaceID)).From(t).Where(entsql.Contains(t.C(column), text)))
+	}
+	return entsql.Or(
+		entsql.Contains(s.C(namespace.FieldSearchKey), text),
+		holds(propertydefinition.Table, propertydefinition.FieldNamespaceID, propertydefinition.FieldSearchKey),
+		holds(objectdefinition.Table, objectdefinition.FieldNamespaceID, objectdefinition.FieldSearchKey),
+		holds(tag.Table, tag.FieldNamespaceID, tag.FieldNameKey),
+	)
+}
+
+// defines is a property of the key's own name, or one that has it under the
+// prefix of an association which the filter wants. Every name that a prefix can
+// make the key of is an end of the key, so an index finds the candidates.
+func defines(s *entsql.Selector, filter metadef.NamespaceFilter) *entsql.Predicate {
+	build := entsql.Dialect(s.Dialect())
+	properties, associations := build.Table(propertydefinition.Table), build.Table(resourcetypeassociation.Table)
+	prefixed := append(associatedAs(s, associations, filter),
+		entsql.ColumnsEQ(associations.C(resourcetypeassociation.FieldNamespaceID), properties.C(propertydefinition.FieldNamespaceID)),
+		entsql.P(func(b *entsql.Builder) {
+			prefix, name := associations.C(resourcetypeassociation.FieldPrefix), properties.C(propertydefinition.FieldName)
+			b.Ident(prefix).WriteString(" || ").Ident(name).WriteString(" = ").Arg(*filter.DefinesKey)
+			// A name that carries the prefix is not given it twice.
+			b.WriteString(" AND substr(").Ident(name).WriteString(", 1, length(").Ident(prefix).WriteString(")) <> ").Ident(prefix)
+		}))
+	return entsql.In(s.C(namespace.FieldID), build.Select(properties.C(propertydefinition.FieldNamespaceID)).From(properties).
+		Where(entsql.And(
+			sqldb.IsAmong(s, properties.C(propertydefinition.FieldName), metadef.KeyEnds(*filter.DefinesKey)),
+			entsql.Or(
+				entsql.EQ(properties.C(propertydefinition.FieldName), *filter.DefinesKey),
+				entsql.Exists(build.Select(associations.C(resourcetypeassociation.FieldID)).From(associations).Where(entsql.And(prefixed...))),
+			))))
+}

@@ -1,0 +1,231 @@
+package metadefdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// ImportNamespaces imports definition files: each is stored as a whole or not at
+// all, in a transaction of its own, and one that fails never stops the others. Of
+// several sound ones for one namespace only the first is taken.
+func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.ImportRequest) ([]*metadef.ImportReport, error) {
+	if err := metadef.MayCreateNamespaces(access.ViewerFrom(ctx), s.definitions.OwnerWrites, "import namespaces"); err != nil {
+		return nil, err
+	}
+	if err := metadef.MayImportFrom(access.ViewerFrom(ctx), request.Origin); err != nil {
+		return nil, err
+	}
+	var problems problem.Problems
+	if n := len(request.Documents); n > metadef.MaxDocuments {
+		problems.Add("input.documents", "must have at most %d members, has %d", metadef.MaxDocuments, n)
+	}
+	if request.Origin != nil {
+		text.Check(&problems, "input.origin", *request.Origin, 1, metadef.MaxOrigin)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	if len(request.Documents) == 0 && !request.DryRun {
+		return []*metadef.ImportReport{}, s.Write(ctx, "importNamespaces", func(tx *sqldb.Tx) error {
+			tx.Record(ctx, sqldb.Event{Kind: "Namespace"})
+			return nil
+		})
+	}
+	reports := make([]*metadef.ImportReport, len(request.Documents))
+	defining := map[string]int{} // the document of each namespace
+	for i, text := range request.Documents {
+		document, warnings, problems := metadef.ParseDocument(text)
+		if len(problems) == 0 {
+			if first, twice := defining[document.Name]; twice {
+				problems.Add("$.namespace", "is named twice: documents[%d] of the request has the same", first)
+			} else {
+				defining[document.Name] = i
+			}
+		}
+		report, err := s.importDocument(ctx, document, warnings, problems, request)
+		if err != nil {
+			return nil, fmt.Errorf("import document %d: %w", i, err)
+		}
+		reports[i] = report
+	}
+	return reports, nil
+}
+
+// importDocument imports one document, unless it has problems. Whatever it is
+// refused for is in the report.
+func (s *MetadefStore) importDocument(ctx context.Context, document *metadef.Document, warnings, problems problem.Problems, request metadef.ImportRequest) (*metadef.ImportReport, error) {
+	report := &metadef.ImportReport{Warnings: problemTexts(warnings), Errors: problemTexts(problems), Differences: []string{}}
+	if document != nil {
+		report.Namespace = document.Name
+	}
+	if len(problems) > 0 {
+		report.Outcome = metadef.ImportFailed
+		return report, nil
+	}
+	var plan metadef.ImportPlan
+	var err error
+	// A namespace that another writer creates meanwhile is there the next time.
+	for range sqldb.Attempts {
+		err = s.Write(ctx, "importNamespaces", func(tx *sqldb.Tx) (err error) {
+			plan, err = s.importInto(ctx, tx, document, request)
+			return err
+		})
+		if !sqldb.IsDuplicate(err) {
+			break
+		}
+	}
+	if refusal := new(problem.Refusal); errors.As(err, &refusal) {
+		plan = metadef.ImportPlan{Outcome: metadef.ImportFailed}
+		plan.Problems.Add(pathOr(refusal.Field, "$"), "%s", refusal.Reported())
+	} else if err != nil {
+		return nil, err
+	}
+	report.Outcome = plan.Outcome
+	report.Warnings = append(report.Warnings, problemTexts(plan.Warnings)...)
+	report.Errors = append(report.Errors, problemTexts(plan.Problems)...)
+	report.Differences = append(report.Differences, plan.Differences...)
+	return report, nil
+}
+
+func pathOr(path, other string) string {
+	if path == "" {
+		return other
+	}
+	return path
+}
+
+// importInto plans what a document does to the namespace of its name, and does
+// it, unless it is refused or only a trial.
+func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
+	row, err := tx.Namespace.Query().Where(namespace.Name(document.Name), s.Locked()).Only(ctx)
+	if err != nil && !ent.IsNotFound(err) {
+		return metadef.ImportPlan{}, err
+	}
+	if document.Owner != nil && (row == nil || *document.Owner != row.Owner) {
+		if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), *document.Owner); err != nil {
+			return metadef.ImportPlan{}, err
+		}
+	}
+	if row == nil {
+		return s.importNew(ctx, tx, document, request)
+	}
+	if err := s.checkImportStanding(ctx, tx, row); err != nil {
+		return metadef.ImportPlan{}, err
+	}
+	return s.importOver(ctx, tx, row, document, request)
+}
+
+// checkImportStanding refuses whoever may not write the namespace; one that the
+// viewer may not see is a name that is taken.
+func (s *MetadefStore) checkImportStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error {
+	visible, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), namespace.ID(row.ID)).Exist(ctx)
+	if err != nil {
+		return err
+	}
+	if !visible {
+		return refuseTaken(row.Name, "$.namespace")
+	}
+	return s.checkStanding(ctx, tx, row, edit{what: "import into this namespace", manages: true})
+}
+
+func (s *MetadefStore) importNew(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
+	plan := metadef.PlanImport(nil, document, request.Mode, request.IncludeProtected)
+	if err := s.checkQuota(document, "$"); err != nil {
+		return plan, err
+	}
+	if request.DryRun {
+		if err := s.checkNamespaceQuota(ctx, tx, *owned(ctx, document).Owner); err != nil {
+			return plan, err
+		}
+		return plan, nil
+	}
+	row, err := s.createDocument(ctx, tx, plan.Result)
+	if err != nil || request.Origin == nil {
+		return plan, err
+	}
+	return plan, SetOrigin(ctx, tx, row, *request.Origin, document)
+}
+
+func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
+	there, err := documents(ctx, tx.Client(), []*ent.Namespace{row})
+	if err != nil {
+		return metadef.ImportPlan{}, err
+	}
+	existing := there[0]
+	base := baseOf(row, request.Origin)
+	plan := metadef.PlanImport(existing, document, request.Mode, request.IncludeProtected)
+	if base != nil && request.Mode == metadef.Skip {
+		plan = metadef.PlanUpgrade(base, existing, document)
+	}
+	if plan.Result != nil {
+		if err := s.checkQuota(plan.Result, "$"); err != nil {
+			return plan, err
+		}
+		if *plan.Result.Owner != row.Owner {
+			if err := s.checkNamespaceQuota(ctx, tx, *plan.Result.Owner); err != nil {
+				return plan, err
+			}
+		}
+	}
+	if request.DryRun || plan.Outcome == metadef.ImportFailed {
+		return plan, nil
+	}
+	if plan.Result != nil {
+		if err := s.rewriteDocument(ctx, tx, row, plan.Result); err != nil {
+			return plan, err
+		}
+		if err := s.touchNamespace(ctx, tx, row); err != nil {
+			return plan, err
+		}
+		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: existing, After: plan.Result})
+		tx.Changed("Namespace", row.Name)
+	} else {
+		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name})
+	}
+	if base != nil && plan.Outcome != metadef.ImportSkipped || request.Origin != nil && request.Mode == metadef.Overwrite {
+		return plan, SetOrigin(ctx, tx, row, *request.Origin, document)
+	}
+	return plan, nil
+}
+
+// baseOf is the document as the origin last delivered it, where it is that
+// origin which brought the namespace.
+func baseOf(row *ent.Namespace, origin *string) *metadef.Document {
+	if origin == nil || row.Origin == nil || *row.Origin != *origin || row.OriginDocument == nil {
+		return nil
+	}
+	base, _, problems := metadef.ParseDocument(*row.OriginDocument)
+	if len(problems) > 0 {
+		return nil
+	}
+	return base
+}
+
+// SetOrigin notes what an origin delivered: the base of the next upgrade.
+func SetOrigin(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, origin string, document *metadef.Document) error {
+	text := document.Text()
+	if row.Origin != nil && *row.Origin == origin && sqldb.TextOrEmpty(row.OriginDocument) == text {
+		return nil
+	}
+	row.Origin, row.OriginDocument = &origin, &text
+	tx.Changed("Namespace", row.Name)
+	return tx.Namespace.Update().Where(namespace.ID(row.ID)).SetOrigin(origin).SetOriginDocument(text).Exec(ctx)
+}
+
+func problemTexts(problems problem.Problems) []string {
+	texts := make([]string, len(problems))
+	for i, problem := range problems {
+		texts[i] = problem.Field + ": " + problem.Message
+	}
+	return texts
+}

@@ -1,0 +1,128 @@
+package metadefdb
+
+import (
+	"context"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/namespacemember"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// MembersOf are the memberships of the namespaces, by project. With whom a
+// namespace is shared is seen whole by administrators and the owning project;
+// others see what concerns their own.
+func (s *MetadefStore) MembersOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.NamespaceMember, error) {
+	rows, err := s.Ent.NamespaceMember.Query().
+		Where(sqldb.Among(namespacemember.FieldNamespaceID, namespaces), visibleMembers(ctx)).
+		Order(namespacemember.ByProjectID(), namespacemember.ByID()).All(ctx)
+	return sqldb.ByParent(rows, err, "members", memberNoun, func(row *ent.NamespaceMember) int64 { return row.NamespaceID })
+}
+
+func visibleMembers(ctx context.Context) func(*entsql.Selector) {
+	viewer := access.ViewerFrom(ctx)
+	return func(s *entsql.Selector) {
+		if viewer.IsAdmin() {
+			return
+		}
+		build := entsql.Dialect(s.Dialect())
+		owned := build.Table(namespace.Table)
+		s.Where(entsql.Or(
+			entsql.In(s.C(namespacemember.FieldProjectID), viewer.ProjectID, metadef.EveryProject),
+			entsql.In(s.C(namespacemember.FieldNamespaceID), build.Select(owned.C(namespace.FieldID)).From(owned).
+				Where(entsql.And(entsql.EQ(owned.C(namespace.FieldOwner), viewer.ProjectID), entsql.NEQ(owned.C(namespace.FieldOwner), "")))),
+		))
+	}
+}
+
+// Standing is what the viewer is to a namespace with these members.
+func (s *MetadefStore) Standing(ctx context.Context, of *metadef.Namespace, members []*metadef.NamespaceMember) metadef.NamespaceStanding {
+	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: of.Owner, OwnerWrites: s.definitions.OwnerWrites}
+	for _, member := range members {
+		if member.ProjectID == standing.Viewer.ProjectID || member.ProjectID == metadef.EveryProject {
+			standing.Role = metadef.StrongerRole(standing.Role, member.Role)
+		}
+	}
+	return standing
+}
+
+// ShareNamespace shares a namespace with a project, or with all ("*"), or
+// changes the role of one that it is shared with.
+func (s *MetadefStore) ShareNamespace(ctx context.Context, name, project string, role metadef.MemberRole, revision *int) (member *metadef.NamespaceMember, in *metadef.Namespace, err error) {
+	e := edit{mutation: "shareNamespace", what: "share the namespace", namespace: name, revision: revision, manages: true}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		var problems problem.Problems
+		text.Check(&problems, "input.projectId", project, 1, metadef.MaxOwner)
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		event := &sqldb.Event{Kind: "Namespace", Key: row.Name, After: sqldb.Fields{"projectId": project, "role": role}}
+		current, err := findMember(ctx, tx, row.ID, project)
+		switch {
+		case err != nil:
+			return nil, err
+		case current == nil:
+			now := s.Now()
+			current, err = tx.NamespaceMember.Create().SetNamespaceID(row.ID).SetProjectID(project).SetRole(string(role)).
+				SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
+		default:
+			event.Before = sqldb.Fields{"projectId": project, "role": current.Role}
+			current.Role = string(role)
+			err = tx.NamespaceMember.Update().Where(namespacemember.ID(current.ID)).SetRole(current.Role).SetUpdatedAt(s.Now()).Exec(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		member = memberNoun(current)
+		return event, nil
+	})
+	return member, in, err
+}
+
+// UnshareNamespace ends the sharing of a namespace with a project.
+func (s *MetadefStore) UnshareNamespace(ctx context.Context, name, project string, revision *int) (member *metadef.NamespaceMember, in *metadef.Namespace, err error) {
+	e := edit{mutation: "unshareNamespace", what: "end the sharing of the namespace", namespace: name, revision: revision, manages: true}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		if err := soundTexts("input.projectId", project); err != nil {
+			return nil, err
+		}
+		current, err := findMember(ctx, tx, row.ID, project)
+		if err != nil {
+			return nil, err
+		}
+		if current == nil {
+			return nil, problem.Refuse(problem.ErrNotFound, "the namespace %q is not shared with the project %q", row.Name, project).On("input.projectId")
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		member = memberNoun(current)
+		_, err = tx.NamespaceMember.Delete().Where(namespacemember.ID(current.ID)).Exec(ctx)
+		return &sqldb.Event{Kind: "Namespace", Key: row.Name, Before: sqldb.Fields{"projectId": project, "role": current.Role}}, err
+	})
+	return member, in, err
+}
+
+// findMember is the membership of a project, or nil.
+func findMember(ctx context.Context, tx *sqldb.Tx, namespaceID int64, project string) (*ent.NamespaceMember, error) {
+	row, err := tx.NamespaceMember.Query().Where(namespacemember.NamespaceID(namespaceID), namespacemember.ProjectID(project)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil
+	}
+	return row, err
+}
+
+func memberNoun(row *ent.NamespaceMember) *metadef.NamespaceMember {
+	return &metadef.NamespaceMember{
+		NamespaceID: row.NamespaceID, ProjectID: row.ProjectID, Role: metadef.MemberRole(row.Role), CreatedAt: row.CreatedAt.UTC(),
+	}
+}

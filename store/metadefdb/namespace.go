@@ -1,0 +1,155 @@
+package metadefdb
+
+import (
+	"context"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// UpdateNamespace changes the fields of a namespace itself. Editors change what
+// it is called and described as; the rest takes whoever manages it. A new name
+// that is taken is ErrAlreadyExists.
+func (s *MetadefStore) UpdateNamespace(ctx context.Context, name string, patch metadef.NamespacePatch, revision *int) (*metadef.Namespace, error) {
+	manages := patch.NewName.Set || patch.Visibility.Set || patch.Protected.Set || patch.Owner.Set
+	e := edit{mutation: "updateNamespace", what: "change the namespace", namespace: name, revision: revision, manages: manages}
+	if err := soundTexts("input.name", name); err != nil {
+		return nil, err
+	}
+	changed, err := s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		before, kept := namespaceDocument(row), *namespaceNoun(row)
+		wanted, problems := patch.Apply(kept, "input")
+		if patch.Owner.Set && wanted.Owner != row.Owner {
+			if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), wanted.Owner); err != nil {
+				return nil, err
+			}
+		}
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		if wanted.Owner != row.Owner {
+			if err := s.checkNamespaceQuota(ctx, tx, wanted.Owner); err != nil {
+				return nil, err
+			}
+		}
+		showAs(row, &wanted)
+		after := namespaceDocument(row)
+		if after.Text() == before.Text() {
+			return nil, nil
+		}
+		return &sqldb.Event{Kind: "Namespace", Key: before.Name, Before: before, After: after}, writeNamespace(ctx, tx, row)
+	})
+	if sqldb.IsDuplicate(err) {
+		return nil, refuseTaken(*patch.NewName.Value, "input.newName").Because(err)
+	}
+	return changed, err
+}
+
+func refuseTaken(name, field string) *problem.Refusal {
+	return problem.Refuse(problem.ErrAlreadyExists, "a namespace %q exists already", name).On(field)
+}
+
+// showAs gives a row the fields of a namespace that can be changed.
+func showAs(row *ent.Namespace, as *metadef.Namespace) {
+	row.Name, row.Title, row.DisplayName, row.Description = as.Name, as.Title, as.DisplayName(), as.Description
+	row.Visibility, row.Protected, row.Owner = string(as.Visibility), as.Protected, as.Owner
+	row.SearchKey = searchKey(as.Name, as.Title, sqldb.TextOrEmpty(as.Description))
+}
+
+// writeNamespace stores the fields of a row that can be changed.
+func writeNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error {
+	update := tx.Namespace.Update().Where(namespace.ID(row.ID)).SetName(row.Name).SetTitle(row.Title).SetDisplayName(row.DisplayName).
+		SetVisibility(row.Visibility).SetProtected(row.Protected).SetOwner(row.Owner).SetSearchKey(row.SearchKey)
+	if row.Description == nil {
+		update.ClearDescription()
+	} else {
+		update.SetDescription(*row.Description)
+	}
+	return update.Exec(ctx)
+}
+
+// DeleteNamespace deletes a namespace and all that is in it, and gives it as it
+// was. Resource types stay.
+func (s *MetadefStore) DeleteNamespace(ctx context.Context, name string, revision *int) (*metadef.Namespace, error) {
+	e := edit{mutation: "deleteNamespace", what: "delete the namespace", namespace: name, revision: revision, manages: true}
+	if err := soundTexts("input.name", name); err != nil {
+		return nil, err
+	}
+	return s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		if row.Protected {
+			return nil, problem.Refuse(problem.ErrProtected, "the namespace %q is protected", row.Name)
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		return nil, s.removeNamespaces(ctx, tx, []*ent.Namespace{row})
+	})
+}
+
+// removeNamespaces deletes namespaces with all that is in them, and records
+// each.
+func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows []*ent.Namespace) error {
+	held, err := documents(ctx, tx.Client(), rows)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: held[i]})
+		tx.Changed("Namespace", row.Name)
+	}
+	_, err = tx.Namespace.Delete().Where(sqldb.Among(namespace.FieldID, ids)).Exec(ctx)
+	return err
+}
+
+// DeleteNamespaceContents deletes all properties, objects or tags of a
+// namespace. Properties are those of the namespace itself; objects take theirs
+// with them.
+func (s *MetadefStore) DeleteNamespaceContents(ctx context.Context, name string, kinds []metadef.ContentKind, revision *int) (*metadef.Namespace, error) {
+	e := edit{mutation: "deleteNamespaceContents", what: "delete what the namespace holds", namespace: name, revision: revision, deletes: true}
+	return s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		if err := metadef.CheckContentKinds("input.kinds", kinds); err != nil {
+			return nil, err
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		deleted, total := sqldb.Fields{}, 0
+		for _, kind := range kinds {
+			n, err := deleteContents(ctx, tx, row.ID, kind)
+			if err != nil {
+				return nil, err
+			}
+			if n > 0 {
+				deleted[string(kind)] = n
+				total += n
+			}
+		}
+		if total == 0 {
+			return nil, nil
+		}
+		return &sqldb.Event{Kind: "Namespace", Key: row.Name, Before: deleted}, nil
+	})
+}
+
+func deleteContents(ctx context.Context, tx *sqldb.Tx, namespaceID int64, kind metadef.ContentKind) (int, error) {
+	switch kind {
+	case metadef.ContentProperties:
+		return tx.PropertyDefinition.Delete().
+			Where(propertydefinition.NamespaceID(namespaceID), propertydefinition.ObjectIDIsNil()).Exec(ctx)
+	case metadef.ContentObjects:
+		return tx.ObjectDefinition.Delete().Where(objectdefinition.NamespaceID(namespaceID)).Exec(ctx)
+	}
+	return tx.Tag.Delete().Where(tag.NamespaceID(namespaceID)).Exec(ctx)
+}

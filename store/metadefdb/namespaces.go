@@ -1,0 +1,131 @@
+package metadefdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+var namespaceOrders = map[string]sqldb.SortKey{
+	"NAME":         {Column: namespace.FieldName},
+	"DISPLAY_NAME": {Column: namespace.FieldDisplayName},
+	"CREATED_AT":   {Column: namespace.FieldCreatedAt, IsTime: true},
+	"UPDATED_AT":   {Column: namespace.FieldUpdatedAt, IsTime: true},
+}
+
+// Namespaces is a page of the namespaces that the viewer may see.
+func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceFilter, order page.Order, request page.Request) (page.Page[*metadef.Namespace], error) {
+	if err := filter.Check(); err != nil {
+		return page.Page[*metadef.Namespace]{}, err
+	}
+	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
+	if err != nil {
+		return page.Page[*metadef.Namespace]{}, err
+	}
+	rows, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespacesThat(filter), paging.Within).
+		Order(paging.Sort).Limit(paging.Limit()).All(ctx)
+	if err != nil {
+		return page.Page[*metadef.Namespace]{}, fmt.Errorf("list namespaces: %w", err)
+	}
+	return sqldb.NewPage(paging, rows, namespaceNoun, namespacePlace(order)), nil
+}
+
+// namespacePlace is where a namespace stands under an order.
+func namespacePlace(order page.Order) func(*ent.Namespace) (key any, id int64) {
+	return func(row *ent.Namespace) (any, int64) {
+		if order.Field == "DISPLAY_NAME" {
+			return row.DisplayName, row.ID
+		}
+		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
+	}
+}
+
+// CountNamespaces is how many namespaces Namespaces goes through in all.
+func (s *MetadefStore) CountNamespaces(ctx context.Context, filter metadef.NamespaceFilter) (int, error) {
+	n, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespacesThat(filter)).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count namespaces: %w", err)
+	}
+	return n, nil
+}
+
+// NamespaceNamed is the namespace with a name, or ErrNotFound.
+func (s *MetadefStore) NamespaceNamed(ctx context.Context, name string) (*metadef.Namespace, error) {
+	if err := soundTexts("name", name); err != nil {
+		return nil, err
+	}
+	row, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespace.Name(name)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, refuseUnknownNamespace(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up a namespace: %w", err)
+	}
+	return namespaceNoun(row), nil
+}
+
+// NamespacesByID are the namespaces of the rows that the viewer may see.
+func (s *MetadefStore) NamespacesByID(ctx context.Context, ids []int64) (map[int64]*metadef.Namespace, error) {
+	rows, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), sqldb.Among(namespace.FieldID, ids)).All(ctx)
+	return sqldb.ByID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) int64 { return row.ID })
+}
+
+func namespaceNoun(row *ent.Namespace) *metadef.Namespace {
+	return &metadef.Namespace{
+		ID: row.ID, Name: row.Name, Title: row.Title, Description: row.Description,
+		Visibility: access.Visibility(row.Visibility), Protected: row.Protected, Owner: row.Owner,
+		Origin: row.Origin, Revision: row.Revision,
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}
+}
+
+func propertyNoun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
+	p := &metadef.PropertyDefinition{
+		ID: row.ID, NamespaceID: row.NamespaceID, Name: row.Name, BaseName: row.Name,
+		PropertySchema: metadef.ReadPropertySchema(text.JSON(row.Keywords)),
+		CreatedAt:      row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}
+	if row.ObjectID != nil {
+		p.ObjectID = *row.ObjectID
+	}
+	if row.Edges.Object != nil {
+		p.Required = slices.Contains(sqldb.TextList(row.Edges.Object.Required), row.Name)
+	}
+	return p
+}
+
+func objectNoun(row *ent.ObjectDefinition) *metadef.ObjectDefinition {
+	return &metadef.ObjectDefinition{
+		ID: row.ID, NamespaceID: row.NamespaceID, Name: row.Name, Description: row.Description,
+		Required: sqldb.TextList(row.Required), CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}
+}
+
+func tagNoun(row *ent.Tag) *metadef.Tag {
+	t := &metadef.Tag{ID: row.ID, NamespaceID: row.NamespaceID, Name: row.Name, CreatedAt: row.CreatedAt.UTC()}
+	if row.ParentID != nil {
+		t.ParentID = *row.ParentID
+	}
+	return t
+}
+
+func AssociationNoun(row *ent.ResourceTypeAssociation) *metadef.ResourceTypeAssociation {
+	a := &metadef.ResourceTypeAssociation{
+		ID: row.ID, NamespaceID: row.NamespaceID, ResourceTypeID: row.ResourceTypeID,
+		Prefix: sqldb.TextOrNil(row.Prefix), PropertiesTarget: sqldb.TextOrNil(row.PropertiesTarget),
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}
+	if name, err := row.Value(typeNameColumn); err == nil {
+		a.ResourceTypeName = sqldb.TextOf(name)
+	}
+	return a
+}

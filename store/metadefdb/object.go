@@ -1,0 +1,159 @@
+package metadefdb
+
+import (
+	"context"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// CreateObject defines an object, with its properties, at the end of a
+// namespace.
+func (s *MetadefStore) CreateObject(ctx context.Context, input metadef.NewObject) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
+	e := edit{mutation: "createObject", what: "create an object", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		defined, problems := input.Object("input")
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if err := checkObjectFree(ctx, tx, row, defined.Name, "input.name"); err != nil {
+			return nil, err
+		}
+		there, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID)).Count(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.checkCount("objects", there+1); err != nil {
+			return nil, err
+		}
+		if err := s.checkObjectQuota(ctx, tx, row.ID, defined, 0); err != nil {
+			return nil, err
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		last, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID)).
+			Order(ent.Desc(objectdefinition.FieldPosition)).Limit(1).Select(objectdefinition.FieldPosition).Ints(ctx)
+		if err != nil {
+			return nil, err
+		}
+		position := 0
+		if len(last) > 0 {
+			position = last[0] + 1
+		}
+		created, err := newObject(tx, row.ID, position, defined, s.Now()).Save(ctx)
+		if err != nil {
+			return nil, err
+		}
+		object = objectNoun(created)
+		err = insertProperties(ctx, tx, row.ID, &created.ID, defined.Properties, s.Now())
+		return &sqldb.Event{Kind: "ObjectDefinition", Key: row.Name + "/" + defined.Name, After: defined}, err
+	})
+	return object, in, err
+}
+
+// checkObjectQuota refuses the properties of an object that is to take the place
+// of so many.
+func (s *MetadefStore) checkObjectQuota(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object metadef.DocumentObject, instead int) error {
+	for _, property := range object.Properties {
+		if err := s.checkSize("input.properties", property.Keywords); err != nil {
+			return err
+		}
+	}
+	there, err := tx.PropertyDefinition.Query().Where(propertydefinition.NamespaceID(namespaceID)).Count(ctx)
+	if err != nil {
+		return err
+	}
+	return s.checkCount("properties", there-instead+len(object.Properties))
+}
+
+func checkObjectFree(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name, field string) error {
+	taken, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Exist(ctx)
+	if err == nil && taken {
+		return problem.Refuse(problem.ErrAlreadyExists, "there is an object %q in the namespace %q already", name, row.Name).On(field)
+	}
+	return err
+}
+
+// UpdateObject changes an object. Properties that are given replace all of its
+// own: those of a name that is there keep their identity, others go, which a
+// protected namespace refuses.
+func (s *MetadefStore) UpdateObject(ctx context.Context, input metadef.ObjectChange) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
+	e := edit{mutation: "updateObject", what: "change an object", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		current, err := findObject(ctx, tx, row, input.Name, "input.name")
+		if err != nil {
+			return nil, err
+		}
+		rows, err := place{namespace: row, object: current}.properties(tx).Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		before := objectDocument(current, rows)
+		after, problems := input.Apply(before, "input")
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if after.Name != before.Name {
+			if err := checkObjectFree(ctx, tx, row, after.Name, "input.newName"); err != nil {
+				return nil, err
+			}
+		}
+		if input.Properties.Set {
+			if err := s.checkObjectQuota(ctx, tx, row.ID, after, len(rows)); err != nil {
+				return nil, err
+			}
+		}
+		if row.Protected && before.LosesProperties(after) {
+			return nil, refuseProtected(row.Name)
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		if err := writeProperties(ctx, tx, row.ID, &current.ID, rows, after.Properties, s.Now()); err != nil {
+			return nil, err
+		}
+		err = writeObject(ctx, tx, current, after, current.Position, s.Now())
+		object = objectNoun(current)
+		return &sqldb.Event{Kind: "ObjectDefinition", Key: row.Name + "/" + before.Name, Before: before, After: after}, err
+	})
+	return object, in, err
+}
+
+// DeleteObject deletes an object with its properties.
+func (s *MetadefStore) DeleteObject(ctx context.Context, namespace, name string, revision *int) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
+	e := edit{mutation: "deleteObject", what: "delete an object", namespace: namespace, revision: revision, deletes: true}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		current, err := findObject(ctx, tx, row, name, "input.name")
+		if err != nil {
+			return nil, err
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		rows, err := place{namespace: row, object: current}.properties(tx).Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		object = objectNoun(current)
+		_, err = tx.ObjectDefinition.Delete().Where(objectdefinition.ID(current.ID)).Exec(ctx)
+		return &sqldb.Event{Kind: "ObjectDefinition", Key: row.Name + "/" + name, Before: objectDocument(current, rows)}, err
+	})
+	return object, in, err
+}
+
+// objectDocument is an object with its properties.
+func objectDocument(row *ent.ObjectDefinition, properties []*ent.PropertyDefinition) metadef.DocumentObject {
+	object := metadef.DocumentObject{Name: row.Name, Description: row.Description, Required: nilIfEmpty(sqldb.TextList(row.Required))}
+	for _, property := range properties {
+		object.Properties = append(object.Properties, metadef.DocumentProperty{
+			Name: property.Name, PropertySchema: metadef.ReadPropertySchema(text.JSON(property.Keywords)),
+		})
+	}
+	return object
+}

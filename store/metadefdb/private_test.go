@@ -1,0 +1,61 @@
+package metadefdb_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestNamesOfPrivateTypesStayPrivate also when the namespace that brought them
+// is gone; a type that was created as such is everyone's.
+func TestNamesOfPrivateTypesStayPrivate(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		seen := func(ctx context.Context, name string) bool {
+			t.Helper()
+			_, err := s.ResourceTypeNamed(ctx, name)
+			if err != nil && !errors.Is(err, problem.ErrNotFound) {
+				t.Fatal(err)
+			}
+			return err == nil
+		}
+		if _, err := s.CreateResourceType(storetest.AsAdmin(), "Acme::Open", false, false); err != nil {
+			t.Fatal(err)
+		}
+		of := func(names ...string) (inputs []metadef.ResourceTypeAssociationInput) {
+			for _, name := range names {
+				inputs = append(inputs, metadef.ResourceTypeAssociationInput{ResourceType: name})
+			}
+			return inputs
+		}
+		if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "Hidden", ResourceTypeAssociations: of("Acme::Hidden", "Acme::Open", "Acme::Both")}); err != nil {
+			t.Fatal(err)
+		}
+		public, member := access.Public, asMemberOf(t, "demo")
+		if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "Shown", Visibility: &public, ResourceTypeAssociations: of("Acme::Both")}); err != nil {
+			t.Fatal(err)
+		}
+		check := func(when string, want map[string]bool) {
+			t.Helper()
+			for name, visible := range want {
+				if seen(member, name) != visible {
+					t.Errorf("%s a member sees %s: %t, want %t", when, name, !visible, visible)
+				}
+				if !seen(storetest.AsAdmin(), name) {
+					t.Errorf("%s %s is gone", when, name)
+				}
+			}
+		}
+		check("with the namespaces", map[string]bool{"Acme::Hidden": false, "Acme::Open": false, "Acme::Both": true})
+		if _, err := s.DeleteNamespace(storetest.AsAdmin(), "Hidden", nil); err != nil {
+			t.Fatal(err)
+		}
+		check("without the private one", map[string]bool{"Acme::Hidden": false, "Acme::Open": true, "Acme::Both": true})
+	})
+}

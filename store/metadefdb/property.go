@@ -1,0 +1,236 @@
+package metadefdb
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// CreateProperty defines a property at the end of a namespace, or of an object
+// in it, and gives it with the namespace as it is then.
+func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProperty) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
+	e := edit{mutation: "createProperty", what: "create a property", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		place, err := findPlace(ctx, tx, row, input.Object)
+		if err != nil {
+			return nil, err
+		}
+		schema, problems := input.Schema("input")
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if err := s.checkSize("input", schema.Keywords); err != nil {
+			return nil, err
+		}
+		if err := place.checkFree(ctx, tx, input.Name, "input.name"); err != nil {
+			return nil, err
+		}
+		count, err := tx.PropertyDefinition.Query().Where(propertydefinition.NamespaceID(row.ID)).Count(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.checkCount("properties", count+1); err != nil {
+			return nil, err
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		position, err := place.end(ctx, tx)
+		if err != nil {
+			return nil, err
+		}
+		create := newProperty(tx, row.ID, position, metadef.DocumentProperty{Name: input.Name, PropertySchema: schema}, s.Now())
+		if place.object != nil {
+			create.SetObjectID(place.object.ID)
+		}
+		created, err := create.Save(ctx)
+		if err != nil {
+			return nil, err
+		}
+		property = place.noun(created)
+		return &sqldb.Event{Kind: "PropertyDefinition", Key: place.key(input.Name), After: propertyFields(created)}, nil
+	})
+	return property, in, err
+}
+
+// UpdateProperty changes a property, and where it has a new name what its object
+// requires, too.
+func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.PropertyChange) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
+	e := edit{mutation: "updateProperty", what: "change a property", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		place, current, err := findProperty(ctx, tx, row, input.Object, input.Name)
+		if err != nil {
+			return nil, err
+		}
+		schema, problems := input.Apply(metadef.ReadPropertySchema(text.JSON(current.Keywords)), "input")
+		name := metadef.RenamedAs(&problems, "input.newName", current.Name, input.NewName)
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if err := s.checkSize("input", schema.Keywords); err != nil {
+			return nil, err
+		}
+		if name != current.Name {
+			if err := place.checkFree(ctx, tx, name, "input.newName"); err != nil {
+				return nil, err
+			}
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		before := propertyFields(current)
+		if err := place.require(ctx, tx, func(required []string) []string {
+			if i := slices.Index(required, current.Name); i >= 0 {
+				required[i] = name
+			}
+			return required
+		}); err != nil {
+			return nil, err
+		}
+		current.Name, current.Keywords, current.UpdatedAt = name, string(schema.Keywords), s.Now()
+		err = tx.PropertyDefinition.Update().Where(propertydefinition.ID(current.ID)).
+			SetName(name).SetKeywords(current.Keywords).SetUpdatedAt(current.UpdatedAt).
+			SetSearchKey(searchKey(name, schema.Title, sqldb.TextOrEmpty(schema.Description))).Exec(ctx)
+		property = place.noun(current)
+		return &sqldb.Event{Kind: "PropertyDefinition", Key: place.key(input.Name), Before: before, After: propertyFields(current)}, err
+	})
+	return property, in, err
+}
+
+// DeleteProperty deletes a property; its object requires it no longer.
+func (s *MetadefStore) DeleteProperty(ctx context.Context, namespace string, object *string, name string, revision *int) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
+	e := edit{mutation: "deleteProperty", what: "delete a property", namespace: namespace, revision: revision, deletes: true}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		place, current, err := findProperty(ctx, tx, row, object, name)
+		if err != nil {
+			return nil, err
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		property = place.noun(current)
+		if err := place.require(ctx, tx, func(required []string) []string {
+			return slices.DeleteFunc(required, func(other string) bool { return other == name })
+		}); err != nil {
+			return nil, err
+		}
+		_, err = tx.PropertyDefinition.Delete().Where(propertydefinition.ID(current.ID)).Exec(ctx)
+		return &sqldb.Event{Kind: "PropertyDefinition", Key: place.key(name), Before: propertyFields(current)}, err
+	})
+	return property, in, err
+}
+
+// place is where a property stands: in a namespace itself, or in an object of
+// it.
+type place struct {
+	namespace *ent.Namespace
+	object    *ent.ObjectDefinition // nil for the namespace itself
+}
+
+func findPlace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object *string) (place, error) {
+	p := place{namespace: row}
+	if object == nil {
+		return p, nil
+	}
+	var err error
+	p.object, err = findObject(ctx, tx, row, *object, "input.object")
+	return p, err
+}
+
+// findObject is the object of a namespace with a name, or ErrNotFound.
+func findObject(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name, field string) (*ent.ObjectDefinition, error) {
+	if err := soundTexts(field, name); err != nil {
+		return nil, err
+	}
+	object, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, problem.Refuse(problem.ErrNotFound, "there is no object %q in the namespace %q", name, row.Name).On(field)
+	}
+	return object, err
+}
+
+func findProperty(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object *string, name string) (place, *ent.PropertyDefinition, error) {
+	p, err := findPlace(ctx, tx, row, object)
+	if err == nil {
+		err = soundTexts("input.name", name)
+	}
+	if err != nil {
+		return p, nil, err
+	}
+	property, err := p.properties(tx).Where(propertydefinition.Name(name)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return p, nil, problem.Refuse(problem.ErrNotFound, "there is no property %q in %s", name, p).On("input.name")
+	}
+	return p, property, err
+}
+
+func (p place) String() string {
+	if p.object != nil {
+		return "the object \"" + p.object.Name + "\" of the namespace \"" + p.namespace.Name + "\""
+	}
+	return "the namespace \"" + p.namespace.Name + "\""
+}
+
+// key names a property of the place in the audit log.
+func (p place) key(name string) string {
+	if p.object != nil {
+		return p.namespace.Name + "/" + p.object.Name + "/" + name
+	}
+	return p.namespace.Name + "/" + name
+}
+
+func (p place) properties(tx *sqldb.Tx) *ent.PropertyDefinitionQuery {
+	query := tx.PropertyDefinition.Query().Where(propertydefinition.NamespaceID(p.namespace.ID))
+	if p.object != nil {
+		return query.Where(propertydefinition.ObjectID(p.object.ID))
+	}
+	return query.Where(propertydefinition.ObjectIDIsNil())
+}
+
+// checkFree refuses a name that another property of the place has.
+func (p place) checkFree(ctx context.Context, tx *sqldb.Tx, name, field string) error {
+	taken, err := p.properties(tx).Where(propertydefinition.Name(name)).Exist(ctx)
+	if err == nil && taken {
+		return problem.Refuse(problem.ErrAlreadyExists, "there is a property %q in %s already", name, p).On(field)
+	}
+	return err
+}
+
+// end is the position after the last property of the place.
+func (p place) end(ctx context.Context, tx *sqldb.Tx) (int, error) {
+	last, err := p.properties(tx).Order(ent.Desc(propertydefinition.FieldPosition)).Limit(1).Select(propertydefinition.FieldPosition).Ints(ctx)
+	if err != nil || len(last) == 0 {
+		return 0, err
+	}
+	return last[0] + 1, nil
+}
+
+// require changes what the object of the place requires.
+func (p place) require(ctx context.Context, tx *sqldb.Tx, to func([]string) []string) error {
+	if p.object == nil {
+		return nil
+	}
+	required := sqldb.JSONOf(to(sqldb.TextList(p.object.Required)))
+	if required == p.object.Required {
+		return nil
+	}
+	p.object.Required = required
+	return tx.ObjectDefinition.Update().Where(objectdefinition.ID(p.object.ID)).SetRequired(required).Exec(ctx)
+}
+
+// noun is a property of the place.
+func (p place) noun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
+	row.Edges.Object = p.object
+	return propertyNoun(row)
+}
+
+func propertyFields(row *ent.PropertyDefinition) sqldb.Fields {
+	return sqldb.Fields{"name": row.Name, "jsonSchema": text.JSON(row.Keywords)}
+}

@@ -1,0 +1,98 @@
+package metadefdb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// ownersKey is the class of the advisory locks under which PostgreSQL counts the
+// namespaces of a project.
+const ownersKey = 7_261_003
+
+// checkNamespaceQuota refuses one more namespace to a project that owns as many
+// as it may. Until the transaction ends, others that would give the project a
+// namespace wait; on SQLite there is one writer anyway.
+func (s *MetadefStore) checkNamespaceQuota(ctx context.Context, tx *sqldb.Tx, owner string) error {
+	if err := tx.LockName(ctx, ownersKey, owner); err != nil {
+		return err
+	}
+	owned, err := tx.Namespace.Query().Where(namespace.Owner(owner)).Count(ctx)
+	if err != nil {
+		return err
+	}
+	if most := s.definitions.NamespacesPerProject; owned >= most {
+		return problem.Refuse(problem.ErrQuotaExceeded, "the project %q owns %d namespaces, of at most %d", owner, owned, most)
+	}
+	return nil
+}
+
+// checkCount refuses to give a namespace more of one kind than it may hold.
+func (s *MetadefStore) checkCount(what string, count int) error {
+	if most := s.definitions.PropertiesPerNamespace; count > most {
+		return problem.Refuse(problem.ErrQuotaExceeded, "the namespace would have %d %s, more than %d", count, what, most)
+	}
+	return nil
+}
+
+// checkSize refuses a definition that is too large.
+func (s *MetadefStore) checkSize(field string, definition text.JSON) error {
+	if most := s.definitions.DefinitionSize; len(definition) > most {
+		return problem.Refuse(problem.ErrQuotaExceeded, "the definition has %d bytes, more than %d", len(definition), most).On(field)
+	}
+	return nil
+}
+
+// checkInputQuota is checkQuota for an input, before anything in it is judged.
+func (s *MetadefStore) checkInputQuota(input metadef.NamespaceInput) error {
+	count := len(input.Properties)
+	for _, object := range input.Objects {
+		count += len(object.Properties)
+	}
+	return s.checkCounts(count, len(input.Objects), len(input.Tags), len(input.ResourceTypeAssociations))
+}
+
+func (s *MetadefStore) checkCounts(properties, objects, tags, associations int) error {
+	for _, kind := range []struct {
+		what  string
+		count int
+	}{{"properties", properties}, {"objects", objects}, {"tags", tags}, {"resource type associations", associations}} {
+		if err := s.checkCount(kind.what, kind.count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkQuota refuses a document that holds too much. Path is that of the
+// document, in the words of the API (`input`) or of a file (`$`).
+func (s *MetadefStore) checkQuota(document *metadef.Document, path string) error {
+	count := len(document.Properties)
+	for i, property := range document.Properties {
+		at := fmt.Sprintf("%s.properties[%d]", path, i)
+		if path == "$" {
+			at = path + ".properties." + property.Name
+		}
+		if err := s.checkSize(at, property.Keywords); err != nil {
+			return err
+		}
+	}
+	for o, object := range document.Objects {
+		count += len(object.Properties)
+		for i, property := range object.Properties {
+			at := fmt.Sprintf("%s.objects[%d].properties[%d]", path, o, i)
+			if path == "$" {
+				at = fmt.Sprintf("%s.objects[%d].properties.%s", path, o, property.Name)
+			}
+			if err := s.checkSize(at, property.Keywords); err != nil {
+				return err
+			}
+		}
+	}
+	return s.checkCounts(count, len(document.Objects), len(document.Tags), len(document.Associations))
+}

@@ -1,0 +1,131 @@
+package metadefdb_test
+
+import (
+	"github.com/cadastre-dev/cadastre/store/storetest"
+
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store"
+)
+
+// together runs writers at once and gives how many succeeded, with the errors of
+// the others.
+func together(writers int, write func(i int) error) (done int, others []error) {
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	for i := range writers {
+		running.Go(func() {
+			err := write(i)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				done++
+			} else {
+				others = append(others, err)
+			}
+		})
+	}
+	running.Wait()
+	return done, others
+}
+
+// TestQuotasHoldWhenWritersMeet has more writers than a quota allows start at
+// once, the first ones of a project among them: as many win as there is room.
+func TestQuotasHoldWhenWritersMeet(t *testing.T) {
+	t.Parallel()
+	const writers = 12
+	withDefinitions(t, store.DefinitionOptions{NamespacesPerProject: 1, PropertiesPerNamespace: 3}, func(t *testing.T, s *store.Store) {
+		ctx := storetest.AsAdmin()
+		exactly := func(what string, want int, write func(i int) error) {
+			t.Helper()
+			done, others := together(writers, write)
+			if done != want {
+				t.Errorf("%s: %d won, want %d", what, done, want)
+			}
+			for _, err := range others {
+				wantRefusal(t, what, err, problem.ErrQuotaExceeded)
+			}
+		}
+		for round := range 5 {
+			owner := fmt.Sprint("project", round)
+			exactly("creating for one project", 1, func(i int) error {
+				_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: fmt.Sprint("N", round, "-", i), Owner: &owner})
+				return err
+			})
+		}
+		exactly("importing for one project", 1, func(i int) error {
+			reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Skip, Documents: []string{fmt.Sprintf(`{"namespace": "I%d", "owner": "importer"}`, i)}})
+			if err == nil && reports[0].Outcome == metadef.ImportFailed {
+				return problem.Refuse(problem.ErrQuotaExceeded, "%s", reports[0].Errors)
+			}
+			return err
+		})
+		for i := range writers {
+			if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: fmt.Sprint("G", i), Owner: text(fmt.Sprint("giver", i)).Value}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exactly("giving to one project", 1, func(i int) error {
+			_, err := s.UpdateNamespace(ctx, fmt.Sprint("G", i), metadef.NamespacePatch{Owner: text("taker")}, nil)
+			return err
+		})
+		exactly("defining properties", 3, func(i int) error {
+			_, _, err := s.CreateProperty(ctx, newProperty("G0", fmt.Sprint(i)))
+			return err
+		})
+		exactly("defining objects", 3, func(i int) error {
+			_, _, err := s.CreateObject(ctx, metadef.NewObject{Namespace: "G1", ObjectInput: metadef.ObjectInput{Name: fmt.Sprint(i)}})
+			return err
+		})
+		exactly("appending tags", 3, func(i int) error {
+			_, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "G2", Append: true, Tags: []metadef.TagInput{{Name: fmt.Sprint(i)}}})
+			return err
+		})
+		exactly("associating types", 3, func(i int) error {
+			_, _, err := s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: "G3", ResourceTypeAssociationInput: metadef.ResourceTypeAssociationInput{ResourceType: fmt.Sprint("T", i)}})
+			return err
+		})
+		exactly("merging properties", 3, func(i int) error {
+			reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Merge, Documents: []string{
+				fmt.Sprintf(`{"namespace": "G4", "properties": {"p%d": {"title": "P", "type": "string"}}}`, i)}})
+			if err == nil && reports[0].Outcome == metadef.ImportFailed {
+				return problem.Refuse(problem.ErrQuotaExceeded, "%s", reports[0].Errors)
+			}
+			return err
+		})
+	})
+}
+
+// TestQuotaOfNamespacesHoldsForImports that give a namespace another owner, and
+// for those that are only tried.
+func TestQuotaOfNamespacesHoldsForImports(t *testing.T) {
+	t.Parallel()
+	withDefinitions(t, store.DefinitionOptions{NamespacesPerProject: 1}, func(t *testing.T, s *store.Store) {
+		ctx, full, free := storetest.AsAdmin(), "full", "free"
+		for name, owner := range map[string]*string{"A": &full, "B": &free} {
+			if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: name, Owner: owner}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, dry := range []bool{true, false} {
+			for _, document := range []string{`{"namespace": "B", "owner": "full"}`, `{"namespace": "C", "owner": "full", "visibility": "public"}`} {
+				reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.PreferNew, DryRun: dry, Documents: []string{document}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := `$: QUOTA_EXCEEDED: the project "full" owns 1 namespaces, of at most 1`
+				if reports[0].Outcome != metadef.ImportFailed || len(reports[0].Errors) != 1 || reports[0].Errors[0] != want {
+					t.Errorf("%s (dry run: %t): %s %q, want %q", document, dry, reports[0].Outcome, reports[0].Errors, want)
+				}
+			}
+		}
+		if _, err := s.NamespaceNamed(ctx, "C"); !errors.Is(err, problem.ErrNotFound) {
+			t.Errorf("a namespace over the quota: %v", err)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package metadefdb
+
+import (
+	"context"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// PropertiesByID are the property definitions of the rows that the viewer may
+// see.
+func (s *MetadefStore) PropertiesByID(ctx context.Context, ids []int64) (map[int64]*metadef.PropertyDefinition, error) {
+	rows, err := s.Ent.PropertyDefinition.Query().
+		Where(sqldb.Among(propertydefinition.FieldID, ids), visible.NamespaceOf(ctx)).
+		WithObject().All(ctx)
+	return sqldb.ByID(rows, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.ID })
+}
+
+// PropertiesOf are the properties that the namespaces themselves define, in
+// their order.
+func (s *MetadefStore) PropertiesOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.PropertyDefinition, error) {
+	rows, err := s.Ent.PropertyDefinition.Query().
+		Where(sqldb.Among(propertydefinition.FieldNamespaceID, namespaces), propertydefinition.ObjectIDIsNil(),
+			visible.NamespaceOf(ctx)).
+		Order(propertydefinition.ByNamespaceID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+	return sqldb.ByParent(rows, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
+}
+
+// PropertiesOfObjects are the properties that the objects define, in their
+// order. Which of them are required is for the object to say.
+func (s *MetadefStore) PropertiesOfObjects(ctx context.Context, objects []int64) (map[int64][]*metadef.PropertyDefinition, error) {
+	rows, err := s.Ent.PropertyDefinition.Query().
+		Where(sqldb.Among(propertydefinition.FieldObjectID, objects), visible.NamespaceOf(ctx)).
+		Order(propertydefinition.ByObjectID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+	return sqldb.ByParent(rows, err, "properties of objects", propertyNoun, func(row *ent.PropertyDefinition) int64 { return *row.ObjectID })
+}
+
+// ObjectsByID are the object definitions of the rows that the viewer may see.
+func (s *MetadefStore) ObjectsByID(ctx context.Context, ids []int64) (map[int64]*metadef.ObjectDefinition, error) {
+	rows, err := s.Ent.ObjectDefinition.Query().
+		Where(sqldb.Among(objectdefinition.FieldID, ids), visible.NamespaceOf(ctx)).All(ctx)
+	return sqldb.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.ID })
+}
+
+// ObjectsOf are the objects of the namespaces, in their order.
+func (s *MetadefStore) ObjectsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ObjectDefinition, error) {
+	rows, err := s.Ent.ObjectDefinition.Query().
+		Where(sqldb.Among(objectdefinition.FieldNamespaceID, namespaces), visible.NamespaceOf(ctx)).
+		Order(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()).All(ctx)
+	return sqldb.ByParent(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID })
+}
+
+// TagsByID are the tags of the rows that the viewer may see.
+func (s *MetadefStore) TagsByID(ctx context.Context, ids []int64) (map[int64]*metadef.Tag, error) {
+	rows, err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldID, ids), visible.NamespaceOf(ctx)).All(ctx)
+	return sqldb.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.ID })
+}
+
+// TagsOf are the tags of the namespaces, by name without regard to case.
+func (s *MetadefStore) TagsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.Tag, error) {
+	rows, err := s.Ent.Tag.Query().
+		Where(sqldb.Among(tag.FieldNamespaceID, namespaces), visible.NamespaceOf(ctx)).
+		Order(tag.ByNameKey(), tag.ByID()).All(ctx)
+	return sqldb.ByParent(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID })
+}
+
+// TagsBelow are the tags whose parents are the tags given, by name without
+// regard to case.
+func (s *MetadefStore) TagsBelow(ctx context.Context, parents []int64) (map[int64][]*metadef.Tag, error) {
+	rows, err := s.Ent.Tag.Query().
+		Where(sqldb.Among(tag.FieldParentID, parents), visible.NamespaceOf(ctx)).
+		Order(tag.ByNameKey(), tag.ByID()).All(ctx)
+	return sqldb.ByParent(rows, err, "tags below tags", tagNoun, func(row *ent.Tag) int64 { return *row.ParentID })
+}
+
+// AssociationsByID are the associations of the rows that the viewer may see.
+func (s *MetadefStore) AssociationsByID(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceTypeAssociation, error) {
+	rows, err := associations(ctx, s.Ent).Where(sqldb.Among(resourcetypeassociation.FieldID, ids)).All(ctx)
+	return sqldb.ByID(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.ID })
+}
+
+// AssociationsOf are the associations of the namespaces, by type, prefix and
+// target.
+func (s *MetadefStore) AssociationsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ResourceTypeAssociation, error) {
+	rows, err := associations(ctx, s.Ent).Where(sqldb.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
+	return sqldb.ByParent(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID })
+}
+
+// associations reads associations with the names of their types.
+func associations(ctx context.Context, client *ent.Client) *ent.ResourceTypeAssociationQuery {
+	query := client.ResourceTypeAssociation.Query().
+		Where(visible.NamespaceOf(ctx))
+	query.Modify(func(s *entsql.Selector) {
+		types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
+		s.Join(types).On(s.C(resourcetypeassociation.FieldResourceTypeID), types.C(resourcetype.FieldID))
+		s.AppendSelectAs(types.C(resourcetype.FieldName), typeNameColumn)
+		s.OrderBy(types.C(resourcetype.FieldName), s.C(resourcetypeassociation.FieldPrefix),
+			s.C(resourcetypeassociation.FieldPropertiesTarget))
+	})
+	return query
+}
+
+// typeNameColumn is the name of a resource type read with another row.
+const typeNameColumn = "resource_type_name"

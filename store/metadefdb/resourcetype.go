@@ -1,0 +1,112 @@
+package metadefdb
+
+import (
+	"context"
+	"fmt"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// ResourceTypes is a page of the resource types that the viewer may know.
+func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter, order page.Order, request page.Request) (page.Page[*metadef.ResourceType], error) {
+	if err := filter.Check(); err != nil {
+		return page.Page[*metadef.ResourceType]{}, err
+	}
+	paging, err := sqldb.NewPaging("resourceTypes", sqldb.NamedOrders, order, request)
+	if err != nil {
+		return page.Page[*metadef.ResourceType]{}, err
+	}
+	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourceTypesThat(filter), paging.Within).
+		Order(paging.Sort).Limit(paging.Limit()).All(ctx)
+	if err != nil {
+		return page.Page[*metadef.ResourceType]{}, fmt.Errorf("list resource types: %w", err)
+	}
+	return sqldb.NewPage(paging, rows, resourceTypeNoun, func(row *ent.ResourceType) (any, int64) {
+		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
+	}), nil
+}
+
+// CountResourceTypes is how many resource types ResourceTypes goes through in
+// all.
+func (s *MetadefStore) CountResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter) (int, error) {
+	n, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourceTypesThat(filter)).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count resource types: %w", err)
+	}
+	return n, nil
+}
+
+func resourceTypesThat(filter metadef.ResourceTypeFilter) predicate.ResourceType {
+	return func(s *entsql.Selector) {
+		if filter.Names != nil {
+			s.Where(sqldb.IsAmong(s, s.C(resourcetype.FieldName), filter.Names))
+		}
+	}
+}
+
+// ResourceTypeNamed is the resource type with a name, or ErrNotFound.
+func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*metadef.ResourceType, error) {
+	if err := soundTexts("name", name); err != nil {
+		return nil, err
+	}
+	row, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, noResourceType(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up a resource type: %w", err)
+	}
+	return resourceTypeNoun(row), nil
+}
+
+// ResourceTypeRow is the row of a resource type by name, or ErrNotFound.
+func ResourceTypeRow(ctx context.Context, tx *sqldb.Tx, name string) (*ent.ResourceType, error) {
+	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, noResourceType(name)
+	}
+	return row, err
+}
+
+func noResourceType(name string) *problem.Refusal {
+	return problem.Refuse(problem.ErrNotFound, "there is no resource type %q", name)
+}
+
+// ResourceTypesByID are the resource types of the rows that the viewer may
+// know.
+func (s *MetadefStore) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
+	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), sqldb.Among(resourcetype.FieldID, ids)).All(ctx)
+	return sqldb.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
+}
+
+// TypesOfResources are the resource types of the rows, for resources that the
+// viewer has been shown: whoever sees a resource knows its type, also when it was
+// the last one and has just been deleted. So nothing is asked of the types.
+func (s *MetadefStore) TypesOfResources(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
+	rows, err := s.Ent.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, ids)).All(ctx)
+	return sqldb.ByID(rows, err, "types of resources", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
+}
+
+// IsOfType holds for the rows that refer, in a qualified column, to a resource
+// type of one of the names.
+func IsOfType(s *entsql.Selector, column string, names []string) *entsql.Predicate {
+	types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
+	return entsql.In(column, entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).
+		Where(sqldb.IsAmong(s, types.C(resourcetype.FieldName), names)))
+}
+
+func resourceTypeNoun(row *ent.ResourceType) *metadef.ResourceType {
+	return &metadef.ResourceType{
+		ID: row.ID, Name: row.Name, Protected: row.Protected, Strict: row.Strict,
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}
+}

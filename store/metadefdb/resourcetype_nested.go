@@ -1,0 +1,192 @@
+package metadefdb
+
+import (
+	"context"
+	"fmt"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+var associationOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: resourcetypeassociation.FieldCreatedAt, IsTime: true}}
+
+func associationPaging(request page.Request) (sqldb.Paging, error) {
+	return sqldb.NewPaging("associations", associationOrders, page.Order{Field: "CREATED_AT"}, request)
+}
+
+// AssociationsOfTypes is a page of the associations of each resource type, the
+// oldest first.
+func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, request page.Request) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
+	paging, err := associationPaging(request)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.Ent.ResourceTypeAssociation.Query().
+		Where(paging.OfEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
+			visible.NamespaceOf(ctx))).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list associations of resource types: %w", err)
+	}
+	return sqldb.PagesOf(paging, types, rows, typeOfAssociation, AssociationNoun,
+		func(row *ent.ResourceTypeAssociation) (any, int64) { return row.CreatedAt, row.ID }), nil
+}
+
+func typeOfAssociation(row *ent.ResourceTypeAssociation) int64 { return row.ResourceTypeID }
+
+// AssociationsOfTypesBehind tells which types have associations on the side where
+// the page of AssociationsOfTypes begins.
+func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []int64, request page.Request) (map[int64]bool, error) {
+	paging, err := associationPaging(request)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.Ent.ResourceTypeAssociation.Query().
+		Where(paging.BehindEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
+			visible.NamespaceOf(ctx))).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for associations of resource types: %w", err)
+	}
+	return sqldb.KeysOf(rows, typeOfAssociation), nil
+}
+
+// CountAssociationsOfTypes is how many associations each resource type has.
+func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int64) (map[int64]int, error) {
+	build := entsql.Dialect(s.Pool.Dialect())
+	links := build.Select().From(build.Table(resourcetypeassociation.Table))
+	of := links.C(resourcetypeassociation.FieldResourceTypeID)
+	links.Select(entsql.As(of, "type_id"), entsql.As(entsql.Count("*"), "number")).GroupBy(of)
+	visible.NamespaceOf(ctx)(links)
+	sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types)(links)
+	return s.countedByType(ctx, links)
+}
+
+// NamespacesOfTypes is a page of the namespaces that are associated with each
+// resource type, once each.
+func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]page.Page[*metadef.Namespace], error) {
+	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
+	if err != nil {
+		return nil, err
+	}
+	build := entsql.Dialect(s.Pool.Dialect())
+	pairs, of := typesWithNamespaces(ctx, s.Pool.Dialect(), types)
+	paging.Within(pairs)
+	id, key := pairs.C(namespace.FieldID), pairs.C(paging.Key.Column)
+	pairs.Select(entsql.As(of, "type_id"), entsql.As(id, "namespace_id")).GroupBy(of, id, key)
+	pairs.AppendSelectExprAs(entsql.RowNumber().PartitionBy(of).OrderBy(paging.Direction()(key), paging.Direction()(id)), "place")
+	pairs.As("pairs")
+	ranked := build.Select(pairs.C("type_id"), pairs.C("namespace_id")).From(pairs).
+		Where(entsql.LTE(pairs.C("place"), paging.Limit())).OrderBy(pairs.C("type_id"), pairs.C("place"))
+	var found []struct {
+		TypeID      int64 `sql:"type_id"`
+		NamespaceID int64 `sql:"namespace_id"`
+	}
+	if err := s.scan(ctx, ranked, &found); err != nil {
+		return nil, fmt.Errorf("list namespaces of resource types: %w", err)
+	}
+	ids := []int64{}
+	for _, pair := range found {
+		ids = append(ids, pair.NamespaceID)
+	}
+	rows, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), sqldb.Among(namespace.FieldID, ids)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read namespaces of resource types: %w", err)
+	}
+	there := make(map[int64]*ent.Namespace, len(rows))
+	for _, row := range rows {
+		there[row.ID] = row
+	}
+	parts := map[int64][]*ent.Namespace{}
+	for _, pair := range found {
+		if row := there[pair.NamespaceID]; row != nil {
+			parts[pair.TypeID] = append(parts[pair.TypeID], row)
+		}
+	}
+	pages := make(map[int64]page.Page[*metadef.Namespace], len(types))
+	for _, of := range types {
+		pages[of] = sqldb.NewPage(paging, parts[of], namespaceNoun, namespacePlace(order))
+	}
+	return pages, nil
+}
+
+// NamespacesOfTypesBehind tells which types have namespaces on the side where the
+// page of NamespacesOfTypes begins.
+func (s *MetadefStore) NamespacesOfTypesBehind(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]bool, error) {
+	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := s.countNamespacesOfTypes(ctx, types, paging.Behind)
+	return areThere(counts), err
+}
+
+// CountNamespacesOfTypes is how many namespaces are associated with each resource
+// type.
+func (s *MetadefStore) CountNamespacesOfTypes(ctx context.Context, types []int64) (map[int64]int, error) {
+	return s.countNamespacesOfTypes(ctx, types)
+}
+
+func (s *MetadefStore) countNamespacesOfTypes(ctx context.Context, types []int64, conditions ...func(*entsql.Selector)) (map[int64]int, error) {
+	pairs, of := typesWithNamespaces(ctx, s.Pool.Dialect(), types)
+	pairs.Select(entsql.As(of, "type_id"), entsql.As(entsql.Count(entsql.Distinct(pairs.C(namespace.FieldID))), "number")).GroupBy(of)
+	for _, condition := range conditions {
+		condition(pairs)
+	}
+	return s.countedByType(ctx, pairs)
+}
+
+// typesWithNamespaces joins the visible namespaces with their associations of the
+// types, and gives the column of the type.
+func typesWithNamespaces(ctx context.Context, dialect string, types []int64) (*entsql.Selector, string) {
+	build := entsql.Dialect(dialect)
+	links := build.Table(resourcetypeassociation.Table)
+	pairs := build.Select().From(build.Table(namespace.Table))
+	pairs.Join(links).On(links.C(resourcetypeassociation.FieldNamespaceID), pairs.C(namespace.FieldID))
+	of := links.C(resourcetypeassociation.FieldResourceTypeID)
+	visible.Namespaces(ctx)(pairs)
+	pairs.Where(sqldb.IsAmong(pairs, of, types))
+	return pairs, of
+}
+
+func (s *MetadefStore) countedByType(ctx context.Context, selector *entsql.Selector) (map[int64]int, error) {
+	var rows []struct {
+		TypeID int64 `sql:"type_id"`
+		Number int   `sql:"number"`
+	}
+	if err := s.scan(ctx, selector, &rows); err != nil {
+		return nil, fmt.Errorf("count what resource types have: %w", err)
+	}
+	counts := make(map[int64]int, len(rows))
+	for _, row := range rows {
+		counts[row.TypeID] = row.Number
+	}
+	return counts, nil
+}
+
+// scan runs a query that is not about whole rows of one table.
+func (s *MetadefStore) scan(ctx context.Context, selector *entsql.Selector, into any) error {
+	query, args := selector.Query()
+	if err := selector.Err(); err != nil {
+		return err
+	}
+	rows := &entsql.Rows{}
+	if err := s.Pool.Query(ctx, query, args, rows); err != nil {
+		return err
+	}
+	defer rows.Close()
+	return entsql.ScanSlice(rows, into)
+}
+
+func areThere(counts map[int64]int) map[int64]bool {
+	there := make(map[int64]bool, len(counts))
+	for key := range counts {
+		there[key] = true
+	}
+	return there
+}

@@ -1,0 +1,176 @@
+package metadefdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/defaults"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// CreateResourceType creates a resource type, for administrators. A name that is
+// taken is ErrAlreadyExists.
+func (s *MetadefStore) CreateResourceType(ctx context.Context, name string, strict, protected bool) (*metadef.ResourceType, error) {
+	if err := metadef.MayWriteResourceTypes(access.ViewerFrom(ctx), "create a resource type"); err != nil {
+		return nil, err
+	}
+	var problems problem.Problems
+	if text.CheckName(&problems, "input.name", name); len(problems) > 0 {
+		return nil, problems.Err()
+	}
+	var created *ent.ResourceType
+	err := s.Write(ctx, "createResourceType", func(tx *sqldb.Tx) (err error) {
+		now := s.Now()
+		created, err = tx.ResourceType.Create().SetName(name).SetProtected(protected).SetStrict(strict).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
+		if err != nil {
+			return err
+		}
+		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: name, After: resourceTypeFields(created)})
+		tx.Changed("ResourceType", name)
+		return nil
+	})
+	if sqldb.IsDuplicate(err) {
+		return nil, refuseTypeTaken(name, "input.name").Because(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create a resource type: %w", err)
+	}
+	return resourceTypeNoun(created), nil
+}
+
+func refuseTypeTaken(name, field string) *problem.Refusal {
+	return problem.Refuse(problem.ErrAlreadyExists, "a resource type %q exists already", name).On(field)
+}
+
+func resourceTypeFields(row *ent.ResourceType) sqldb.Fields {
+	return sqldb.Fields{"name": row.Name, "strict": row.Strict, "protected": row.Protected}
+}
+
+// UpdateResourceType changes a resource type, for administrators. The built-in
+// ones keep their name and their protection: ErrProtected.
+func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*metadef.ResourceType, error) {
+	var changed *ent.ResourceType
+	err := s.Write(ctx, "updateResourceType", func(tx *sqldb.Tx) error {
+		row, err := s.lockResourceType(ctx, tx, input.Name, "change a resource type")
+		if err != nil {
+			return err
+		}
+		before := resourceTypeFields(row)
+		var problems problem.Problems
+		name := metadef.RenamedAs(&problems, "input.newName", row.Name, input.NewName)
+		if err := problems.Err(); err != nil {
+			return err
+		}
+		protected := valueAfter(row.Protected, input.Protected)
+		if isBuiltInType(row.Name) && (name != row.Name || !protected) {
+			return problem.Refuse(problem.ErrProtected, "the resource type %q is built in: it keeps its name and its protection", row.Name)
+		}
+		row.Name, row.Strict, row.Protected, row.UpdatedAt = name, valueAfter(row.Strict, input.Strict), protected, s.Now()
+		if err := tx.ResourceType.Update().Where(resourcetype.ID(row.ID)).SetName(row.Name).SetStrict(row.Strict).
+			SetProtected(row.Protected).SetUpdatedAt(row.UpdatedAt).Exec(ctx); err != nil {
+			return err
+		}
+		changed = row
+		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: input.Name, Before: before, After: resourceTypeFields(row)})
+		tx.Changed("ResourceType", input.Name, row.Name)
+		return nil
+	})
+	if sqldb.IsDuplicate(err) {
+		return nil, refuseTypeTaken(*input.NewName.Value, "input.newName").Because(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("change a resource type: %w", err)
+	}
+	return resourceTypeNoun(changed), nil
+}
+
+func valueAfter(value bool, to metadef.Change[*bool]) bool {
+	if !to.Set {
+		return value
+	}
+	return to.Value != nil && *to.Value
+}
+
+func isBuiltInType(name string) bool {
+	return slices.ContainsFunc(defaults.ResourceTypes(), func(builtIn defaults.ResourceType) bool { return builtIn.Name == name })
+}
+
+// DeleteResourceType deletes a resource type that is not protected and that no
+// association, resource or capability refers to (ErrInUse), for administrators.
+func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*metadef.ResourceType, error) {
+	var deleted *ent.ResourceType
+	err := s.Write(ctx, "deleteResourceType", func(tx *sqldb.Tx) error {
+		row, err := s.lockResourceType(ctx, tx, name, "delete a resource type")
+		if err != nil {
+			return err
+		}
+		if row.Protected {
+			return problem.Refuse(problem.ErrProtected, "the resource type %q is protected", name)
+		}
+		deleted = row
+		if _, err := tx.ResourceType.Delete().Where(resourcetype.ID(row.ID)).Exec(ctx); sqldb.IsReferred(err) {
+			return problem.Refuse(problem.ErrInUse, "the resource type %q is in use by associations, resources or capabilities", name).Because(err)
+		} else if err != nil {
+			return err
+		}
+		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: name, Before: resourceTypeFields(row)})
+		tx.Changed("ResourceType", name)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("delete a resource type: %w", err)
+	}
+	return resourceTypeNoun(deleted), nil
+}
+
+// lockResourceType reads a resource type that the viewer may know and change.
+func (s *MetadefStore) lockResourceType(ctx context.Context, tx *sqldb.Tx, name, what string) (*ent.ResourceType, error) {
+	if err := soundTexts("input.name", name); err != nil {
+		return nil, err
+	}
+	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name), s.Locked()).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, noResourceType(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return row, metadef.MayWriteResourceTypes(access.ViewerFrom(ctx), what)
+}
+
+// typeOrigin is what brings a resource type.
+type typeOrigin int
+
+const (
+	BuiltInType  typeOrigin = iota // the product, which protects it
+	DeclaredType                   // whoever declares it
+	impliedType                    // an association, perhaps of a private namespace, that names it
+)
+
+// InsertResourceTypes writes resource types that are not there yet.
+func (s *MetadefStore) InsertResourceTypes(ctx context.Context, tx *sqldb.Tx, names []string, origin typeOrigin) error {
+	if len(names) == 0 {
+		return nil
+	}
+	now := s.Now()
+	creates := make([]*ent.ResourceTypeCreate, len(names))
+	for i, name := range names {
+		creates[i] = tx.ResourceType.Create().SetName(name).SetProtected(origin == BuiltInType).SetStrict(false).
+			SetCreatedAt(now).SetUpdatedAt(now)
+		if origin == impliedType {
+			creates[i].SetImplied(true)
+		}
+	}
+	tx.Changed("ResourceType", names...)
+	return tx.ResourceType.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(resourcetype.FieldName), entsql.DoNothing()).Exec(ctx)
+}

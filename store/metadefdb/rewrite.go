@@ -1,0 +1,244 @@
+package metadefdb
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// What a namespace holds is rewritten by the difference: what keeps its name
+// keeps its row and its id, and only rows that differ are touched.
+
+// rewriteDocument makes a namespace what a document says; its own name stays.
+func (s *MetadefStore) rewriteDocument(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, document *metadef.Document) error {
+	as := namespaceNoun(row)
+	as.Title, as.Description = sqldb.TextOrEmpty(document.DisplayName), document.Description
+	as.Visibility, as.Protected, as.Owner = *document.Visibility, *document.Protected, *document.Owner
+	showAs(row, as)
+	if err := writeNamespace(ctx, tx, row); err != nil {
+		return err
+	}
+	now := s.Now()
+	if err := s.rewriteAssociations(ctx, tx, row.ID, document.Associations, now); err != nil {
+		return err
+	}
+	if err := rewriteTags(ctx, tx, row.ID, document.Tags, now); err != nil {
+		return err
+	}
+	return rewriteDefinitions(ctx, tx, row.ID, document, now)
+}
+
+func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, document *metadef.Document, now time.Time) error {
+	objects, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(namespaceID)).All(ctx)
+	if err != nil {
+		return err
+	}
+	properties, err := tx.PropertyDefinition.Query().Where(propertydefinition.NamespaceID(namespaceID)).All(ctx)
+	if err != nil {
+		return err
+	}
+	owned := map[int64][]*ent.PropertyDefinition{} // by object; 0 for those of the namespace
+	for _, row := range properties {
+		id := int64(0)
+		if row.ObjectID != nil {
+			id = *row.ObjectID
+		}
+		owned[id] = append(owned[id], row)
+	}
+	if err := writeProperties(ctx, tx, namespaceID, nil, owned[0], document.Properties, now); err != nil {
+		return err
+	}
+	there := rowsByName(objects, func(row *ent.ObjectDefinition) string { return row.Name })
+	for i, object := range document.Objects {
+		row := there[object.Name]
+		delete(there, object.Name)
+		if row == nil {
+			if row, err = newObject(tx, namespaceID, i, object, now).Save(ctx); err != nil {
+				return err
+			}
+		} else if err := writeObject(ctx, tx, row, object, i, now); err != nil {
+			return err
+		}
+		if err := writeProperties(ctx, tx, namespaceID, &row.ID, owned[row.ID], object.Properties, now); err != nil {
+			return err
+		}
+	}
+	_, err = tx.ObjectDefinition.Delete().Where(sqldb.Among(objectdefinition.FieldID, idsOf(there, func(row *ent.ObjectDefinition) int64 { return row.ID }))).Exec(ctx)
+	return err
+}
+
+// rowsByName is rows by what they are known by.
+func rowsByName[Row any](rows []*Row, name func(*Row) string) map[string]*Row {
+	found := make(map[string]*Row, len(rows))
+	for _, row := range rows {
+		found[name(row)] = row
+	}
+	return found
+}
+
+func idsOf[Row any](rows map[string]*Row, id func(*Row) int64) []int64 {
+	ids := []int64{}
+	for _, row := range rows {
+		ids = append(ids, id(row))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// writeObject makes a row what an object says, where it differs.
+func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, object metadef.DocumentObject, position int, now time.Time) error {
+	required := sqldb.JSONOf(object.Required)
+	same := row.Name == object.Name && row.Required == required && sqldb.TextOrEmpty(row.Description) == sqldb.TextOrEmpty(object.Description) &&
+		(row.Description == nil) == (object.Description == nil)
+	if same && row.Position == position {
+		return nil
+	}
+	if !same {
+		row.UpdatedAt = now
+	}
+	row.Name, row.Description, row.Required, row.Position = object.Name, object.Description, required, position
+	update := tx.ObjectDefinition.Update().Where(objectdefinition.ID(row.ID)).SetName(row.Name).SetRequired(required).
+		SetPosition(position).SetSearchKey(searchKey(row.Name, sqldb.TextOrEmpty(row.Description))).SetUpdatedAt(row.UpdatedAt)
+	if row.Description == nil {
+		update.ClearDescription()
+	} else {
+		update.SetDescription(*row.Description)
+	}
+	return update.Exec(ctx)
+}
+
+// writeProperties makes the properties of a namespace itself (a nil object) or
+// of an object, whose rows are given, what a list says.
+func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object *int64, rows []*ent.PropertyDefinition, properties []metadef.DocumentProperty, now time.Time) error {
+	there := rowsByName(rows, func(row *ent.PropertyDefinition) string { return row.Name })
+	var creates []*ent.PropertyDefinitionCreate
+	for i, property := range properties {
+		row := there[property.Name]
+		delete(there, property.Name)
+		if row == nil {
+			creates = append(creates, newProperty(tx, namespaceID, i, property, now).SetNillableObjectID(object))
+			continue
+		}
+		same := row.Keywords == string(property.Keywords)
+		if same && row.Position == i {
+			continue
+		}
+		if !same {
+			row.UpdatedAt = now
+		}
+		err := tx.PropertyDefinition.Update().Where(propertydefinition.ID(row.ID)).SetKeywords(string(property.Keywords)).SetPosition(i).
+			SetSearchKey(searchKey(property.Name, property.Title, sqldb.TextOrEmpty(property.Description))).SetUpdatedAt(row.UpdatedAt).Exec(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	if len(there) > 0 {
+		gone := idsOf(there, func(row *ent.PropertyDefinition) int64 { return row.ID })
+		if _, err := tx.PropertyDefinition.Delete().Where(sqldb.Among(propertydefinition.FieldID, gone)).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return createProperties(ctx, tx, creates)
+}
+
+// rewriteTags makes the tags of a namespace what a list says.
+func rewriteTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []metadef.DocumentTag, now time.Time) error {
+	rows, err := tx.Tag.Query().Where(tag.NamespaceID(namespaceID)).All(ctx)
+	if err != nil {
+		return err
+	}
+	there := rowsByName(rows, func(row *ent.Tag) string { return row.NameKey })
+	ids := map[string]int64{}
+	var added []metadef.DocumentTag
+	for _, wanted := range tags {
+		key := text.Fold(wanted.Name)
+		row := there[key]
+		delete(there, key)
+		if row == nil {
+			added = append(added, wanted)
+			continue
+		}
+		ids[key] = row.ID
+	}
+	if len(there) > 0 {
+		gone := idsOf(there, func(row *ent.Tag) int64 { return row.ID })
+		if _, err := tx.Tag.Delete().Where(sqldb.Among(tag.FieldID, gone)).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	kept := rowsByName(rows, func(row *ent.Tag) string { return row.NameKey })
+	if err := insertTags(ctx, tx, namespaceID, added, ids, now); err != nil {
+		return err
+	}
+	for _, wanted := range tags {
+		row := kept[text.Fold(wanted.Name)]
+		if row == nil {
+			continue
+		}
+		if err := writeTag(ctx, tx, row, wanted.Name, ids[text.Fold(wanted.Parent)], now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTag gives a tag a name and a parent (0 for none), where they differ.
+func writeTag(ctx context.Context, tx *sqldb.Tx, row *ent.Tag, name string, parent int64, now time.Time) error {
+	if row.Name == name && parentOf(row) == parent {
+		return nil
+	}
+	row.Name, row.NameKey, row.UpdatedAt, row.ParentID = name, text.Fold(name), now, nil
+	update := tx.Tag.Update().Where(tag.ID(row.ID)).SetName(name).SetNameKey(row.NameKey).SetUpdatedAt(now)
+	if parent == 0 {
+		update.ClearParentID()
+	} else {
+		row.ParentID = &parent
+		update.SetParentID(parent)
+	}
+	return update.Exec(ctx)
+}
+
+func parentOf(row *ent.Tag) int64 {
+	if row.ParentID == nil {
+		return 0
+	}
+	return *row.ParentID
+}
+
+// rewriteAssociations makes the associations of a namespace what a list says.
+func (s *MetadefStore) rewriteAssociations(ctx context.Context, tx *sqldb.Tx, namespaceID int64, wanted []metadef.DocumentAssociation, now time.Time) error {
+	rows, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(namespaceID)).All(ctx)
+	if err != nil {
+		return err
+	}
+	key := func(a metadef.DocumentAssociation) string {
+		return a.ResourceType + "\x00" + sqldb.TextOrEmpty(a.Prefix) + "\x00" + sqldb.TextOrEmpty(a.PropertiesTarget)
+	}
+	there := rowsByName(rows, func(row *ent.ResourceTypeAssociation) string {
+		noun := AssociationNoun(row)
+		return key(metadef.DocumentAssociation{ResourceType: noun.ResourceTypeName, Prefix: noun.Prefix, PropertiesTarget: noun.PropertiesTarget})
+	})
+	var added []metadef.DocumentAssociation
+	for _, association := range wanted {
+		if there[key(association)] == nil {
+			added = append(added, association)
+		}
+		delete(there, key(association))
+	}
+	if len(there) > 0 {
+		gone := idsOf(there, func(row *ent.ResourceTypeAssociation) int64 { return row.ID })
+		if _, err := tx.ResourceTypeAssociation.Delete().Where(sqldb.Among(resourcetypeassociation.FieldID, gone)).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return s.insertAssociations(ctx, tx, namespaceID, added, now)
+}

@@ -1,0 +1,211 @@
+package metadefdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// withDefinitions runs a test on a store with options for definitions.
+func withDefinitions(t *testing.T, options store.DefinitionOptions, test func(t *testing.T, s *store.Store)) {
+	t.Helper()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s, err := store.Open(t.Context(), store.Options{URL: url, Definitions: options, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		test(t, s)
+	})
+}
+
+func wantRefusal(t *testing.T, what string, err, kind error) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("%s: got %v, want %v", what, err, kind)
+	}
+}
+
+func text(of string) metadef.Change[*string] { return metadef.Change[*string]{Set: true, Value: &of} }
+
+func newProperty(namespace, name string) metadef.NewProperty {
+	title := "T"
+	return metadef.NewProperty{Namespace: namespace, PropertyInput: metadef.PropertyInput{Name: name, Title: &title, Type: metadef.String}}
+}
+
+func TestQuotasOfDefinitions(t *testing.T) {
+	t.Parallel()
+	withDefinitions(t, store.DefinitionOptions{NamespacesPerProject: 2, PropertiesPerNamespace: 3, DefinitionSize: 200}, func(t *testing.T, s *store.Store) {
+		ctx, demo := storetest.AsAdmin(), "demo"
+		for _, name := range []string{"A", "B"} {
+			if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: name, Owner: &demo}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "C", Owner: &demo})
+		wantRefusal(t, "a third namespace", err, problem.ErrQuotaExceeded)
+		if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "C"}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.UpdateNamespace(ctx, "C", metadef.NamespacePatch{Owner: text("demo")}, nil)
+		wantRefusal(t, "giving a third namespace", err, problem.ErrQuotaExceeded)
+		for i := range 3 {
+			if _, _, err := s.CreateProperty(ctx, newProperty("C", fmt.Sprint(i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _, err = s.CreateProperty(ctx, newProperty("C", "more"))
+		wantRefusal(t, "a fourth property", err, problem.ErrQuotaExceeded)
+		_, _, err = s.CreateObject(ctx, metadef.NewObject{Namespace: "C", ObjectInput: metadef.ObjectInput{Name: "o", Properties: []metadef.PropertyInput{newProperty("", "p").PropertyInput}}})
+		wantRefusal(t, "a fourth property in an object", err, problem.ErrQuotaExceeded)
+		large := newProperty("A", "p")
+		description := strings.Repeat("x", 200)
+		large.Description = &description
+		_, _, err = s.CreateProperty(ctx, large)
+		wantRefusal(t, "a large definition", err, problem.ErrQuotaExceeded)
+		_, err = s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "D", Properties: []metadef.PropertyInput{large.PropertyInput}})
+		wantRefusal(t, "a namespace with a large definition", err, problem.ErrQuotaExceeded)
+		_, err = s.SetTags(ctx, metadef.TagsChange{Namespace: "A", Tags: []metadef.TagInput{{Name: "1"}, {Name: "2"}, {Name: "3"}, {Name: "4"}}})
+		wantRefusal(t, "a fourth tag", err, problem.ErrQuotaExceeded)
+		reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Merge, Documents: []string{
+			`{"namespace": "C", "properties": {"p": {"title": "P", "type": "string"}}}`,
+			`{"namespace": "E", "owner": "demo", "visibility": "public"}`,
+			`{"namespace": "F", "visibility": "public", "properties": {"p": {"title": "` + description + `", "type": "string"}}}`,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, report := range reports {
+			if report.Outcome != metadef.ImportFailed || !strings.Contains(strings.Join(report.Errors, ""), "QUOTA_EXCEEDED: ") {
+				t.Errorf("%s: %s %q, want it to exceed a quota", report.Namespace, report.Outcome, report.Errors)
+			}
+		}
+	})
+}
+
+func TestOwnersWriteWhereTheyMay(t *testing.T) {
+	t.Parallel()
+	withDefinitions(t, store.DefinitionOptions{OwnerWrites: true}, func(t *testing.T, s *store.Store) {
+		demo, other := asMemberOf(t, "demo"), "other"
+		own, err := s.CreateNamespace(demo, metadef.NamespaceInput{Name: "Own"})
+		if err != nil || own.Owner != "demo" {
+			t.Fatalf("%+v %v", own, err)
+		}
+		_, err = s.CreateNamespace(demo, metadef.NamespaceInput{Name: "Given", Owner: &other})
+		wantRefusal(t, "creating for another project", err, problem.ErrForbidden)
+		_, err = s.UpdateNamespace(demo, "Own", metadef.NamespacePatch{Owner: text("other")}, nil)
+		wantRefusal(t, "giving away", err, problem.ErrForbidden)
+		if _, _, err := s.CreateProperty(demo, newProperty("Own", "p")); err != nil {
+			t.Error(err)
+		}
+		if _, _, err := s.ShareNamespace(demo, "Own", "other", metadef.Reader, nil); err != nil {
+			t.Error(err)
+		}
+		_, _, err = s.CreateProperty(asMemberOf(t, "other"), newProperty("Own", "q"))
+		wantRefusal(t, "a reader defining", err, problem.ErrForbidden)
+		_, err = s.DeleteNamespace(asMemberOf(t, "third"), "Own", nil)
+		wantRefusal(t, "a foreigner deleting", err, problem.ErrNotFound)
+		reader := access.WithViewer(t.Context(), access.Viewer{ProjectID: "demo", Roles: []string{access.RoleReader}})
+		_, err = s.DeleteNamespace(reader, "Own", nil)
+		wantRefusal(t, "a reader of the project deleting", err, problem.ErrForbidden)
+		for document, want := range map[string]string{
+			`{"namespace": "Own", "visibility": "private", "tags": [{"name": "t"}]}`:         "UPDATED ",
+			`{"namespace": "Mine", "visibility": "private"}`:                                 "CREATED ",
+			`{"namespace": "Mine", "owner": "other"}`:                                        "FAILED $: FORBIDDEN: only an administrator may make another project the owner of a namespace",
+			`{"namespace": "Theirs", "owner": "other", "visibility": "private"}`:             "FAILED $: FORBIDDEN: only an administrator may make another project the owner of a namespace",
+			`{"namespace": "Hidden", "visibility": "public", "properties": {}}`:              `FAILED $.namespace: ALREADY_EXISTS: a namespace "Hidden" exists already`,
+			`{"namespace": "Shown", "visibility": "public", "tags": [{"name": "takeover"}]}`: "FAILED $: FORBIDDEN: only an administrator or a member of the owning project may import into this namespace",
+		} {
+			visible := access.Public
+			for name, visibility := range map[string]*access.Visibility{"Hidden": nil, "Shown": &visible} {
+				if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: name, Visibility: visibility}); err != nil && !errors.Is(err, problem.ErrAlreadyExists) {
+					t.Fatal(err)
+				}
+			}
+			reports, err := s.ImportNamespaces(demo, metadef.ImportRequest{Documents: []string{document}, Mode: metadef.Merge})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(reports[0].Outcome) + " " + strings.Join(reports[0].Errors, " "); got != want && !(strings.Contains(document, "Mine") && got == "UNCHANGED ") {
+				t.Errorf("%s: got %q, want %q", document, got, want)
+			}
+		}
+		ours, another := metadef.OwnOrigin, "demo's"
+		_, err = s.ImportNamespaces(demo, metadef.ImportRequest{Documents: []string{`{"namespace": "Like the product's"}`}, Mode: metadef.Skip, Origin: &ours})
+		wantRefusal(t, "importing as the product", err, problem.ErrForbidden)
+		load(t, s, metadef.ImportUnchanged, metadef.ImportRequest{Documents: []string{`{"namespace": "Mine"}`}, Origin: &another})
+		unloaded, err := s.UnloadNamespaces(demo, metadef.UnloadRequest{All: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes := map[string]metadef.UnloadOutcome{}
+		for _, report := range unloaded {
+			outcomes[report.Namespace] = report.Outcome
+		}
+		if outcomes["Own"] != metadef.Unloaded || outcomes["Shown"] != metadef.UnloadFailed || len(outcomes) > 3 {
+			t.Errorf("a member unloads %v", outcomes)
+		}
+	})
+}
+
+// TestOwnersWriteNothingUnlessTheyMay is the default.
+func TestOwnersWriteNothingUnlessTheyMay(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, err := s.CreateNamespace(asMemberOf(t, "demo"), metadef.NamespaceInput{Name: "N"})
+		wantRefusal(t, "creating", err, problem.ErrForbidden)
+		_, err = s.ImportNamespaces(asMemberOf(t, "demo"), metadef.ImportRequest{})
+		wantRefusal(t, "importing", err, problem.ErrForbidden)
+	})
+}
+
+// FuzzImportNamespaces holds that whatever is imported ends in a report, that
+// what is stored is exported, and that the export is what is stored.
+func FuzzImportNamespaces(f *testing.F) {
+	f.Add(strings.Replace(everything, "Every/thing", "Everything", 1))
+	f.Add(`{"namespace": "N", "properties": {"p": {"type": "string", "title": "\u0000"}}}`)
+	f.Add(`{"namespace": "N", "tags": [{"name": "a", "parent": "b"}, {"name": "B", "parent": "A"}], "objects": {"name": "\ud83d"}}`)
+	f.Add(`{"namespace": "N", "resource_type_associations": [{"name": "T", "prefix": "x"}], "properties": {"p": {"title": "P", "type": "array", "items": {"type": "number"}, "default": [1e400]}}}`)
+	s := storetest.Open(f, storetest.SQLite(f))
+	ctx := storetest.AsAdmin()
+	f.Fuzz(func(t *testing.T, document string) {
+		if err := importAndExport(ctx, s, document); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func importAndExport(ctx context.Context, s *store.Store, document string) error {
+	for _, mode := range []metadef.ImportMode{metadef.Skip, metadef.Merge, metadef.PreferNew, metadef.Overwrite} {
+		request := metadef.ImportRequest{Documents: []string{document}, Mode: mode, IncludeProtected: true}
+		reports, err := s.ImportNamespaces(ctx, request)
+		if err != nil {
+			return fmt.Errorf("%s: %w", mode, err)
+		}
+		if reports[0].Outcome == metadef.ImportFailed {
+			if len(reports[0].Errors) == 0 {
+				return fmt.Errorf("%s: failed without a reason", mode)
+			}
+			continue
+		}
+		exported, err := s.ExportNamespaces(ctx, []string{reports[0].Namespace}, nil)
+		if err != nil {
+			return fmt.Errorf("export after %s: %w", mode, err)
+		}
+		request.Documents, request.Mode = exported, metadef.Overwrite
+		again, err := s.ImportNamespaces(ctx, request)
+		if err != nil || again[0].Outcome != metadef.ImportUnchanged {
+			return fmt.Errorf("after %s the export %s is not what is stored: %+v (%w)", mode, exported, again[0], err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,16 @@
+// Package metadefdb keeps metadata definitions: namespaces with their
+// properties, objects, tags, members and associations, and resource types.
+package metadefdb
+
+import "github.com/cadastre-dev/cadastre/store/sqldb"
+
+// MetadefStore reads and writes definitions.
+type MetadefStore struct {
+	*sqldb.DB
+	definitions DefinitionOptions
+}
+
+// New returns the definitions of a database.
+func New(db *sqldb.DB, options DefinitionOptions) *MetadefStore {
+	return &MetadefStore{DB: db, definitions: options.withDefaults()}
+}

@@ -1,0 +1,265 @@
+package metadefdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+var tagOrders = map[string]sqldb.SortKey{"NAME": {Column: tag.FieldNameKey}}
+
+// Tags is a page of the tags of all namespaces that the viewer may see, by name
+// without regard to case; those whose name has the searched text, where it is
+// not empty.
+func (s *MetadefStore) Tags(ctx context.Context, search string, request page.Request) (page.Page[*metadef.Tag], error) {
+	var problems problem.Problems
+	if text.Check(&problems, "search", search, 0, metadef.MaxSearch); len(problems) > 0 {
+		return page.Page[*metadef.Tag]{}, problems.Err()
+	}
+	paging, err := sqldb.NewPaging("tags", tagOrders, page.Order{Field: "NAME"}, request)
+	if err != nil {
+		return page.Page[*metadef.Tag]{}, err
+	}
+	rows, err := s.tagsNamedLike(ctx, search).Where(paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
+	if err != nil {
+		return page.Page[*metadef.Tag]{}, fmt.Errorf("list tags: %w", err)
+	}
+	return sqldb.NewPage(paging, rows, tagNoun, func(row *ent.Tag) (any, int64) { return row.NameKey, row.ID }), nil
+}
+
+// CountTags is how many tags Tags goes through in all.
+func (s *MetadefStore) CountTags(ctx context.Context, search string) (int, error) {
+	n, err := s.tagsNamedLike(ctx, search).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count tags: %w", err)
+	}
+	return n, nil
+}
+
+func (s *MetadefStore) tagsNamedLike(ctx context.Context, search string) *ent.TagQuery {
+	query := s.Ent.Tag.Query().Where(visible.NamespaceOf(ctx))
+	if search != "" {
+		query.Where(tag.NameKeyContains(text.Fold(search)))
+	}
+	return query
+}
+
+// CountTagged is how many of the resources that the viewer may see carry each of
+// the tags, by the tags' ids.
+func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64]int, error) {
+	var rows []struct {
+		ID    int64 `json:"id"`
+		Count int   `json:"count"`
+	}
+	err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldID, tags), visible.NamespaceOf(ctx)).
+		Modify(func(selector *entsql.Selector) {
+			build := entsql.Dialect(selector.Dialect())
+			tagged, resources := build.Table(resourcetag.Table), build.Table(entresource.Table)
+			selector.Join(tagged).On(selector.C(tag.FieldNameKey), tagged.C(resourcetag.FieldNameKey)).
+				Join(resources).On(tagged.C(resourcetag.FieldResourceID), resources.C(entresource.FieldID)).
+				Where(visible.Resource(access.ViewerFrom(ctx), resources.C)).
+				Select(selector.C(tag.FieldID), entsql.As(entsql.Count("*"), "count")).
+				GroupBy(selector.C(tag.FieldID))
+		}).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("count tagged resources: %w", err)
+	}
+	counts := make(map[int64]int, len(rows))
+	for _, row := range rows {
+		counts[row.ID] = row.Count
+	}
+	return counts, nil
+}
+
+// SetTags gives a namespace tags: instead of all that it has, or besides them.
+// Those that keep their names keep their identity; others go, which a protected
+// namespace refuses.
+func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (*metadef.Namespace, error) {
+	e := edit{mutation: "setTags", what: "set the tags", namespace: input.Namespace, revision: input.Revision}
+	return s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var existing []string
+		if input.Append {
+			for _, there := range rows {
+				existing = append(existing, there.Name)
+			}
+		}
+		if err := s.checkCount("tags", len(existing)+len(input.Tags)); err != nil {
+			return nil, err
+		}
+		tags, problems := metadef.CheckTags(input.Tags, existing, "input.tags")
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		for i, wanted := range tags {
+			if at := slices.IndexFunc(existing, func(name string) bool { return text.Fold(name) == text.Fold(wanted.Name) }); at >= 0 {
+				return nil, refuseTagTaken(existing[at], row.Name, fmt.Sprintf("input.tags[%d].name", i))
+			}
+		}
+		if row.Protected && !input.Append && losesTags(rows, tags) {
+			return nil, refuseProtected(row.Name)
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		before := tagTexts(rows)
+		if input.Append {
+			ids := make(map[string]int64, len(rows))
+			for _, there := range rows {
+				ids[there.NameKey] = there.ID
+			}
+			err = insertTags(ctx, tx, row.ID, tags, ids, s.Now())
+		} else {
+			err = rewriteTags(ctx, tx, row.ID, tags, s.Now())
+		}
+		if err != nil {
+			return nil, err
+		}
+		after, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
+		return &sqldb.Event{Kind: "Namespace", Key: row.Name, Before: before, After: tagTexts(after)}, err
+	})
+}
+
+// losesTags tells whether tags are not among those that are to take their place.
+func losesTags(rows []*ent.Tag, tags []metadef.DocumentTag) bool {
+	kept := map[string]bool{}
+	for _, tag := range tags {
+		kept[text.Fold(tag.Name)] = true
+	}
+	return slices.ContainsFunc(rows, func(row *ent.Tag) bool { return !kept[row.NameKey] })
+}
+
+func refuseTagTaken(name, in, field string) error {
+	return problem.Refuse(problem.ErrAlreadyExists, "there is a tag %q in the namespace %q already; case makes no difference", name, in).On(field)
+}
+
+// tagTexts are tags in the audit log, each with its parent.
+func tagTexts(rows []*ent.Tag) sqldb.Fields {
+	names := make(map[int64]string, len(rows))
+	for _, row := range rows {
+		names[row.ID] = row.Name
+	}
+	tags := make([]sqldb.Fields, len(rows))
+	for i, row := range rows {
+		if tags[i] = (sqldb.Fields{"name": row.Name}); row.ParentID != nil {
+			tags[i]["parent"] = names[*row.ParentID]
+		}
+	}
+	return sqldb.Fields{"tags": tags}
+}
+
+// UpdateTag changes the name or the parent of a tag.
+func (s *MetadefStore) UpdateTag(ctx context.Context, input metadef.TagChange) (changed *metadef.Tag, in *metadef.Namespace, err error) {
+	e := edit{mutation: "updateTag", what: "change a tag", namespace: input.Namespace, revision: input.Revision}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		there, err := tagsByKey(ctx, tx, row)
+		if err != nil {
+			return nil, err
+		}
+		current := there[text.Fold(input.Name)]
+		if current == nil {
+			return nil, refuseUnknownTag(input.Name, row.Name)
+		}
+		var problems problem.Problems
+		name := metadef.RenamedAs(&problems, "input.newName", current.Name, input.NewName)
+		parent := parentIn(there, current, input.Parent, &problems)
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if other := there[text.Fold(name)]; other != nil && other.ID != current.ID {
+			return nil, refuseTagTaken(other.Name, row.Name, "input.newName")
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		before := tagFields(current, there)
+		err = writeTag(ctx, tx, current, name, parent, s.Now())
+		changed = tagNoun(current)
+		return &sqldb.Event{Kind: "Tag", Key: row.Name + "/" + input.Name, Before: before, After: tagFields(current, there)}, err
+	})
+	return changed, in, err
+}
+
+// parentIn is the id of the parent that a tag is to have, 0 for none.
+func parentIn(there map[string]*ent.Tag, current *ent.Tag, to metadef.Change[*string], problems *problem.Problems) int64 {
+	switch {
+	case !to.Set:
+		return parentOf(current)
+	case to.Value == nil:
+		return 0
+	}
+	parent := there[text.Fold(*to.Value)]
+	if parent == nil {
+		problems.Add("input.parent", "is not a tag of the namespace")
+		return 0
+	}
+	parents := map[int64]int64{}
+	for _, row := range there {
+		if row.ParentID != nil {
+			parents[row.ID] = *row.ParentID
+		}
+	}
+	if metadef.MakesTagCycle(parents, current.ID, parent.ID) {
+		problems.Add("input.parent", "makes the tag its own ancestor")
+	}
+	return parent.ID
+}
+
+// tagsByKey are the tags of a namespace by their folded names.
+func tagsByKey(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (map[string]*ent.Tag, error) {
+	rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).All(ctx)
+	return rowsByName(rows, func(row *ent.Tag) string { return row.NameKey }), err
+}
+
+func refuseUnknownTag(name, in string) error {
+	return problem.Refuse(problem.ErrNotFound, "there is no tag %q in the namespace %q", name, in).On("input.name")
+}
+
+// DeleteTag deletes a tag. Those below it have no parent then.
+func (s *MetadefStore) DeleteTag(ctx context.Context, namespace, name string, revision *int) (deleted *metadef.Tag, in *metadef.Namespace, err error) {
+	e := edit{mutation: "deleteTag", what: "delete a tag", namespace: namespace, revision: revision, deletes: true}
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+		there, err := tagsByKey(ctx, tx, row)
+		if err != nil {
+			return nil, err
+		}
+		current := there[text.Fold(name)]
+		if current == nil {
+			return nil, refuseUnknownTag(name, row.Name)
+		}
+		if err := e.admit(row); err != nil {
+			return nil, err
+		}
+		deleted = tagNoun(current)
+		_, err = tx.Tag.Delete().Where(tag.ID(current.ID)).Exec(ctx)
+		return &sqldb.Event{Kind: "Tag", Key: row.Name + "/" + current.Name, Before: tagFields(current, there)}, err
+	})
+	return deleted, in, err
+}
+
+func tagFields(row *ent.Tag, there map[string]*ent.Tag) sqldb.Fields {
+	out := sqldb.Fields{"name": row.Name}
+	for _, other := range there {
+		if row.ParentID != nil && other.ID == *row.ParentID {
+			out["parent"] = other.Name
+		}
+	}
+	return out
+}

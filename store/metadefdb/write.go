@@ -1,0 +1,254 @@
+package metadefdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// CreateNamespace creates a namespace with everything in it. A name that is
+// taken is ErrAlreadyExists, by whomever it is taken.
+func (s *MetadefStore) CreateNamespace(ctx context.Context, input metadef.NamespaceInput) (*metadef.Namespace, error) {
+	if err := metadef.MayCreateNamespaces(access.ViewerFrom(ctx), s.definitions.OwnerWrites, "create a namespace"); err != nil {
+		return nil, err
+	}
+	if input.Owner != nil {
+		if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), *input.Owner); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.checkInputQuota(input); err != nil {
+		return nil, err
+	}
+	document, problems := input.Document("input")
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.checkQuota(document, "input"); err != nil {
+		return nil, err
+	}
+	var created *ent.Namespace
+	err := s.Write(ctx, "createNamespace", func(tx *sqldb.Tx) (err error) {
+		created, err = s.createDocument(ctx, tx, document)
+		return err
+	})
+	if sqldb.IsDuplicate(err) {
+		return nil, refuseTaken(document.Name, "input.name").Because(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create a namespace: %w", err)
+	}
+	return namespaceNoun(created), nil
+}
+
+// createDocument writes a document as a new namespace, for a mutation, and records
+// it.
+func (s *MetadefStore) createDocument(ctx context.Context, tx *sqldb.Tx, document *metadef.Document) (*ent.Namespace, error) {
+	document = owned(ctx, document)
+	if err := s.checkNamespaceQuota(ctx, tx, *document.Owner); err != nil {
+		return nil, err
+	}
+	row, err := s.InsertDocument(ctx, tx, document)
+	if err != nil {
+		return nil, err
+	}
+	tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: document.Name, After: document})
+	return row, nil
+}
+
+// owned is a document with an owner: the viewer's project where it names none.
+func owned(ctx context.Context, document *metadef.Document) *metadef.Document {
+	if document.Owner != nil {
+		return document
+	}
+	owned, project := *document, access.ViewerFrom(ctx).ProjectID
+	owned.Owner = &project
+	return &owned
+}
+
+// InsertDocument writes a document as a new namespace.
+func (s *MetadefStore) InsertDocument(ctx context.Context, tx *sqldb.Tx, document *metadef.Document) (*ent.Namespace, error) {
+	now := s.Now()
+	row, err := insertNamespace(ctx, tx, document, now)
+	if err != nil {
+		return nil, err
+	}
+	tx.Changed("Namespace", document.Name)
+	if err := s.insertAssociations(ctx, tx, row.ID, document.Associations, now); err != nil {
+		return nil, err
+	}
+	if err := insertTags(ctx, tx, row.ID, document.Tags, map[string]int64{}, now); err != nil {
+		return nil, err
+	}
+	if err := insertObjects(ctx, tx, row.ID, document.Objects, now); err != nil {
+		return nil, err
+	}
+	return row, insertProperties(ctx, tx, row.ID, nil, document.Properties, now)
+}
+
+func insertNamespace(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, now time.Time) (*ent.Namespace, error) {
+	create := tx.Namespace.Create().SetName(document.Name).SetDisplayName(document.Name).
+		SetVisibility(string(access.Private)).SetProtected(false).SetOwner(access.ViewerFrom(ctx).ProjectID).
+		SetNillableDescription(document.Description).SetCreatedAt(now).SetUpdatedAt(now)
+	if document.DisplayName != nil {
+		create.SetTitle(*document.DisplayName).SetDisplayName(*document.DisplayName)
+	}
+	if document.Visibility != nil {
+		create.SetVisibility(string(*document.Visibility))
+	}
+	if document.Protected != nil {
+		create.SetProtected(*document.Protected)
+	}
+	if document.Owner != nil {
+		create.SetOwner(*document.Owner)
+	}
+	return create.SetSearchKey(searchKey(document.Name, sqldb.TextOrEmpty(document.DisplayName), sqldb.TextOrEmpty(document.Description))).Save(ctx)
+}
+
+func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, namespaceID int64, associations []metadef.DocumentAssociation, now time.Time) error {
+	if len(associations) == 0 {
+		return nil
+	}
+	var names []string
+	for _, association := range associations {
+		names = append(names, association.ResourceType)
+	}
+	types, err := s.EnsureResourceTypes(ctx, tx, names)
+	if err != nil {
+		return err
+	}
+	creates := make([]*ent.ResourceTypeAssociationCreate, len(associations))
+	for i, association := range associations {
+		creates[i] = tx.ResourceTypeAssociation.Create().SetNamespaceID(namespaceID).
+			SetResourceTypeID(types[association.ResourceType]).
+			SetPrefix(sqldb.TextOrEmpty(association.Prefix)).SetPropertiesTarget(sqldb.TextOrEmpty(association.PropertiesTarget)).
+			SetCreatedAt(now).SetUpdatedAt(now)
+	}
+	return tx.ResourceTypeAssociation.CreateBulk(creates...).Exec(ctx)
+}
+
+// EnsureResourceTypes gives the rows of resource types by name and creates those
+// that are not there, in the order of their names, so that two writers never
+// wait for each other.
+func (s *MetadefStore) EnsureResourceTypes(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]int64, error) {
+	names = sqldb.Distinct(names)
+	find := func() (map[string]int64, error) {
+		rows, err := tx.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldName, names)).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		types := make(map[string]int64, len(rows))
+		for _, row := range rows {
+			types[row.Name] = row.ID
+		}
+		return types, nil
+	}
+	types, err := find()
+	if err != nil || len(types) == len(names) {
+		return types, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return types[name] != 0 })
+	if err := s.InsertResourceTypes(ctx, tx, missing, impliedType); err != nil {
+		return nil, err
+	}
+	return find()
+}
+
+// insertTags writes tags level by level, parents first. Rows has the ids of the
+// tags that are there, by their folded names, and gets those of the new ones.
+func insertTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []metadef.DocumentTag, rows map[string]int64, now time.Time) error {
+	for len(tags) > 0 {
+		var level []metadef.DocumentTag
+		var creates []*ent.TagCreate
+		tags = slices.DeleteFunc(slices.Clone(tags), func(tag metadef.DocumentTag) bool {
+			create := tx.Tag.Create().SetNamespaceID(namespaceID).SetName(tag.Name).SetNameKey(text.Fold(tag.Name)).
+				SetCreatedAt(now).SetUpdatedAt(now)
+			if tag.Parent != "" {
+				parent, there := rows[text.Fold(tag.Parent)]
+				if !there {
+					return false
+				}
+				create.SetParentID(parent)
+			}
+			level, creates = append(level, tag), append(creates, create)
+			return true
+		})
+		if len(level) == 0 {
+			return fmt.Errorf("the tags %v have no parent among them", tags)
+		}
+		created, err := tx.Tag.CreateBulk(creates...).Save(ctx)
+		if err != nil {
+			return err
+		}
+		for i, row := range created {
+			rows[text.Fold(level[i].Name)] = row.ID
+		}
+	}
+	return nil
+}
+
+// insertObjects writes objects with their properties.
+func insertObjects(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objects []metadef.DocumentObject, now time.Time) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	creates := make([]*ent.ObjectDefinitionCreate, len(objects))
+	for i, object := range objects {
+		creates[i] = newObject(tx, namespaceID, i, object, now)
+	}
+	rows, err := tx.ObjectDefinition.CreateBulk(creates...).Save(ctx)
+	if err != nil {
+		return err
+	}
+	var properties []*ent.PropertyDefinitionCreate
+	for o, object := range objects {
+		for i, property := range object.Properties {
+			properties = append(properties, newProperty(tx, namespaceID, i, property, now).SetObjectID(rows[o].ID))
+		}
+	}
+	return createProperties(ctx, tx, properties)
+}
+
+func newObject(tx *sqldb.Tx, namespaceID int64, position int, object metadef.DocumentObject, now time.Time) *ent.ObjectDefinitionCreate {
+	return tx.ObjectDefinition.Create().SetNamespaceID(namespaceID).SetName(object.Name).
+		SetNillableDescription(object.Description).SetRequired(sqldb.JSONOf(object.Required)).SetPosition(position).
+		SetSearchKey(searchKey(object.Name, sqldb.TextOrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
+}
+
+// insertProperties writes the properties of a namespace itself (a nil object) or
+// of an object.
+func insertProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object *int64, properties []metadef.DocumentProperty, now time.Time) error {
+	var creates []*ent.PropertyDefinitionCreate
+	for i, property := range properties {
+		creates = append(creates, newProperty(tx, namespaceID, i, property, now).SetNillableObjectID(object))
+	}
+	return createProperties(ctx, tx, creates)
+}
+
+func createProperties(ctx context.Context, tx *sqldb.Tx, creates []*ent.PropertyDefinitionCreate) error {
+	for chunk := range slices.Chunk(creates, sqldb.RowsAtOnce) {
+		if err := tx.PropertyDefinition.CreateBulk(chunk...).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newProperty(tx *sqldb.Tx, namespaceID int64, position int, property metadef.DocumentProperty, now time.Time) *ent.PropertyDefinitionCreate {
+	return tx.PropertyDefinition.Create().SetNamespaceID(namespaceID).SetName(property.Name).SetPosition(position).
+		SetKeywords(string(property.Keywords)).
+		SetSearchKey(searchKey(property.Name, property.Title, sqldb.TextOrEmpty(property.Description))).
+		SetCreatedAt(now).SetUpdatedAt(now)
+}
+
+// searchKey is what a text search looks through: the texts folded, a line each.
+func searchKey(texts ...string) string { return text.Fold(strings.Join(texts, "\n")) }

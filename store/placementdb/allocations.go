@@ -1,0 +1,121 @@
+package placementdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// allocationList names the list of a provider's allocations in cursors.
+const allocationList = "allocations"
+
+// allocationBounds are the rows between the cursors of a page.
+func allocationBounds(request page.Request) (after, before int64, err error) {
+	var problems problem.Problems
+	request.Check(&problems)
+	row := func(field string, cursor *string, none int64) int64 {
+		if cursor == nil {
+			return none
+		}
+		position, ok := page.ParsePosition(*cursor, allocationList)
+		id, err := strconv.ParseInt(position.ID, 10, 64)
+		if !ok || err != nil {
+			problems.Add(field, "is not a cursor of this list under this order")
+		}
+		return id
+	}
+	after, before = row("after", request.After, 0), row("before", request.Before, math.MaxInt64)
+	return after, before, problems.Err()
+}
+
+// AllocationsOfProviders is a page of the allocations of each provider, in the
+// order in which they were made.
+func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []string, request page.Request) (map[string]page.Page[*placement.Allocation], error) {
+	after, before, err := allocationBounds(request)
+	if err != nil {
+		return nil, err
+	}
+	direction := "ASC"
+	if request.Backward() {
+		direction = "DESC"
+	}
+	pages := map[string]page.Page[*placement.Allocation]{}
+	err = s.Query(ctx, s.Pool, `SELECT x.provider, x.id, x.consumer, x.class, x.used FROM (
+			SELECT p.uuid AS provider, a.id AS id, o.uuid AS consumer, c.name AS class, a.used AS used,
+				ROW_NUMBER() OVER (PARTITION BY a.provider_id ORDER BY a.id `+direction+`) AS place
+			FROM allocations a JOIN resource_providers p ON p.id = a.provider_id JOIN consumers o ON o.id = a.consumer_id
+			JOIN resource_classes c ON c.id = a.resource_class_id
+			WHERE `+s.Listed("p.uuid", "$1", "text")+` AND a.id > $2 AND a.id < $3
+		) AS x WHERE x.place <= $4 ORDER BY x.provider, x.place`, func(rows *sql.Rows) error {
+		var id int64
+		a := new(placement.Allocation)
+		err := rows.Scan(&a.Provider, &id, &a.Consumer, &a.ResourceClass, &a.Used)
+		current := pages[a.Provider]
+		if current.HasMore = len(current.Items) == request.Limit(); !current.HasMore {
+			current.Items = append(current.Items, a)
+			current.Cursors = append(current.Cursors, page.Position{List: allocationList, ID: strconv.FormatInt(id, 10)}.Cursor())
+		}
+		pages[a.Provider] = current
+		return err
+	}, sqldb.JSONOf(uuids), after, before, request.Limit()+1)
+	if err != nil {
+		return nil, fmt.Errorf("list allocations of resource providers: %w", err)
+	}
+	if request.Backward() {
+		for _, page := range pages {
+			slices.Reverse(page.Items)
+			slices.Reverse(page.Cursors)
+		}
+	}
+	return pages, nil
+}
+
+// AllocationsBehind tells of each provider whether there are allocations on the
+// side where a page begins.
+func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string, request page.Request) (map[string]bool, error) {
+	after, before, err := allocationBounds(request)
+	if err != nil {
+		return nil, err
+	}
+	side, bound := "a.id <= $2", after
+	if request.Backward() {
+		side, bound = "a.id >= $2", before
+	}
+	behind := map[string]bool{}
+	err = s.Query(ctx, s.Pool, `SELECT DISTINCT p.uuid FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
+		WHERE `+s.Listed("p.uuid", "$1", "text")+` AND `+side, func(rows *sql.Rows) error {
+		var uuid string
+		err := rows.Scan(&uuid)
+		behind[uuid] = true
+		return err
+	}, sqldb.JSONOf(uuids), bound)
+	if err != nil {
+		return nil, fmt.Errorf("look behind allocations: %w", err)
+	}
+	return behind, nil
+}
+
+// CountAllocationsOfProviders is how many allocations each provider has.
+func (s *PlacementStore) CountAllocationsOfProviders(ctx context.Context, uuids []string) (map[string]int, error) {
+	counts := map[string]int{}
+	err := s.Query(ctx, s.Pool, `SELECT p.uuid, COUNT(*) FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
+		WHERE `+s.Listed("p.uuid", "$1", "text")+` GROUP BY p.uuid`, func(rows *sql.Rows) error {
+		var uuid string
+		var n int
+		err := rows.Scan(&uuid, &n)
+		counts[uuid] = n
+		return err
+	}, sqldb.JSONOf(uuids))
+	if err != nil {
+		return nil, fmt.Errorf("count allocations of resource providers: %w", err)
+	}
+	return counts, nil
+}

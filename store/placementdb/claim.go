@@ -1,0 +1,169 @@
+package placementdb
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// SetAllocations replaces the allocations of consumers, all of them or none, and
+// returns the consumers that have any afterwards, in the order of the claim. Claims
+// that wait for one provider share a transaction, each judged by itself.
+func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Claim) ([]*placement.Consumer, error) {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "set allocations"); err != nil {
+		return nil, err
+	}
+	if err := problemsOf(claim.Validate("input")).Err(); err != nil {
+		return nil, err
+	}
+	w := &waitingClaim{ctx: ctx, claim: claim}
+	if err := s.claims.decide(ctx, s.claimKey(&claim), w, s.decideClaims); err != nil {
+		return nil, fmt.Errorf("setAllocations: %w", err)
+	}
+	return w.consumers, nil
+}
+
+// claimLanes is how many transactions of claims run at once on PostgreSQL. More
+// would wait for each other in the database instead of travelling together.
+const claimLanes = 4
+
+// claimKey says with which other claims a claim shares a transaction when they
+// wait: those whose first provider has the same lane, so always those for the
+// same provider; on SQLite, where writers wait for each other anyway, all.
+func (s *PlacementStore) claimKey(claim *placement.Claim) int {
+	if !s.Postgres() {
+		return 0
+	}
+	first := claim.Consumers[0].UUID
+	if providers := providersOf(claim.Consumers); len(providers) > 0 {
+		first = providers[0]
+	}
+	return int(crc32.ChecksumIEEE([]byte(first)) % claimLanes)
+}
+
+// decideClaims judges claims one after the other and writes those that hold, in
+// one transaction. Refusals are in the claims; the error is one of the database
+// and concerns them all.
+func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClaim) error {
+	return s.Write(ctx, "setAllocations", func(tx *sqldb.Tx) error {
+		var consumers []placement.ConsumerClaim
+		for _, w := range claims {
+			consumers = append(consumers, w.claim.Consumers...)
+		}
+		c, err := s.lockForClaim(ctx, tx, consumersOf(consumers), providersOf(consumers), classesOf(consumers))
+		if err != nil {
+			return err
+		}
+		accepted := false
+		for _, w := range claims {
+			w.err, w.consumers = nil, nil
+			if refusals := c.ledger.Claim(&w.claim, "input", c.classExists); len(refusals) > 0 {
+				w.err = refusalOf(refusals)
+				if err := s.stillAbsent(ctx, c, w.claim.Consumers); err != nil {
+					return err
+				}
+				continue
+			}
+			accepted = true
+			w.consumers = c.consumersAfter(w.claim.Consumers)
+			recordConsumers(w.ctx, tx, consumersOf(w.claim.Consumers))
+		}
+		if !accepted {
+			return nil
+		}
+		if err := s.writeClaim(ctx, c); err != nil {
+			return err
+		}
+		return s.publishClaim(ctx, c)
+	})
+}
+
+// DeleteAllocations takes all allocations of a consumer away and returns the
+// consumer as it was.
+func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*placement.Consumer, error) {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "delete allocations"); err != nil {
+		return nil, err
+	}
+	var consumer *placement.Consumer
+	err := s.Write(ctx, "deleteAllocations", func(tx *sqldb.Tx) error {
+		c, err := s.lockForClaim(ctx, tx, []string{uuid}, nil, nil)
+		if err != nil {
+			return err
+		}
+		if !c.ledger.Release(uuid) {
+			return problem.Refuse(problem.ErrNotFound, "consumer %s has no allocations", uuid).On("input.consumer")
+		}
+		consumer = c.released(uuid)
+		recordConsumers(ctx, tx, []string{uuid})
+		if err := s.writeClaim(ctx, c); err != nil {
+			return err
+		}
+		return s.publishClaim(ctx, c)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("deleteAllocations: %w", err)
+	}
+	return consumer, nil
+}
+
+// recordConsumers records that consumers were written: by uuid only.
+func recordConsumers(ctx context.Context, tx *sqldb.Tx, consumers []string) {
+	for _, uuid := range consumers {
+		tx.Record(ctx, sqldb.Event{Kind: "Consumer", Key: uuid})
+	}
+}
+
+// consumersAfter returns the consumers of claims that exist after them.
+func (c *claimTx) consumersAfter(claims []placement.ConsumerClaim) []*placement.Consumer {
+	var consumers []*placement.Consumer
+	for i := range claims {
+		uuid := claims[i].UUID
+		after := c.ledger.Consumer(uuid)
+		if after.Generation == 0 {
+			continue
+		}
+		consumer := &placement.Consumer{UUID: uuid, ProjectID: after.ProjectID, UserID: after.UserID,
+			Type: after.Type, Generation: after.Generation, CreatedAt: c.now, UpdatedAt: c.now}
+		if row := c.consumers[uuid]; row != nil {
+			consumer.CreatedAt = row.CreatedAt
+		}
+		consumers = append(consumers, consumer)
+	}
+	return consumers
+}
+
+// released returns a consumer as it was when it was locked, with what it had.
+func (c *claimTx) released(uuid string) *placement.Consumer {
+	row := c.consumers[uuid]
+	consumer := row.Consumer
+	consumer.Released = []*placement.Allocation{}
+	for _, key := range row.held.SortedKeys() {
+		consumer.Released = append(consumer.Released, &placement.Allocation{Consumer: uuid, Provider: key.Provider,
+			ResourceClass: key.ResourceClass, Used: row.held.Allocations[key]})
+	}
+	return &consumer
+}
+
+// refusalOf returns the error that refusals of one kind come to.
+func refusalOf(refusals []placement.Refusal) error {
+	first := refusals[0]
+	switch first.Kind {
+	case placement.UnknownProvider, placement.UnknownResourceClass:
+		var problems problem.Problems
+		for _, refusal := range refusals {
+			problems.Add(refusal.Path, "%s", refusal.Message)
+		}
+		return problems.Err()
+	case placement.GenerationConflict:
+		return problem.Refuse(problem.ErrConcurrentUpdate, "%s", first.Message).On(first.Path)
+	case placement.InventoryInUse:
+		return problem.Refuse(problem.ErrInUse, "%s", first.Message).On(first.Path)
+	default:
+		return problem.Refuse(problem.ErrCapacityExceeded, "%s", first.Message).On(first.Path)
+	}
+}

@@ -1,0 +1,210 @@
+package placementdb_test
+
+import (
+	"bufio"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// victim is the environment variable that makes TestClaimUntilKilled claim.
+const victim = "CADASTRE_TEST_VICTIM"
+
+func claimOne(provider, consumer string) placement.Claim {
+	return placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: consumer, ProjectID: "p", UserID: "u",
+		Allocations: []placement.ProviderAllocation{{Provider: provider, Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}}
+}
+
+// roomyProvider creates a provider with room for everybody.
+func roomyProvider(t testing.TB, s *store.Store, uuid string) {
+	t.Helper()
+	if _, _, err := s.CreateResourceProvider(storetest.AsAdmin(), placement.NewProvider{Name: uuid, UUID: &uuid}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.SetInventory(storetest.AsAdmin(), placement.OneInventory{Provider: uuid, Inventory: placement.Inventory{
+		ResourceClass: "VCPU", Total: 1_000_000, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// allThere holds that every consumer that was acknowledged has what it claimed,
+// and that use and world agree with the allocations.
+func allThere(t testing.TB, s *store.Store, acknowledged []string) {
+	t.Helper()
+	found, err := s.ConsumersByUUID(storetest.AsAdmin(), acknowledged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != len(acknowledged) {
+		t.Errorf("%d of %d acknowledged claims are there", len(found), len(acknowledged))
+	}
+	if n, err := s.Misused(storetest.AsAdmin()); n != 0 || err != nil {
+		t.Errorf("%d inventories have another use than their allocations: %v", n, err)
+	}
+	within(t, 2*time.Second, "the world of the database", func() bool {
+		difference, err := s.WorldDifference(storetest.AsAdmin())
+		return err == nil && difference == ""
+	})
+}
+
+// TestClaimUntilKilled is the program that TestNothingIsLostByKill kills.
+func TestClaimUntilKilled(t *testing.T) {
+	url := os.Getenv(victim)
+	if url == "" {
+		t.Skip("runs only as a program to be killed")
+	}
+	s, err := store.Open(t.Context(), store.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roomyProvider(t, s, uuidOf(1))
+	for client := range 4 {
+		go func() {
+			for i := 0; ; i++ {
+				consumer := uuidOf(1000 + 100_000*client + i)
+				if _, err := s.SetAllocations(storetest.AsAdmin(), claimOne(uuidOf(1), consumer)); err != nil {
+					fmt.Println("error", err)
+					return
+				}
+				fmt.Println("acknowledged", consumer)
+			}
+		}()
+	}
+	select {}
+}
+
+// TestNothingIsLostByKill kills a program that claims, and looks for all that it
+// was told is done.
+func TestNothingIsLostByKill(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		program := exec.Command(os.Args[0], "-test.run=^TestClaimUntilKilled$")
+		program.Env = append(os.Environ(), victim+"="+url)
+		output, err := program.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := program.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var acknowledged []string
+		for lines := bufio.NewScanner(output); lines.Scan(); {
+			kind, rest, _ := strings.Cut(lines.Text(), " ")
+			switch {
+			case kind == "error":
+				t.Error(rest)
+			case kind == "acknowledged" && strings.Count(rest, "-") == 4 && len(rest) == 36:
+				acknowledged = append(acknowledged, rest)
+			}
+			if len(acknowledged) == 300 {
+				if err := program.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_ = program.Wait() // killed
+		if len(acknowledged) < 300 {
+			t.Fatalf("the program ended after %d claims", len(acknowledged))
+		}
+		allThere(t, storetest.Open(t, url), acknowledged)
+	})
+}
+
+// outcomes are what clients were told.
+type outcomes struct {
+	sync.Mutex
+	acknowledged []string
+	unanswered   int
+}
+
+// claimFrom has eight clients claim on several servers, and tells of each claim
+// that has ended.
+func claimFrom(servers []*store.Store, claims int, ended func(client, i int)) (told *outcomes, clients *sync.WaitGroup) {
+	told, clients = new(outcomes), new(sync.WaitGroup)
+	for client := range 8 {
+		clients.Go(func() {
+			for i := range claims {
+				consumer := uuidOf(1000 + 100_000*client + i)
+				_, err := servers[client%len(servers)].SetAllocations(storetest.AsAdmin(), claimOne(uuidOf(1), consumer))
+				told.Lock()
+				if err == nil {
+					told.acknowledged = append(told.acknowledged, consumer)
+				} else {
+					told.unanswered++
+				}
+				told.Unlock()
+				ended(client, i)
+			}
+		})
+	}
+	return told, clients
+}
+
+// TestNothingIsLostByCutConnections ends all connections of two servers again
+// and again while clients claim: some claims end without an answer, those that
+// have one are done, and both worlds find out what became of the others.
+func TestNothingIsLostByCutConnections(t *testing.T) {
+	t.Parallel()
+	url := storetest.PostgresDatabase(t)
+	servers := []*store.Store{storetest.Open(t, url), storetest.Open(t, url)}
+	roomyProvider(t, servers[0], uuidOf(1))
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	told, clients := claimFrom(servers, 60, func(int, int) {})
+	done := make(chan struct{})
+	go func() { clients.Wait(); close(done) }()
+	for cutting := true; cutting; {
+		if _, err := db.Exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-done:
+			cutting = false
+		case <-time.After(30 * time.Millisecond):
+		}
+	}
+	t.Logf("%d claims were acknowledged, %d ended without an answer", len(told.acknowledged), told.unanswered)
+	for _, s := range servers {
+		within(t, 5*time.Second, "reachable again", func() bool { return s.Ready(storetest.AsAdmin()) == nil })
+		allThere(t, s, told.acknowledged)
+	}
+}
+
+// TestNothingIsLostByARestartOfPostgres ends the database server at once and
+// starts it again while clients claim on two servers: what was acknowledged is
+// there, and both worlds find out what became of the rest.
+func TestNothingIsLostByARestartOfPostgres(t *testing.T) {
+	t.Parallel()
+	url, crash := storetest.CrashingPostgres(t)
+	servers := []*store.Store{storetest.Open(t, url), storetest.Open(t, url)}
+	roomyProvider(t, servers[0], uuidOf(1))
+	half := make(chan struct{})
+	told, clients := claimFrom(servers, 100, func(client, i int) {
+		if client == 0 && i == 20 {
+			close(half)
+		}
+	})
+	<-half
+	crash()
+	clients.Wait()
+	t.Logf("%d claims were acknowledged, %d ended without an answer", len(told.acknowledged), told.unanswered)
+	if told.unanswered == 0 {
+		t.Error("the restart ended no claim: it tests nothing")
+	}
+	for _, s := range servers {
+		within(t, 30*time.Second, "reachable again", func() bool { return s.Ready(storetest.AsAdmin()) == nil })
+		allThere(t, s, told.acknowledged)
+	}
+}

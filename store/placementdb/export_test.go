@@ -1,0 +1,91 @@
+package placementdb
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// FillPlacement writes whole providers and claims, with the names they use, in
+// one transaction.
+func (s *PlacementStore) FillPlacement(ctx context.Context, names placement.Names, providers []placement.Provider, claims []placement.Claim) error {
+	err := s.Fill(ctx, func(tx *sqldb.Tx) error {
+		if err := s.InsertTraits(ctx, tx, names.Traits, false); err != nil {
+			return err
+		}
+		if err := s.InsertResourceClasses(ctx, tx, names.ResourceClasses, false); err != nil {
+			return err
+		}
+		if err := s.InsertProviders(ctx, tx, providers); err != nil {
+			return err
+		}
+		return s.InsertClaims(ctx, tx, claims)
+	})
+	if err != nil {
+		return err
+	}
+	return s.ReloadWorld(ctx)
+}
+
+// WorldDifference explains how the world in memory differs from one that is
+// loaded anew, "" if it does not.
+func (s *PlacementStore) WorldDifference(ctx context.Context) (string, error) {
+	fresh := &PlacementStore{DB: s.DB}
+	if _, err := fresh.loadWorld(ctx); err != nil {
+		return "", err
+	}
+	return s.resident.world.Load().Difference(fresh.resident.world.Load()), nil
+}
+
+// DeletedElsewhere deletes a provider as another process does, loads the world
+// anew, and lets the state that this one had of the provider arrive after that.
+func (s *PlacementStore) DeletedElsewhere(ctx context.Context, uuid string) error {
+	provider, _ := s.resident.world.Load().Provider(uuid)
+	late := news{states: []providerRow{{id: s.resident.row(uuid), Provider: *provider}}}
+	if err := s.Execute(ctx, s.Pool, `DELETE FROM resource_providers WHERE uuid = $1`, uuid); err != nil {
+		return err
+	}
+	if err := s.ReloadWorld(ctx); err != nil {
+		return err
+	}
+	s.arrive(ctx, late)
+	return nil
+}
+
+// Misused lists inventories whose kept use is not the sum of the allocations.
+func (s *PlacementStore) Misused(ctx context.Context) (n int, err error) {
+	rows, err := s.Pool.QueryContext(ctx, `SELECT COUNT(*) FROM inventories i WHERE i.used <> (SELECT COALESCE(SUM(a.used), 0) FROM allocations a
+		WHERE a.provider_id = i.provider_id AND a.resource_class_id = i.resource_class_id)`)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	rows.Next()
+	return n, rows.Scan(&n)
+}
+
+// PlanOfListed is how PostgreSQL finds providers by a list of uuids when there
+// are many providers.
+func (s *PlacementStore) PlanOfListed(ctx context.Context) (string, error) {
+	err := s.Execute(ctx, s.Pool, `INSERT INTO resource_providers (uuid, name, generation, version, created_at, updated_at)
+		SELECT n::text, n::text, 0, 0, now(), now() FROM generate_series(1, 5000) AS n`)
+	if err != nil {
+		return "", err
+	}
+	plan := ""
+	err = s.Query(ctx, s.Pool, `EXPLAIN SELECT id FROM resource_providers WHERE `+s.Listed("uuid", "'[\"1\", \"2\"]'", "text"), func(rows *sql.Rows) error {
+		var line string
+		err := rows.Scan(&line)
+		plan += line + "\n"
+		return err
+	})
+	return plan, err
+}
+
+// PanicInAWrite panics within a transaction, and recovers.
+func (s *PlacementStore) PanicInAWrite(ctx context.Context) {
+	defer func() { _ = recover() }()
+	_ = s.Write(ctx, "createNamespace", func(*sqldb.Tx) error { panic("in the midst of a write") })
+}

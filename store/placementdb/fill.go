@@ -1,0 +1,133 @@
+package placementdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// InsertProviders writes whole providers, parents before children, in a
+// transaction that holds more than them. Their traits, classes and resources
+// exist; their use is nought. The caller loads the world after the commit.
+func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, providers []placement.Provider) error {
+	var traits, classes, resources []string
+	for i := range providers {
+		traits = append(traits, providers[i].Traits...)
+		for _, inventory := range providers[i].Inventories {
+			classes = append(classes, inventory.ResourceClass)
+		}
+		if providers[i].Resource != "" {
+			resources = append(resources, providers[i].Resource)
+		}
+	}
+	names := &fillNames{}
+	var err error
+	if names.traits, err = s.rowsNamed(ctx, tx, "traits", sqldb.Distinct(traits)); err != nil {
+		return err
+	}
+	if names.classes, err = s.rowsNamed(ctx, tx, "resource_classes", sqldb.Distinct(classes)); err != nil {
+		return err
+	}
+	rows, err := tx.Resource.Query().Where(sqldb.Among(entresource.FieldUUID, resources)).All(ctx)
+	if err != nil {
+		return err
+	}
+	names.resources = map[string]int64{}
+	for _, row := range rows {
+		names.resources[row.UUID] = row.ID
+	}
+	ids := map[string]int64{}
+	for len(providers) > 0 {
+		level := slices.DeleteFunc(slices.Clone(providers), func(p placement.Provider) bool { return p.Parent != "" && ids[p.Parent] == 0 })
+		if len(level) == 0 {
+			return fmt.Errorf("provider %s has no parent before it", providers[0].UUID)
+		}
+		if err := s.insertLevel(ctx, tx, level, ids, names); err != nil {
+			return err
+		}
+		providers = slices.DeleteFunc(slices.Clone(providers), func(p placement.Provider) bool { return ids[p.UUID] != 0 })
+	}
+	return nil
+}
+
+// fillNames are the rows of what providers refer to.
+type fillNames struct{ traits, classes, resources map[string]int64 }
+
+// insertLevel writes providers whose parents are there.
+func (s *PlacementStore) insertLevel(ctx context.Context, tx *sqldb.Tx, level []placement.Provider, ids map[string]int64, names *fillNames) error {
+	now := s.Now()
+	var inventories []*ent.InventoryCreate
+	var traits []*ent.ProviderTraitCreate
+	var aggregates []*ent.ProviderAggregateCreate
+	for chunk := range slices.Chunk(level, sqldb.RowsAtOnce) {
+		creates := make([]*ent.ResourceProviderCreate, len(chunk))
+		for i, p := range chunk {
+			creates[i] = tx.ResourceProvider.Create().SetUUID(p.UUID).SetName(p.Name).SetGeneration(0).SetVersion(0).
+				SetCreatedAt(now).SetUpdatedAt(now)
+			if p.Parent != "" {
+				creates[i].SetParentID(ids[p.Parent])
+			}
+			if p.Resource != "" {
+				creates[i].SetResourceID(names.resources[p.Resource])
+			}
+		}
+		created, err := tx.ResourceProvider.CreateBulk(creates...).Save(ctx)
+		if err != nil {
+			return err
+		}
+		for i, p := range chunk {
+			id := created[i].ID
+			ids[p.UUID] = id
+			tx.Changed("ResourceProvider", p.UUID)
+			for _, given := range p.Inventories {
+				inventories = append(inventories, newInventory(tx, id, names.classes[given.ResourceClass], given).SetUsed(0))
+			}
+			for _, name := range p.Traits {
+				traits = append(traits, tx.ProviderTrait.Create().SetProviderID(id).SetTraitID(names.traits[name]))
+			}
+			for _, uuid := range p.Aggregates {
+				aggregates = append(aggregates, tx.ProviderAggregate.Create().SetProviderID(id).SetAggregate(uuid))
+			}
+		}
+	}
+	for chunk := range slices.Chunk(inventories, sqldb.RowsAtOnce) {
+		if err := tx.Inventory.CreateBulk(chunk...).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	for chunk := range slices.Chunk(traits, sqldb.RowsAtOnce) {
+		if err := tx.ProviderTrait.CreateBulk(chunk...).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	for chunk := range slices.Chunk(aggregates, sqldb.RowsAtOnce) {
+		if err := tx.ProviderAggregate.CreateBulk(chunk...).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// InsertClaims writes claims in a transaction that holds more than them; all must
+// fit. The caller loads the world after the commit.
+func (s *PlacementStore) InsertClaims(ctx context.Context, tx *sqldb.Tx, claims []placement.Claim) error {
+	var consumers []placement.ConsumerClaim
+	for i := range claims {
+		consumers = append(consumers, claims[i].Consumers...)
+	}
+	c, err := s.lockForClaim(ctx, tx, consumersOf(consumers), providersOf(consumers), classesOf(consumers))
+	if err != nil {
+		return err
+	}
+	for i := range claims {
+		if refusals := c.ledger.Claim(&claims[i], "input", c.classExists); len(refusals) > 0 {
+			return refusalOf(refusals)
+		}
+	}
+	return s.writeClaim(ctx, c)
+}

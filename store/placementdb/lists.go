@@ -1,0 +1,241 @@
+package placementdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/allocation"
+	"github.com/cadastre-dev/cadastre/ent/consumer"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/ent/providertrait"
+	"github.com/cadastre-dev/cadastre/ent/resourceclass"
+	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
+	"github.com/cadastre-dev/cadastre/ent/trait"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+var (
+	consumerOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: consumer.FieldCreatedAt, IsTime: true}}
+	traitOrders    = map[string]sqldb.SortKey{"NAME": {Column: trait.FieldName}}
+	classOrders    = map[string]sqldb.SortKey{"NAME": {Column: resourceclass.FieldName}}
+)
+
+// byName is the only order of traits and classes.
+var byName = page.Order{Field: "NAME"}
+
+// Consumers is a page of the consumers.
+func (s *PlacementStore) Consumers(ctx context.Context, filter placement.ConsumerFilter, order page.Order, request page.Request) (page.Page[*placement.Consumer], error) {
+	var none page.Page[*placement.Consumer]
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+		return none, err
+	}
+	paging, err := sqldb.NewPaging("consumers", consumerOrders, order, request)
+	if err != nil {
+		return none, err
+	}
+	rows, err := s.Ent.Consumer.Query().Where(consumersThat(filter), paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
+	if err != nil {
+		return none, fmt.Errorf("list consumers: %w", err)
+	}
+	return sqldb.NewPage(paging, rows, consumerNoun, func(row *ent.Consumer) (any, int64) { return row.CreatedAt, row.ID }), nil
+}
+
+// CountConsumers is how many consumers Consumers goes through in all.
+func (s *PlacementStore) CountConsumers(ctx context.Context, filter placement.ConsumerFilter) (int, error) {
+	n, err := s.Ent.Consumer.Query().Where(consumersThat(filter)).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count consumers: %w", err)
+	}
+	return n, nil
+}
+
+// consumersThat keeps the consumers that a filter wants.
+func consumersThat(filter placement.ConsumerFilter) predicate.Consumer {
+	return func(s *entsql.Selector) {
+		equals := func(column string, value *string) {
+			if value != nil {
+				s.Where(entsql.EQ(s.C(column), *value))
+			}
+		}
+		equals(consumer.FieldProjectID, filter.ProjectID)
+		equals(consumer.FieldUserID, filter.UserID)
+		equals(consumer.FieldConsumerType, filter.Type)
+		if filter.Provider != nil {
+			build := entsql.Dialect(s.Dialect())
+			allocations, providers := build.Table(allocation.Table), build.Table(resourceprovider.Table)
+			s.Where(entsql.In(s.C(consumer.FieldID), build.Select(allocations.C(allocation.FieldConsumerID)).From(allocations).
+				Join(providers).On(allocations.C(allocation.FieldProviderID), providers.C(resourceprovider.FieldID)).
+				Where(entsql.EQ(providers.C(resourceprovider.FieldUUID), *filter.Provider))))
+		}
+	}
+}
+
+func consumerNoun(row *ent.Consumer) *placement.Consumer {
+	return &placement.Consumer{UUID: row.UUID, ProjectID: row.ProjectID, UserID: row.UserID, Type: row.ConsumerType,
+		Generation: row.Generation, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC()}
+}
+
+// Traits is a page of the traits, by name.
+func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilter, request page.Request) (page.Page[*placement.Trait], error) {
+	var none page.Page[*placement.Trait]
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+		return none, err
+	}
+	if err := problemsOf(filter.Validate("filter")).Err(); err != nil {
+		return none, err
+	}
+	paging, err := sqldb.NewPaging("traits", traitOrders, byName, request)
+	if err != nil {
+		return none, err
+	}
+	rows, err := s.Ent.Trait.Query().Where(traitsThat(filter), paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
+	if err != nil {
+		return none, fmt.Errorf("list traits: %w", err)
+	}
+	return sqldb.NewPage(paging, rows, func(row *ent.Trait) *placement.Trait {
+		return &placement.Trait{Name: row.Name, Custom: !row.Standard}
+	}, func(row *ent.Trait) (any, int64) { return row.Name, row.ID }), nil
+}
+
+// CountTraits is how many traits Traits goes through in all.
+func (s *PlacementStore) CountTraits(ctx context.Context, filter placement.TraitFilter) (int, error) {
+	n, err := s.Ent.Trait.Query().Where(traitsThat(filter)).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count traits: %w", err)
+	}
+	return n, nil
+}
+
+// traitsThat keeps the traits that a filter wants.
+func traitsThat(filter placement.TraitFilter) predicate.Trait {
+	return func(s *entsql.Selector) {
+		if filter.StartsWith != nil {
+			// Both databases compare so by code point.
+			s.Where(entsql.And(entsql.GTE(s.C(trait.FieldName), *filter.StartsWith), entsql.LT(s.C(trait.FieldName), *filter.StartsWith+"\U0010FFFF")))
+		}
+		if filter.Names != nil {
+			s.Where(sqldb.IsAmong(s, s.C(trait.FieldName), filter.Names))
+		}
+		if filter.Custom != nil {
+			s.Where(entsql.EQ(s.C(trait.FieldStandard), !*filter.Custom))
+		}
+		if filter.Associated != nil {
+			build := entsql.Dialect(s.Dialect())
+			held := build.Table(providertrait.Table)
+			associated := entsql.Exists(build.Select(held.C(providertrait.FieldID)).From(held).
+				Where(entsql.ColumnsEQ(held.C(providertrait.FieldTraitID), s.C(trait.FieldID))))
+			if !*filter.Associated {
+				associated = entsql.Not(associated)
+			}
+			s.Where(associated)
+		}
+	}
+}
+
+// ResourceClasses is a page of the resource classes, by name.
+func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.ResourceClassFilter, request page.Request) (page.Page[*placement.ResourceClass], error) {
+	var none page.Page[*placement.ResourceClass]
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+		return none, err
+	}
+	if err := problemsOf(filter.Validate("filter")).Err(); err != nil {
+		return none, err
+	}
+	paging, err := sqldb.NewPaging("resourceClasses", classOrders, byName, request)
+	if err != nil {
+		return none, err
+	}
+	rows, err := s.Ent.ResourceClass.Query().Where(classesThat(filter), paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
+	if err != nil {
+		return none, fmt.Errorf("list resource classes: %w", err)
+	}
+	return sqldb.NewPage(paging, rows, func(row *ent.ResourceClass) *placement.ResourceClass {
+		return &placement.ResourceClass{Name: row.Name, Custom: !row.Standard}
+	}, func(row *ent.ResourceClass) (any, int64) { return row.Name, row.ID }), nil
+}
+
+// CountResourceClasses is how many classes ResourceClasses goes through in all.
+func (s *PlacementStore) CountResourceClasses(ctx context.Context, filter placement.ResourceClassFilter) (int, error) {
+	n, err := s.Ent.ResourceClass.Query().Where(classesThat(filter)).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count resource classes: %w", err)
+	}
+	return n, nil
+}
+
+// classesThat keeps the resource classes that a filter wants.
+func classesThat(filter placement.ResourceClassFilter) predicate.ResourceClass {
+	return func(s *entsql.Selector) {
+		if filter.Names != nil {
+			s.Where(sqldb.IsAmong(s, s.C(resourceclass.FieldName), filter.Names))
+		}
+		if filter.Custom != nil {
+			s.Where(entsql.EQ(s.C(resourceclass.FieldStandard), !*filter.Custom))
+		}
+	}
+}
+
+// Usages are what the consumers of a project use, in a group for each type.
+func (s *PlacementStore) Usages(ctx context.Context, project string, user, consumerType *string) ([]*placement.UsageGroup, error) {
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+		return nil, err
+	}
+	var problems problem.Problems
+	text.Check(&problems, "projectId", project, 1, placement.MaxNameLength)
+	if user != nil {
+		text.Check(&problems, "userId", *user, 1, placement.MaxNameLength)
+	}
+	if consumerType != nil {
+		problems = append(problems, problemsOf(placement.ValidateName("consumerType", *consumerType))...)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	where, args := ` WHERE o.project_id = $1`, []any{project}
+	if user != nil {
+		args = append(args, *user)
+		where += ` AND o.user_id = $` + strconv.Itoa(len(args))
+	}
+	if consumerType != nil {
+		args = append(args, *consumerType)
+		where += ` AND o.consumer_type = $` + strconv.Itoa(len(args))
+	}
+	var groups []*placement.UsageGroup
+	byType := map[string]*placement.UsageGroup{}
+	err := s.Query(ctx, s.Pool, `SELECT n.type, n.consumers, c.name, CAST(SUM(a.used) AS bigint) FROM consumers o
+		JOIN (SELECT COALESCE(o.consumer_type, '') AS type, COUNT(*) AS consumers FROM consumers o`+where+` GROUP BY COALESCE(o.consumer_type, '')) AS n
+			ON n.type = COALESCE(o.consumer_type, '')
+		JOIN allocations a ON a.consumer_id = o.id JOIN resource_classes c ON c.id = a.resource_class_id`+where+`
+		GROUP BY n.type, n.consumers, c.name ORDER BY n.type, c.name`, func(rows *sql.Rows) error {
+		var of string
+		var count int
+		var usage placement.ResourceUsage
+		if err := rows.Scan(&of, &count, &usage.ResourceClass, &usage.Used); err != nil {
+			return err
+		}
+		group := byType[of]
+		if group == nil {
+			group = &placement.UsageGroup{ConsumerCount: count}
+			if of != "" {
+				group.ConsumerType = &of
+			}
+			groups, byType[of] = append(groups, group), group
+		}
+		group.Usages = append(group.Usages, usage)
+		return nil
+	}, args...)
+	if err != nil {
+		return nil, fmt.Errorf("sum what project %s uses: %w", project, err)
+	}
+	return groups, nil
+}

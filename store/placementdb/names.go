@@ -1,0 +1,156 @@
+package placementdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/resourceclass"
+	"github.com/cadastre-dev/cadastre/ent/trait"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// CreateTrait creates a custom trait, for administrators and services.
+func (s *PlacementStore) CreateTrait(ctx context.Context, name string) (*placement.Trait, error) {
+	if err := s.createName(ctx, traitNames, name); err != nil {
+		return nil, err
+	}
+	return &placement.Trait{Name: name, Custom: true}, nil
+}
+
+// CreateResourceClass creates a custom resource class, for administrators and
+// services.
+func (s *PlacementStore) CreateResourceClass(ctx context.Context, name string) (*placement.ResourceClass, error) {
+	if err := s.createName(ctx, classNames, name); err != nil {
+		return nil, err
+	}
+	return &placement.ResourceClass{Name: name, Custom: true}, nil
+}
+
+// DeleteTrait deletes a custom trait that no provider has.
+func (s *PlacementStore) DeleteTrait(ctx context.Context, name string) (*placement.Trait, error) {
+	if err := s.deleteName(ctx, traitNames, name); err != nil {
+		return nil, err
+	}
+	return &placement.Trait{Name: name, Custom: true}, nil
+}
+
+// DeleteResourceClass deletes a custom resource class that no inventory is of.
+func (s *PlacementStore) DeleteResourceClass(ctx context.Context, name string) (*placement.ResourceClass, error) {
+	if err := s.deleteName(ctx, classNames, name); err != nil {
+		return nil, err
+	}
+	return &placement.ResourceClass{Name: name, Custom: true}, nil
+}
+
+// nameKind is a kind of names: traits or resource classes.
+type nameKind struct {
+	noun, words, table string
+	update             func(name string) placement.Names
+}
+
+var (
+	traitNames = nameKind{noun: "Trait", words: "trait", table: "traits",
+		update: func(name string) placement.Names { return placement.Names{Traits: []string{name}} }}
+	classNames = nameKind{noun: "ResourceClass", words: "resource class", table: "resource_classes",
+		update: func(name string) placement.Names { return placement.Names{ResourceClasses: []string{name}} }}
+)
+
+// createName creates a custom name of a kind.
+func (s *PlacementStore) createName(ctx context.Context, kind nameKind, name string) error {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "create a "+kind.words); err != nil {
+		return err
+	}
+	if err := problemsOf(placement.ValidateCustomName("input.name", name)).Err(); err != nil {
+		return err
+	}
+	s.resident.naming.Lock()
+	defer s.resident.naming.Unlock()
+	err := s.Write(ctx, "create"+kind.noun, func(tx *sqldb.Tx) error {
+		err := s.Execute(ctx, tx, `INSERT INTO `+kind.table+` (name, standard, created_at, updated_at) VALUES ($1, $2, $3, $3)`, name, false, s.Now())
+		if err != nil {
+			return err
+		}
+		tx.Record(ctx, sqldb.Event{Kind: kind.noun, Key: name, After: sqldb.Fields{"name": name}})
+		tx.Changed(kind.noun, name)
+		s.publish(tx, news{added: kind.update(name)})
+		return nil
+	})
+	if sqldb.IsDuplicate(err) {
+		return problem.Refuse(problem.ErrAlreadyExists, "a %s %s exists already", kind.words, name).On("input.name").Because(err)
+	}
+	if err != nil {
+		return fmt.Errorf("create a %s: %w", kind.words, err)
+	}
+	return nil
+}
+
+// deleteName deletes a custom name of a kind. A foreign key refuses one in use.
+func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name string) error {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "delete a "+kind.words); err != nil {
+		return err
+	}
+	if err := problemsOf(placement.ValidateCustomName("input.name", name)).Err(); err != nil {
+		return err
+	}
+	s.resident.naming.Lock()
+	defer s.resident.naming.Unlock()
+	err := s.Write(ctx, "delete"+kind.noun, func(tx *sqldb.Tx) error {
+		deleted := 0
+		err := s.Query(ctx, tx, `DELETE FROM `+kind.table+` WHERE name = $1 RETURNING id`, func(rows *sql.Rows) error {
+			deleted++
+			return rows.Scan(new(int64))
+		}, name)
+		if sqldb.IsReferred(err) {
+			return problem.Refuse(problem.ErrInUse, "the %s %s is in use by a resource provider", kind.words, name).On("input.name").Because(err)
+		}
+		if err != nil {
+			return err
+		}
+		if deleted == 0 {
+			return problem.Refuse(problem.ErrNotFound, "there is no %s %s", kind.words, name).On("input.name")
+		}
+		tx.Record(ctx, sqldb.Event{Kind: kind.noun, Key: name, Before: sqldb.Fields{"name": name}})
+		tx.Changed(kind.noun, name)
+		s.publish(tx, news{removed: kind.update(name)})
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("delete a %s: %w", kind.words, err)
+	}
+	return nil
+}
+
+// InsertTraits writes traits that are not there yet.
+func (s *PlacementStore) InsertTraits(ctx context.Context, tx *sqldb.Tx, names []string, standard bool) error {
+	if len(names) == 0 {
+		return nil
+	}
+	now := s.Now()
+	creates := make([]*ent.TraitCreate, len(names))
+	for i, name := range names {
+		creates[i] = tx.Trait.Create().SetName(name).SetStandard(standard).SetCreatedAt(now).SetUpdatedAt(now)
+	}
+	tx.Changed("Trait", names...)
+	return tx.Trait.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(trait.FieldName), entsql.DoNothing()).Exec(ctx)
+}
+
+// InsertResourceClasses writes resource classes that are not there yet.
+func (s *PlacementStore) InsertResourceClasses(ctx context.Context, tx *sqldb.Tx, names []string, standard bool) error {
+	if len(names) == 0 {
+		return nil
+	}
+	now := s.Now()
+	creates := make([]*ent.ResourceClassCreate, len(names))
+	for i, name := range names {
+		creates[i] = tx.ResourceClass.Create().SetName(name).SetStandard(standard).SetCreatedAt(now).SetUpdatedAt(now)
+	}
+	tx.Changed("ResourceClass", names...)
+	return tx.ResourceClass.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(resourceclass.FieldName), entsql.DoNothing()).Exec(ctx)
+}

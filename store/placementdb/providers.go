@@ -1,0 +1,152 @@
+package placementdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// ProviderPage is a page of the resource providers, with the world that they
+// come from and how many there are in the whole list.
+type ProviderPage struct {
+	page.Page[*placement.Provider]
+	World *placement.World
+	Total int
+}
+
+// providerKeys are what providers can be ordered by.
+var providerKeys = map[string]func(*placement.Provider) string{
+	"NAME":       func(p *placement.Provider) string { return p.Name },
+	"CREATED_AT": func(p *placement.Provider) string { return sortableTime(p.CreatedAt) },
+	"UPDATED_AT": func(p *placement.Provider) string { return sortableTime(p.UpdatedAt) },
+}
+
+// sortableTime is a time as text that sorts as the time does.
+func sortableTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// ResourceProviders is a page of the providers, each judged by itself, from the
+// world.
+func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order page.Order, request page.Request) (ProviderPage, error) {
+	world, err := s.World(ctx)
+	if err != nil {
+		return ProviderPage{}, err
+	}
+	problems := problemsOf(filter.Validate(world, "filter"))
+	var found []*placement.Provider
+	if len(problems) == 0 {
+		found = world.Filter(filter)
+	}
+	key := providerKeys[order.Field]
+	page, err := page.Of("resourceProviders", order, found, request, problems,
+		func(p *placement.Provider) (string, string) { return key(p), p.UUID })
+	return ProviderPage{Page: page, World: world, Total: len(found)}, err
+}
+
+// ConsumerByUUID is a consumer, or ErrNotFound.
+func (s *PlacementStore) ConsumerByUUID(ctx context.Context, uuid string) (*placement.Consumer, error) {
+	found, err := s.ConsumersByUUID(ctx, []string{uuid})
+	if err != nil {
+		return nil, err
+	}
+	if found[uuid] == nil {
+		return nil, problem.Refuse(problem.ErrNotFound, "consumer %s has no allocations", uuid)
+	}
+	return found[uuid], nil
+}
+
+// ConsumersByUUID are the consumers that exist.
+func (s *PlacementStore) ConsumersByUUID(ctx context.Context, uuids []string) (map[string]*placement.Consumer, error) {
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+		return nil, err
+	}
+	found := map[string]*placement.Consumer{}
+	err := s.Query(ctx, s.Pool, `SELECT `+consumerColumns+` FROM consumers c WHERE `+s.Listed("c.uuid", "$1", "text"),
+		func(rows *sql.Rows) error {
+			_, consumer, err := scanConsumer(rows)
+			found[consumer.UUID] = consumer
+			return err
+		}, sqldb.JSONOf(uuids))
+	if err != nil {
+		return nil, fmt.Errorf("look up consumers: %w", err)
+	}
+	return found, nil
+}
+
+const consumerColumns = `c.id, c.uuid, c.project_id, c.user_id, c.consumer_type, c.generation, c.created_at, c.updated_at`
+
+func scanConsumer(rows *sql.Rows) (int64, *placement.Consumer, error) {
+	var id int64
+	c := new(placement.Consumer)
+	err := rows.Scan(&id, &c.UUID, &c.ProjectID, &c.UserID, &c.Type, &c.Generation, &c.CreatedAt, &c.UpdatedAt)
+	c.CreatedAt, c.UpdatedAt = c.CreatedAt.UTC(), c.UpdatedAt.UTC()
+	return id, c, err
+}
+
+// AllocationsOfConsumers are the allocations of consumers, by provider and
+// class.
+func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context, uuids []string) (map[string][]*placement.Allocation, error) {
+	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+		return nil, err
+	}
+	found := map[string][]*placement.Allocation{}
+	err := s.Query(ctx, s.Pool, `SELECT o.uuid, p.uuid, c.name, a.used FROM allocations a
+		JOIN consumers o ON o.id = a.consumer_id JOIN resource_providers p ON p.id = a.provider_id
+		JOIN resource_classes c ON c.id = a.resource_class_id
+		WHERE `+s.Listed("o.uuid", "$1", "text")+` ORDER BY o.uuid, p.uuid, c.name`, func(rows *sql.Rows) error {
+		a := new(placement.Allocation)
+		err := rows.Scan(&a.Consumer, &a.Provider, &a.ResourceClass, &a.Used)
+		found[a.Consumer] = append(found[a.Consumer], a)
+		return err
+	}, sqldb.JSONOf(uuids))
+	if err != nil {
+		return nil, fmt.Errorf("list allocations of consumers: %w", err)
+	}
+	return found, nil
+}
+
+// Providers are resource providers by uuid with the world they come from: the
+// resident one, joined by those that it has not heard of yet.
+func (s *PlacementStore) Providers(ctx context.Context, uuids []string) (*placement.World, error) {
+	world, err := s.World(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, uuid := range uuids {
+		if _, found := world.Provider(uuid); !found {
+			missing = append(missing, uuid)
+		}
+	}
+	if len(missing) == 0 {
+		return world, nil
+	}
+	var change placement.Update
+	err = s.Snapshot(ctx, func(on sqldb.Conn) error {
+		var ids []int64
+		err := s.Query(ctx, on, `SELECT id FROM resource_providers WHERE `+s.Listed("uuid", "$1", "text"), func(rows *sql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}, sqldb.JSONOf(missing))
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		states, err := s.readProviders(ctx, on, ids, func() {})
+		for _, state := range states {
+			change.Providers = append(change.Providers, state.Provider)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look up resource providers: %w", err)
+	}
+	return world.With(change), nil
+}

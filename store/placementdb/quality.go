@@ -1,0 +1,114 @@
+package placementdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// SetProviderTraits replaces the traits of a provider.
+func (s *PlacementStore) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*placement.World, *placement.Provider, error) {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "set traits of a provider"); err != nil {
+		return nil, nil, err
+	}
+	return s.changeProvider(ctx, "setProviderTraits", func(tx *sqldb.Tx) (int64, error) {
+		problems := problemsOf(input.Validate("input"))
+		if err := problems.Err(); err != nil {
+			return 0, err
+		}
+		known, err := s.rowsNamed(ctx, tx, "traits", input.Traits)
+		if err != nil {
+			return 0, err
+		}
+		var wanted []int64
+		for i, name := range input.Traits {
+			if known[name] == 0 {
+				problems.Add(fmt.Sprintf("input.traits[%d]", i), "must be an existing trait, %s is none", name)
+			}
+			wanted = append(wanted, known[name])
+		}
+		if err := problems.Err(); err != nil {
+			return 0, err
+		}
+		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
+		if err != nil {
+			return 0, err
+		}
+		changed, err := s.replaceTraits(ctx, tx, id, sqldb.Distinct(wanted))
+		if err != nil || !changed {
+			return id, err
+		}
+		return id, s.bump(ctx, tx, id)
+	})
+}
+
+// replaceTraits makes a locked provider have the traits of these rows, and tells
+// whether that changed anything.
+func (s *PlacementStore) replaceTraits(ctx context.Context, tx *sqldb.Tx, provider int64, wanted []int64) (bool, error) {
+	var held []int64
+	err := s.Query(ctx, tx, `SELECT trait_id FROM provider_traits WHERE provider_id = $1 ORDER BY trait_id`, func(rows *sql.Rows) error {
+		var trait int64
+		err := rows.Scan(&trait)
+		held = append(held, trait)
+		return err
+	}, provider)
+	if err != nil {
+		return false, err
+	}
+	added, dropped := sqldb.Without(wanted, held), sqldb.Without(held, wanted)
+	if len(dropped) > 0 {
+		if err := s.Execute(ctx, tx, `DELETE FROM provider_traits WHERE provider_id = $1 AND `+s.Listed("trait_id", "$2", "bigint"), provider, sqldb.JSONOf(dropped)); err != nil {
+			return false, err
+		}
+	}
+	if len(added) > 0 {
+		creates := make([]*ent.ProviderTraitCreate, len(added))
+		for i, trait := range added {
+			creates[i] = tx.ProviderTrait.Create().SetProviderID(provider).SetTraitID(trait)
+		}
+		if err := tx.ProviderTrait.CreateBulk(creates...).Exec(ctx); err != nil {
+			return false, err
+		}
+	}
+	return len(added)+len(dropped) > 0, nil
+}
+
+// SetProviderAggregates replaces the aggregates of a provider.
+func (s *PlacementStore) SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*placement.World, *placement.Provider, error) {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "set aggregates of a provider"); err != nil {
+		return nil, nil, err
+	}
+	if err := problemsOf(input.Validate("input")).Err(); err != nil {
+		return nil, nil, err
+	}
+	return s.changeProvider(ctx, "setProviderAggregates", func(tx *sqldb.Tx) (int64, error) {
+		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
+		if err != nil {
+			return 0, err
+		}
+		if err := s.replaceAggregates(ctx, tx, id, input.Aggregates); err != nil {
+			return 0, err
+		}
+		return id, s.bump(ctx, tx, id)
+	})
+}
+
+// replaceAggregates makes a locked provider be in these aggregates and no others.
+func (s *PlacementStore) replaceAggregates(ctx context.Context, tx *sqldb.Tx, provider int64, aggregates []string) error {
+	if err := s.Execute(ctx, tx, `DELETE FROM provider_aggregates WHERE provider_id = $1`, provider); err != nil {
+		return err
+	}
+	if len(aggregates) == 0 {
+		return nil
+	}
+	creates := make([]*ent.ProviderAggregateCreate, len(aggregates))
+	for i, uuid := range aggregates {
+		creates[i] = tx.ProviderAggregate.Create().SetProviderID(provider).SetAggregate(uuid)
+	}
+	return tx.ProviderAggregate.CreateBulk(creates...).Exec(ctx)
+}

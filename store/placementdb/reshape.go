@@ -1,0 +1,112 @@
+package placementdb
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// Reshape moves inventories together with the allocations against them. It gives
+// the world, the providers in the order of the input, and the consumers that have
+// allocations afterwards.
+func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape) (*placement.World, []*placement.Provider, []*placement.Consumer, error) {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "reshape"); err != nil {
+		return nil, nil, nil, err
+	}
+	if err := problemsOf(reshape.Validate("input")).Err(); err != nil {
+		return nil, nil, nil, err
+	}
+	var consumers []*placement.Consumer
+	err := s.Write(ctx, "reshape", func(tx *sqldb.Tx) (err error) {
+		consumers, err = s.applyReshape(ctx, tx, &reshape)
+		return err
+	})
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("reshape: %w", err)
+	}
+	world := s.resident.world.Load()
+	var providers []*placement.Provider
+	for _, listed := range reshape.Inventories {
+		if provider, found := world.Provider(listed.Provider); found {
+			providers = append(providers, provider)
+		}
+	}
+	return world, providers, consumers, nil
+}
+
+// applyReshape judges a reshape and writes it, and returns the consumers that
+// have allocations afterwards.
+func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape *placement.Reshape) ([]*placement.Consumer, error) {
+	var names []string
+	providers := providersOf(reshape.Consumers)
+	for _, listed := range reshape.Inventories {
+		providers = append(providers, listed.Provider)
+		for _, inventory := range listed.Inventories {
+			names = append(names, inventory.ResourceClass)
+		}
+	}
+	classes, err := s.rowsNamed(ctx, tx, "resource_classes", sqldb.Distinct(names))
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.lockForClaim(ctx, tx, consumersOf(reshape.Consumers), providers, sqldb.Without(classesOf(reshape.Consumers), names))
+	if err != nil {
+		return nil, err
+	}
+	for name := range classes {
+		c.classes[name] = true
+	}
+	if refusals := c.ledger.Reshape(reshape, "input", c.classExists); len(refusals) > 0 {
+		if err := s.stillAbsent(ctx, c, reshape.Consumers); err != nil {
+			return nil, err
+		}
+		return nil, refusalOf(refusals)
+	}
+	if err := s.writeReshape(ctx, c, reshape, classes); err != nil {
+		return nil, err
+	}
+	recordConsumers(ctx, tx, consumersOf(reshape.Consumers))
+	for _, listed := range reshape.Inventories {
+		after := placement.Provider{Inventories: listed.Inventories}
+		tx.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: listed.Provider, After: sqldb.Fields{"inventories": providerFields(&after)["inventories"]}})
+	}
+	return c.consumersAfter(reshape.Consumers), s.publishClaim(ctx, c)
+}
+
+// writeReshape writes a reshape: the new inventories beside the old ones, then
+// the allocations, then what was left out goes.
+func (s *PlacementStore) writeReshape(ctx context.Context, c *claimTx, reshape *placement.Reshape, classes map[string]int64) error {
+	c.reshaped = map[string]bool{}
+	for _, listed := range reshape.Inventories {
+		c.reshaped[listed.Provider] = true
+		if err := s.putInventories(ctx, c.Tx, c.providers[listed.Provider].id, listed.Inventories, classes); err != nil {
+			return err
+		}
+	}
+	if err := s.readInventories(ctx, c, slices.Collect(maps.Keys(c.reshaped))); err != nil {
+		return err
+	}
+	var dropped []int64
+	for provider := range c.reshaped {
+		kept := c.ledger.Provider(provider).Inventories
+		for class, was := range c.providers[provider].inventories {
+			if _, stays := kept[class]; !stays {
+				dropped = append(dropped, was.id)
+				kept[class] = placement.Inventory{ResourceClass: class} // its use goes to nought first
+			}
+		}
+	}
+	if err := s.writeClaim(ctx, c); err != nil {
+		return err
+	}
+	if len(dropped) == 0 {
+		return nil
+	}
+	slices.Sort(dropped)
+	return s.Execute(ctx, c, `DELETE FROM inventories WHERE used = 0 AND `+s.Listed("id", "$1", "bigint"), sqldb.JSONOf(dropped))
+}

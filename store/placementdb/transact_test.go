@@ -1,0 +1,143 @@
+package placementdb_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestAPanicInAWriteLeavesNoTransaction panics in the midst of more writes than
+// there are connections, in a context that goes on: the next write is not kept
+// waiting.
+func TestAPanicInAWriteLeavesNoTransaction(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx, cancel := context.WithTimeout(storetest.AsAdmin(), 5*time.Second)
+		defer cancel()
+		for range 25 {
+			s.PanicInAWrite(ctx)
+		}
+		if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "N"}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// lockedTable takes a table for itself until release, and waits for the statement
+// of others that waits for it.
+func lockedTable(t *testing.T, url, table, mode string) (tx *sql.Tx, awaited func() bool) {
+	t.Helper()
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if tx, err = db.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	if _, err := tx.Exec(`LOCK TABLE ` + table + ` IN ` + mode + ` MODE`); err != nil {
+		t.Fatal(err)
+	}
+	return tx, func() (waits bool) {
+		err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = $1::regclass AND NOT granted)`, table).Scan(&waits)
+		return err == nil && waits
+	}
+}
+
+// TestATypeIsRenamedWhileItIsAssociated gives a resource type another name
+// between the moment in which an association looks it up and the one in which it
+// refers to it.
+func TestATypeIsRenamedWhileItIsAssociated(t *testing.T) {
+	t.Parallel()
+	url := storetest.PostgresDatabase(t)
+	s := storetest.Open(t, url)
+	if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "N"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CreateResourceType(storetest.AsAdmin(), "before", false, false); err != nil {
+		t.Fatal(err)
+	}
+	held, awaited := lockedTable(t, url, "resource_type_associations", "SHARE")
+	type answer struct {
+		made *metadef.ResourceTypeAssociation
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		made, _, err := s.AssociateResourceType(storetest.AsAdmin(), metadef.NewAssociation{Namespace: "N",
+			ResourceTypeAssociationInput: metadef.ResourceTypeAssociationInput{ResourceType: "before"}})
+		answers <- answer{made, err}
+	}()
+	within(t, 5*time.Second, "waiting for the table", awaited)
+	name := "after"
+	if _, err := s.UpdateResourceType(storetest.AsAdmin(), metadef.ResourceTypeChange{Name: "before", NewName: metadef.Change[*string]{Set: true, Value: &name}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := held.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answers; got.err != nil || got.made.ResourceTypeName != "after" {
+		t.Errorf("got %+v, %v", got.made, got.err)
+	}
+}
+
+// TestAProviderThatTheWorldLacksIsReadAtOneInstant changes a provider that was
+// written by another process between the statements that read it.
+func TestAProviderThatTheWorldLacksIsReadAtOneInstant(t *testing.T) {
+	t.Parallel()
+	url := storetest.PostgresDatabase(t)
+	s := storetest.Open(t, url)
+	held, awaited := lockedTable(t, url, "provider_traits", "ACCESS EXCLUSIVE")
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`INSERT INTO resource_providers (uuid, name, generation, version, created_at, updated_at)
+		VALUES ($1, 'unheard of', 0, 0, now(), now())`, uuidOf(1)); err != nil {
+		t.Fatal(err)
+	}
+	worlds := make(chan *placement.World, 1)
+	go func() {
+		world, err := s.Providers(storetest.AsAdmin(), []string{uuidOf(1)})
+		if err != nil {
+			t.Error(err)
+		}
+		worlds <- world
+	}()
+	within(t, 5*time.Second, "waiting for the table", awaited)
+	for _, statement := range []string{
+		`INSERT INTO provider_aggregates (provider_id, aggregate) SELECT id, uuid FROM resource_providers`,
+		`UPDATE resource_providers SET generation = 1, version = 1`,
+	} {
+		if _, err := held.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := held.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	provider, found := (<-worlds).Provider(uuidOf(1))
+	if !found || int(provider.Generation) != len(provider.Aggregates) {
+		t.Errorf("got %+v: one half of a write", provider)
+	}
+}
+
+// TestAnUnknownProviderIsOneStatement holds that a uuid which nobody has does not
+// read every provider.
+func TestAnUnknownProviderIsOneStatement(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx, statements := store.CountStatements(storetest.AsAdmin())
+		if _, err := s.Providers(ctx, []string{uuidOf(1)}); err != nil || statements() != 1 {
+			t.Errorf("%d statements, %v", statements(), err)
+		}
+	})
+}

@@ -1,0 +1,186 @@
+package placementdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// UpdateResourceProvider renames a provider, moves it with everything below it,
+// or links it to a resource. No generation moves.
+func (s *PlacementStore) UpdateResourceProvider(ctx context.Context, input placement.ProviderPatch) (*placement.World, *placement.Provider, error) {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "change a resource provider"); err != nil {
+		return nil, nil, err
+	}
+	if err := problemsOf(input.Validate("input")).Err(); err != nil {
+		return nil, nil, err
+	}
+	world, changed, err := s.changeProvider(ctx, "updateResourceProvider", func(tx *sqldb.Tx) (int64, error) {
+		id, parent, err := s.lockForMove(ctx, tx, input)
+		if err != nil {
+			return 0, err
+		}
+		update := tx.ResourceProvider.UpdateOneID(id).AddVersion(1).SetUpdatedAt(s.Now())
+		if input.NewName != nil {
+			update.SetName(*input.NewName)
+		}
+		switch {
+		case parent != 0:
+			update.SetParentID(parent)
+		case input.Parent != nil:
+			update.ClearParentID()
+		}
+		switch {
+		case input.Resource == nil:
+		case *input.Resource == "":
+			update.ClearResourceID()
+		default:
+			var problems problem.Problems
+			linked, err := s.linkedResource(ctx, tx, *input.Resource, &problems)
+			if err == nil {
+				err = problems.Err()
+			}
+			if err != nil {
+				return 0, err
+			}
+			update.SetResourceID(linked)
+		}
+		return id, update.Exec(ctx)
+	})
+	if sqldb.IsDuplicate(err) {
+		return nil, nil, duplicateChange(input).Because(err)
+	}
+	return world, changed, err
+}
+
+func duplicateChange(input placement.ProviderPatch) *problem.Refusal {
+	if input.NewName != nil && (input.Resource == nil || *input.Resource == "") {
+		return problem.Refuse(problem.ErrAlreadyExists, "a resource provider named %q exists already", *input.NewName).On("input.newName")
+	}
+	if input.NewName == nil && input.Resource != nil {
+		return problem.Refuse(problem.ErrAlreadyExists, "another resource provider is linked to resource %s", *input.Resource).On("input.resource")
+	}
+	return problem.Refuse(problem.ErrAlreadyExists, "another resource provider has this name or resource").On("input")
+}
+
+// lockForMove locks the provider to be changed and, if it is to move below a
+// parent, the roots of both trees, all in the order of their rows. Whoever moves
+// anything in either tree has to hold one of them, so that when the roots are
+// still the roots under the lock, both trees hold still and a loop shows.
+func (s *PlacementStore) lockForMove(ctx context.Context, tx *sqldb.Tx, input placement.ProviderPatch) (id, parent int64, err error) {
+	if input.Parent == nil {
+		id, err := s.lockProvider(ctx, tx, input.Provider, nil)
+		return id, 0, err
+	}
+	line, err := s.lineOf(ctx, tx, input.Provider)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(line) == 0 {
+		return 0, 0, problem.Refuse(problem.ErrNotFound, "there is no resource provider %s", input.Provider).On("input.provider")
+	}
+	above, err := s.lineOf(ctx, tx, *input.Parent)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(above) == 0 && *input.Parent != "" {
+		return 0, 0, problem.Invalid("input.parent", "must be an existing resource provider, %s is none", *input.Parent)
+	}
+	id = line[0]
+	locked := []int64{id, line[len(line)-1]}
+	if len(above) > 0 {
+		locked = append(locked, above[len(above)-1])
+	}
+	if err := s.Query(ctx, tx, `SELECT id FROM resource_providers WHERE `+s.Listed("id", "$1", "bigint")+` ORDER BY id`+s.Locking("NO KEY UPDATE"),
+		func(rows *sql.Rows) error { return rows.Scan(new(int64)) }, sqldb.JSONOf(sqldb.Distinct(locked))); err != nil {
+		return 0, 0, err
+	}
+	// What came before the locks may have moved meanwhile.
+	lineNow, err := s.lineOf(ctx, tx, input.Provider)
+	if err != nil {
+		return 0, 0, err
+	}
+	aboveNow, err := s.lineOf(ctx, tx, *input.Parent)
+	if err != nil {
+		return 0, 0, err
+	}
+	if !slices.Equal(line, lineNow) || !slices.Equal(above, aboveNow) {
+		return 0, 0, sqldb.ErrRetry
+	}
+	if slices.Contains(above, id) {
+		return 0, 0, problem.Invalid("input.parent", "must not lie below the provider itself")
+	}
+	if len(above) == 0 {
+		return id, 0, nil
+	}
+	return id, above[0], nil
+}
+
+// lineOf are the rows from a provider up to its root; none for an unknown one.
+func (s *PlacementStore) lineOf(ctx context.Context, tx *sqldb.Tx, uuid string) ([]int64, error) {
+	var line []int64
+	err := s.Query(ctx, tx, `WITH RECURSIVE line (id, parent_id, depth) AS (
+			SELECT id, parent_id, 0 FROM resource_providers WHERE uuid = $1
+			UNION ALL SELECT p.id, p.parent_id, line.depth + 1 FROM resource_providers p JOIN line ON p.id = line.parent_id
+		) SELECT id FROM line ORDER BY depth`, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		line = append(line, id)
+		return err
+	}, uuid)
+	return line, err
+}
+
+// DeleteResourceProvider deletes a provider that has nothing below it and no
+// allocations, and gives it as it was, with the world that it was in.
+func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string) (*placement.World, *placement.Provider, error) {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "delete a resource provider"); err != nil {
+		return nil, nil, err
+	}
+	world := s.resident.world.Load()
+	var deleted *placement.Provider
+	err := s.Write(ctx, "deleteResourceProvider", func(tx *sqldb.Tx) error {
+		var id int64
+		var children, allocations bool
+		err := s.Query(ctx, tx, `SELECT p.id, EXISTS (SELECT 1 FROM resource_providers c WHERE c.parent_id = p.id),
+			EXISTS (SELECT 1 FROM allocations a WHERE a.provider_id = p.id)
+			FROM resource_providers p WHERE p.uuid = $1`+s.Locking("UPDATE OF p"),
+			func(rows *sql.Rows) error { return rows.Scan(&id, &children, &allocations) }, uuid)
+		switch {
+		case err != nil:
+			return err
+		case id == 0:
+			return problem.Refuse(problem.ErrNotFound, "there is no resource provider %s", uuid).On("input.provider")
+		case children:
+			return problem.Refuse(problem.ErrInUse, "resource provider %s has providers below it", uuid).On("input.provider")
+		case allocations:
+			return problem.Refuse(problem.ErrInUse, "resource provider %s has allocations", uuid).On("input.provider")
+		}
+		states, err := s.readProviders(ctx, tx, []int64{id}, func() {})
+		if err != nil {
+			return err
+		}
+		deleted = &states[0].Provider
+		err = s.Execute(ctx, tx, `DELETE FROM resource_providers WHERE id = $1`, id)
+		if sqldb.IsReferred(err) {
+			return problem.Refuse(problem.ErrInUse, "resource provider %s has providers below it or allocations", uuid).On("input.provider").Because(err)
+		}
+		if err != nil {
+			return err
+		}
+		tx.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: uuid, Before: providerFields(deleted)})
+		tx.Changed("ResourceProvider", uuid)
+		s.publish(tx, news{deleted: []deletedRow{{id: id, uuid: uuid, version: deleted.Version}}})
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("deleteResourceProvider: %w", err)
+	}
+	return world.With(placement.Update{Providers: []placement.Provider{*deleted}}), deleted, nil
+}

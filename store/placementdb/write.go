@@ -1,0 +1,260 @@
+package placementdb
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"fmt"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// Every write of a provider first locks the provider's row, and several rows in
+// the order of their numbers; consumers come before providers. So no two writers
+// wait for each other in a circle, and what hangs off a locked provider holds
+// still.
+
+// CreateResourceProvider creates a provider, for administrators and services.
+func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*placement.World, *placement.Provider, error) {
+	if err := access.MayWritePlacement(access.ViewerFrom(ctx), "create a resource provider"); err != nil {
+		return nil, nil, err
+	}
+	if err := problemsOf(input.Validate("input")).Err(); err != nil {
+		return nil, nil, err
+	}
+	uuid := newUUID()
+	if input.UUID != nil {
+		uuid = *input.UUID
+	}
+	world, created, err := s.changeProvider(ctx, "createResourceProvider", func(tx *sqldb.Tx) (int64, error) {
+		if err := tx.LockName(ctx, uuidsKey, uuid); err != nil {
+			return 0, err
+		}
+		if err := s.refuseTaken(ctx, tx, uuid, input.Name); err != nil {
+			return 0, err
+		}
+		now := s.Now()
+		create := tx.ResourceProvider.Create().SetUUID(uuid).SetName(input.Name).SetGeneration(0).SetVersion(0).
+			SetCreatedAt(now).SetUpdatedAt(now)
+		var problems problem.Problems
+		if input.Parent != nil {
+			parent, err := s.providerRow(ctx, tx, *input.Parent, "KEY SHARE")
+			if err != nil {
+				return 0, err
+			}
+			if parent == 0 {
+				problems.Add("input.parent", "must be an existing resource provider, %s is none", *input.Parent)
+			}
+			create.SetParentID(parent)
+		}
+		if input.Resource != nil {
+			linked, err := s.linkedResource(ctx, tx, *input.Resource, &problems)
+			if err != nil {
+				return 0, err
+			}
+			create.SetResourceID(linked)
+		}
+		if err := problems.Err(); err != nil {
+			return 0, err
+		}
+		row, err := create.Save(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return row.ID, nil
+	})
+	if sqldb.IsDuplicate(err) {
+		return nil, nil, s.duplicateProvider(uuid, input).Because(err)
+	}
+	return world, created, err
+}
+
+// uuidsKey is the class of the advisory locks under which PostgreSQL creates the
+// providers that are given one uuid, one at a time: their rows are numbered in the
+// order of their lives, by which the world tells what is newer. A number that was
+// drawn while another provider of the uuid lived and was deleted would be taken
+// for older.
+const uuidsKey = 7_261_004
+
+// duplicateProvider says what of a new provider another one has. The name and the
+// uuid were free a moment before.
+func (s *PlacementStore) duplicateProvider(uuid string, input placement.NewProvider) *problem.Refusal {
+	world := s.resident.world.Load()
+	_, sameUUID := world.Provider(uuid)
+	_, sameName := world.ProviderNamed(input.Name)
+	switch {
+	case sameUUID:
+		return problem.Refuse(problem.ErrAlreadyExists, "a resource provider %s exists already", uuid).On("input.uuid")
+	case sameName || input.Resource == nil:
+		return problem.Refuse(problem.ErrAlreadyExists, "a resource provider named %q exists already", input.Name).On("input.name")
+	}
+	return problem.Refuse(problem.ErrAlreadyExists, "another resource provider is linked to resource %s", *input.Resource).On("input.resource")
+}
+
+// refuseTaken refuses a uuid and a name that a provider has.
+func (s *PlacementStore) refuseTaken(ctx context.Context, tx *sqldb.Tx, uuid, name string) error {
+	var refusal *problem.Refusal
+	err := s.Query(ctx, tx, `SELECT uuid FROM resource_providers WHERE uuid = $1 OR name = $2`, func(rows *sql.Rows) error {
+		var taken string
+		if err := rows.Scan(&taken); err != nil {
+			return err
+		}
+		if taken == uuid {
+			refusal = problem.Refuse(problem.ErrAlreadyExists, "a resource provider %s exists already", uuid).On("input.uuid")
+		} else if refusal == nil {
+			refusal = problem.Refuse(problem.ErrAlreadyExists, "a resource provider named %q exists already", name).On("input.name")
+		}
+		return nil
+	}, uuid, name)
+	if err != nil || refusal == nil {
+		return err
+	}
+	return refusal
+}
+
+// linkedResource is the row of the resource that a provider is to be linked to,
+// which stays until the transaction ends.
+func (s *PlacementStore) linkedResource(ctx context.Context, tx *sqldb.Tx, uuid string, problems *problem.Problems) (int64, error) {
+	var row int64
+	visible, err := tx.Resource.Query().Where(visible.Resources(ctx), entresource.UUID(uuid)).OnlyID(ctx)
+	switch {
+	case err == nil:
+		err = s.Query(ctx, tx, `SELECT id FROM resources WHERE id = $1`+s.Locking("KEY SHARE"),
+			func(rows *sql.Rows) error { return rows.Scan(&row) }, visible)
+	case ent.IsNotFound(err):
+		err = nil
+	}
+	if err == nil && row == 0 {
+		problems.Add("input.resource", "must be an existing resource, %s is none", uuid)
+	}
+	return row, err
+}
+
+// providerRow is the number of a provider's row, 0 for none, and locks it.
+func (s *PlacementStore) providerRow(ctx context.Context, tx *sqldb.Tx, uuid, lock string) (int64, error) {
+	var id int64
+	err := s.Query(ctx, tx, `SELECT id FROM resource_providers WHERE uuid = $1`+s.Locking(lock),
+		func(rows *sql.Rows) error { return rows.Scan(&id) }, uuid)
+	return id, err
+}
+
+// lockProvider locks a provider that a mutation is about and gives the number of
+// its row. An unknown one is ErrNotFound, another generation than the one given
+// ErrConcurrentUpdate.
+func (s *PlacementStore) lockProvider(ctx context.Context, tx *sqldb.Tx, uuid string, generation *int64) (int64, error) {
+	var id, current int64
+	err := s.Query(ctx, tx, `SELECT id, generation FROM resource_providers WHERE uuid = $1`+s.Locking("NO KEY UPDATE"),
+		func(rows *sql.Rows) error { return rows.Scan(&id, &current) }, uuid)
+	switch {
+	case err != nil:
+		return 0, err
+	case id == 0:
+		return 0, problem.Refuse(problem.ErrNotFound, "there is no resource provider %s", uuid).On("input.provider")
+	case generation != nil && *generation != current:
+		return 0, problem.Refuse(problem.ErrConcurrentUpdate, "resource provider %s has generation %d, not %d", uuid, current, *generation).On("input.generation")
+	}
+	return id, nil
+}
+
+// bump moves a locked provider's generation and its version by one.
+func (s *PlacementStore) bump(ctx context.Context, tx *sqldb.Tx, id int64) error {
+	return s.Execute(ctx, tx, `UPDATE resource_providers SET generation = generation + 1, version = version + 1, updated_at = $1 WHERE id = $2`, s.Now(), id)
+}
+
+// changeProvider runs a mutation that is about one provider and returns the
+// provider as it is afterwards, with the world that it is in. Write returns the
+// id of the provider's row, which it holds locked.
+func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, write func(tx *sqldb.Tx) (id int64, err error)) (*placement.World, *placement.Provider, error) {
+	var written providerRow
+	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
+		id, err := write(tx)
+		if err != nil {
+			return err
+		}
+		states, err := s.readProviders(ctx, tx, []int64{id}, func() {})
+		if err != nil {
+			return err
+		}
+		written = states[0]
+		event := sqldb.Event{Kind: "ResourceProvider", Key: written.UUID, After: providerFields(&written.Provider)}
+		if before, found := s.resident.world.Load().Provider(written.UUID); found {
+			event.Before = providerFields(before)
+		}
+		tx.Record(ctx, event)
+		tx.Changed("ResourceProvider", written.UUID)
+		s.publish(tx, news{states: states})
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", mutation, err)
+	}
+	world := s.resident.world.Load()
+	if now, found := world.Provider(written.UUID); found {
+		return world, now, nil
+	}
+	return world, &written.Provider, nil // deleted by another meanwhile
+}
+
+// providerFields is a provider for the audit log.
+func providerFields(p *placement.Provider) sqldb.Fields {
+	out := sqldb.Fields{"name": p.Name, "generation": p.Generation}
+	if p.Parent != "" {
+		out["parent"] = p.Parent
+	}
+	if p.Resource != "" {
+		out["resource"] = p.Resource
+	}
+	inventories := make([]sqldb.Fields, len(p.Inventories))
+	for i, v := range p.Inventories {
+		inventories[i] = sqldb.Fields{"resourceClass": v.ResourceClass, "total": v.Total, "reserved": v.Reserved, "minUnit": v.MinUnit,
+			"maxUnit": v.MaxUnit, "stepSize": v.StepSize, "allocationRatio": v.AllocationRatio}
+	}
+	if len(inventories) > 0 {
+		out["inventories"] = inventories
+	}
+	if len(p.Traits) > 0 {
+		out["traits"] = p.Traits
+	}
+	if len(p.Aggregates) > 0 {
+		out["aggregates"] = p.Aggregates
+	}
+	return out
+}
+
+// rowsNamed are the numbers of rows of a table by their names, which stay until
+// the transaction ends.
+func (s *PlacementStore) rowsNamed(ctx context.Context, on sqldb.Conn, table string, names []string) (map[string]int64, error) {
+	rows := make(map[string]int64, len(names))
+	err := s.Query(ctx, on, `SELECT id, name FROM `+table+` WHERE `+s.Listed("name", "$1", "text")+s.Locking("KEY SHARE"), func(found *sql.Rows) error {
+		var id int64
+		var name string
+		err := found.Scan(&id, &name)
+		rows[name] = id
+		return err
+	}, sqldb.JSONOf(names))
+	return rows, err
+}
+
+// problemsOf are the violations of placement's rules as problems of an input.
+func problemsOf(violations []placement.Problem) problem.Problems {
+	var problems problem.Problems
+	for _, violation := range violations {
+		problems = append(problems, problem.Problem{Field: violation.Path, Message: violation.Message})
+	}
+	return problems
+}
+
+// newUUID is a random uuid (version 4 of RFC 9562).
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}

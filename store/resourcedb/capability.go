@@ -1,0 +1,169 @@
+package resourcedb
+
+import (
+	"context"
+	"fmt"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/capability"
+	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
+	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// Capabilities are what resources of the types can be asked for, by name: the
+// registered names that some resource has a value for. Private ones are there
+// for administrators who include them. ErrForbidden while discovery is closed.
+func (s *ResourceStore) Capabilities(ctx context.Context, types []int64, includePrivate bool) (map[int64][]*resource.Capability, error) {
+	viewer := access.ViewerFrom(ctx)
+	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
+		return nil, err
+	}
+	rows, err := s.Ent.Capability.Query().
+		Where(sqldb.Among(capability.FieldResourceTypeID, types), capability.HasCounts(), capabilitiesSeen(viewer, includePrivate)).
+		Order(capability.ByResourceTypeID(), capability.ByName()).All(ctx)
+	return sqldb.ByParent(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ResourceTypeID })
+}
+
+// CapabilitiesNamed are the capabilities of one name, by resource type. A
+// private one is refused with ErrForbidden to all but administrators, and every
+// name is while discovery is closed.
+func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64, name string) (map[int64]resource.CapabilityAnswer, error) {
+	viewer := access.ViewerFrom(ctx)
+	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
+		return nil, err
+	}
+	rows, err := s.Ent.Capability.Query().Where(sqldb.Among(capability.FieldResourceTypeID, types), capability.Name(name)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up capabilities: %w", err)
+	}
+	answers := make(map[int64]resource.CapabilityAnswer, len(rows))
+	for _, row := range rows {
+		answers[row.ResourceTypeID] = resource.AnswerCapability(viewer, capabilityNoun(row))
+	}
+	return answers, nil
+}
+
+// CapabilitiesByID are the capabilities of the rows that the viewer may
+// discover.
+func (s *ResourceStore) CapabilitiesByID(ctx context.Context, ids []int64) (map[int64]*resource.Capability, error) {
+	viewer := access.ViewerFrom(ctx)
+	if resource.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
+		return nil, nil
+	}
+	rows, err := s.Ent.Capability.Query().Where(sqldb.Among(capability.FieldID, ids), capabilitiesSeen(viewer, true),
+		visible.ResourceTypeOf(ctx)).All(ctx)
+	return sqldb.ByID(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ID })
+}
+
+// capabilitiesSeen keeps what the viewer may see of the registry.
+func capabilitiesSeen(viewer access.Viewer, includePrivate bool) predicate.Capability {
+	return func(s *entsql.Selector) {
+		if !includePrivate || !resource.MaySeePrivateCapabilities(viewer) {
+			s.Where(entsql.EQ(s.C(capability.FieldPrivate), false))
+		}
+	}
+}
+
+// CapabilityValues are the values in use of each capability with how many
+// resources have them, by value: the first of those that start with a text. The
+// counts are kept by every write; nothing is counted here.
+func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int64, first int, startsWith string) (map[int64][]*resource.CapabilityValue, error) {
+	var problems problem.Problems
+	if first < 0 || first > resource.MaxCapabilityValues {
+		problems.Add("first", "must be 0 to %d", resource.MaxCapabilityValues)
+	}
+	text.Check(&problems, "startsWith", startsWith, 0, resource.MaxCapabilityValue)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	start := func(s *entsql.Selector) {
+		if startsWith != "" {
+			s.Where(hasPrefix(s.C(capabilitycount.FieldValue), s.C(capabilitycount.FieldValuePrefix), startsWith))
+		}
+	}
+	inOrder := func(s *entsql.Selector) {
+		sqldb.OrderParts(s, capabilitycount.FieldCapabilityID, entsql.Asc)
+		s.OrderBy(s.C(capabilitycount.FieldValuePrefix), s.C(capabilitycount.FieldValue))
+	}
+	rows, err := s.Ent.CapabilityCount.Query().
+		Where(sqldb.FirstOfEach(capabilitycount.Table, capabilitycount.FieldCapabilityID, capabilities, first, start, inOrder)).
+		Order(capabilitycount.ByCapabilityID(), capabilitycount.ByValue()).All(ctx)
+	return sqldb.ByParent(rows, err, "values of capabilities",
+		func(row *ent.CapabilityCount) *resource.CapabilityValue {
+			return &resource.CapabilityValue{Value: row.Value, ResourceCount: row.ResourceCount}
+		},
+		func(row *ent.CapabilityCount) int64 { return row.CapabilityID })
+}
+
+// CountCapabilityValues is how many values in use each capability has.
+func (s *ResourceStore) CountCapabilityValues(ctx context.Context, capabilities []int64) (map[int64]int, error) {
+	var rows []struct {
+		CapabilityID int64 `json:"capability_id"`
+		Count        int   `json:"count"`
+	}
+	err := s.Ent.CapabilityCount.Query().Where(sqldb.Among(capabilitycount.FieldCapabilityID, capabilities)).
+		GroupBy(capabilitycount.FieldCapabilityID).Aggregate(ent.Count()).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("count values of capabilities: %w", err)
+	}
+	counts := make(map[int64]int, len(rows))
+	for _, row := range rows {
+		counts[row.CapabilityID] = row.Count
+	}
+	return counts, nil
+}
+
+// CapabilitiesOf are the values that the resources have, by name; private ones
+// for administrators who include them. ErrForbidden while discovery is closed.
+func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64, includePrivate bool) (map[int64][]*resource.ResourceCapability, error) {
+	viewer := access.ViewerFrom(ctx)
+	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
+		return nil, err
+	}
+	query := s.Ent.CapabilityValue.Query().
+		Where(sqldb.Among(capabilityvalue.FieldResourceID, resources), visible.ResourceOf(ctx))
+	query.Modify(func(s *entsql.Selector) {
+		registry := entsql.Dialect(s.Dialect()).Table(capability.Table)
+		s.Join(registry).On(s.C(capabilityvalue.FieldCapabilityID), registry.C(capability.FieldID))
+		if !includePrivate || !resource.MaySeePrivateCapabilities(viewer) {
+			s.Where(entsql.EQ(registry.C(capability.FieldPrivate), false))
+		}
+		s.AppendSelectAs(registry.C(capability.FieldName), capabilityNameColumn)
+		s.AppendSelectExprAs(entsql.ExprFunc(func(b *entsql.Builder) {
+			b.WriteString("CASE WHEN ").Ident(registry.C(capability.FieldPrivate)).WriteString(" THEN 'private' ELSE 'public' END")
+		}), capabilityVisibilityColumn)
+		s.OrderBy(s.C(capabilityvalue.FieldResourceID), registry.C(capability.FieldName))
+	})
+	rows, err := query.All(ctx)
+	return sqldb.ByParent(rows, err, "capabilities of resources", resourceCapabilityNoun, func(row *ent.CapabilityValue) int64 { return row.ResourceID })
+}
+
+// Columns of the registry read with a value.
+const (
+	capabilityNameColumn       = "capability_name"
+	capabilityVisibilityColumn = "capability_visibility"
+)
+
+func resourceCapabilityNoun(row *ent.CapabilityValue) *resource.ResourceCapability {
+	c := &resource.ResourceCapability{ResourceID: row.ResourceID, CapabilityID: row.CapabilityID, Value: row.Value}
+	if name, err := row.GetValue(capabilityNameColumn); err == nil {
+		c.Name = sqldb.TextOf(name)
+	}
+	if visibility, err := row.GetValue(capabilityVisibilityColumn); err == nil {
+		c.Private = sqldb.TextOf(visibility) == "private"
+	}
+	return c
+}
+
+func capabilityNoun(row *ent.Capability) *resource.Capability {
+	return &resource.Capability{ID: row.ID, ResourceTypeID: row.ResourceTypeID, Name: row.Name, Private: row.Private}
+}

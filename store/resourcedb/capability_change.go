@@ -1,0 +1,288 @@
+package resourcedb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/capability"
+	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// SetCapabilities sets capabilities of a resource and leaves all others as they
+// are, for administrators and services. A name that is not registered for the
+// resource's type is registered, unless names are registered explicitly.
+func (s *ResourceStore) SetCapabilities(ctx context.Context, uuid string, capabilities []metadef.KeyValue, revision *int) (*resource.Resource, error) {
+	return s.changeCapabilities(ctx, uuid, revision, "setCapabilities",
+		func(problems *problem.Problems) {
+			resource.CheckCapabilities(problems, "input.capabilities", capabilities)
+			if len(capabilities) == 0 {
+				problems.Add("input.capabilities", "must not be empty")
+			}
+		},
+		func(tx *sqldb.Tx, row *ent.Resource, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
+			return s.planCapabilities(ctx, tx, row, capabilities, there)
+		})
+}
+
+// UnsetCapabilities takes capabilities away from a resource, for administrators
+// and services. A name that the resource has no value for is ErrNotFound.
+func (s *ResourceStore) UnsetCapabilities(ctx context.Context, uuid string, names []string, revision *int) (*resource.Resource, error) {
+	return s.changeCapabilities(ctx, uuid, revision, "unsetCapabilities",
+		func(problems *problem.Problems) { resource.CheckCapabilityNames(problems, "input.names", names) },
+		func(tx *sqldb.Tx, row *ent.Resource, there map[string]*ent.CapabilityValue) (plan capabilityPlan, err error) {
+			for _, name := range names {
+				value := there[name]
+				if value == nil {
+					return plan, problem.Refuse(problem.ErrNotFound, "the resource %s has no capability %q", uuid, name)
+				}
+				plan.gone = append(plan.gone, value)
+			}
+			return plan, nil
+		})
+}
+
+// capabilityPlan is what a change of capabilities comes to.
+type capabilityPlan struct {
+	gone   []*ent.CapabilityValue
+	writes []capabilityWrite
+}
+
+func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, revision *int, mutation string, check func(*problem.Problems),
+	plan func(*sqldb.Tx, *ent.Resource, map[string]*ent.CapabilityValue) (capabilityPlan, error),
+) (*resource.Resource, error) {
+	if err := resource.MayWriteCapabilities(access.ViewerFrom(ctx), "write capabilities"); err != nil {
+		return nil, err
+	}
+	if err := s.mayWriteInput(ctx, check); err != nil {
+		return nil, err
+	}
+	var resources []*resource.Resource
+	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
+		row, err := s.lockResource(ctx, tx, uuid, revision)
+		if err != nil {
+			return err
+		}
+		there, before, err := capabilitiesOn(ctx, tx, row)
+		if err != nil {
+			return err
+		}
+		planned, err := plan(tx, row, there)
+		if err != nil {
+			return err
+		}
+		now, changes, touched := s.Now(), countChanges{}, []int64(nil)
+		if err := deleteCapabilityValues(ctx, tx, planned.gone, changes); err != nil {
+			return err
+		}
+		if err := insertCapabilityValues(ctx, tx, planned.writes, changes, now); err != nil {
+			return err
+		}
+		if err := changes.apply(ctx, tx); err != nil {
+			return err
+		}
+		if len(planned.gone)+len(planned.writes) > 0 {
+			touched = []int64{row.ID}
+		}
+		if resources, err = touchResources(ctx, tx, []*ent.Resource{row}, touched, now); err != nil {
+			return err
+		}
+		_, after, err := capabilitiesOn(ctx, tx, row)
+		if err != nil {
+			return err
+		}
+		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"capabilities": before}, After: sqldb.Fields{"capabilities": after}})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change capabilities: %w", err)
+	}
+	return resources[0], nil
+}
+
+// capabilitiesOn are the values that a resource has, by name.
+func capabilitiesOn(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) (map[string]*ent.CapabilityValue, map[string]string, error) {
+	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).WithCapability().All(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	there, texts := make(map[string]*ent.CapabilityValue, len(values)), make(map[string]string, len(values))
+	for _, value := range values {
+		if value.Edges.Capability == nil { // deleted meanwhile
+			continue
+		}
+		there[value.Edges.Capability.Name] = value
+		texts[value.Edges.Capability.Name] = value.Value
+	}
+	return there, texts, nil
+}
+
+// planCapabilities leaves alone what has its value already.
+func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row *ent.Resource, capabilities []metadef.KeyValue, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
+	keys := make([]capabilityKey, len(capabilities))
+	for i, c := range capabilities {
+		keys[i] = capabilityKey{row.ResourceTypeID, c.Key}
+	}
+	registry, err := s.registered(ctx, tx, keys, "input.capabilities")
+	if err != nil {
+		return capabilityPlan{}, err
+	}
+	var plan capabilityPlan
+	count := len(there)
+	for _, c := range capabilities {
+		existing := there[c.Key]
+		switch {
+		case existing == nil:
+			count++
+		case existing.Value == c.Value:
+			continue
+		default:
+			plan.gone = append(plan.gone, existing)
+		}
+		plan.writes = append(plan.writes, capabilityWrite{row.ID, registry[capabilityKey{row.ResourceTypeID, c.Key}], c.Value})
+	}
+	if count > resource.MaxCapabilities {
+		return plan, problem.Refuse(problem.ErrQuotaExceeded, "a resource can have at most %d capabilities, %s would have %d", resource.MaxCapabilities, row.UUID, count)
+	}
+	return plan, nil
+}
+
+// registered gives the registry entries of names in the order of an input's
+// list. Names that are not there are registered, or refused where the operator
+// wants them registered explicitly.
+func (s *ResourceStore) registered(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey, path string) (map[capabilityKey]int64, error) {
+	if s.options.CapabilityRegistration != resource.RegisterExplicitly {
+		return s.ensureCapabilities(ctx, tx, keys)
+	}
+	there, err := findCapabilities(ctx, tx, keys)
+	if err != nil {
+		return nil, err
+	}
+	var problems problem.Problems
+	for i, key := range keys {
+		if there[key] == 0 {
+			problems.Add(fmt.Sprintf("%s[%d].key", path, i), "is not registered for the type; createCapability registers it")
+		}
+	}
+	return there, problems.Err()
+}
+
+// CreateCapability registers a name for a resource type, for administrators. A
+// name that is registered is ErrAlreadyExists; private nil is as the operator
+// chose.
+func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name string, private *bool) (*resource.Capability, error) {
+	var made *ent.Capability
+	err := s.manageCapability(ctx, "createCapability", resourceType, name, func(tx *sqldb.Tx, of *ent.ResourceType, row *ent.Capability) (err error) {
+		if row != nil {
+			return problem.Refuse(problem.ErrAlreadyExists, "the type %s has a capability %q already", resourceType, name).On("input.name")
+		}
+		hidden := s.options.CapabilityDefaultVisibility != access.Public
+		if private != nil {
+			hidden = *private
+		}
+		now := s.Now()
+		made, err = tx.Capability.Create().SetResourceTypeID(of.ID).SetName(name).SetPrivate(hidden).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
+		return err
+	})
+	if sqldb.IsDuplicate(err) {
+		return nil, problem.Refuse(problem.ErrAlreadyExists, "the type %s has a capability %q already", resourceType, name).On("input.name").Because(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return capabilityNoun(made), nil
+}
+
+// SetCapabilityVisibility says whether a capability is private, for
+// administrators. It holds for every answer from then on.
+func (s *ResourceStore) SetCapabilityVisibility(ctx context.Context, resourceType, name string, private bool) (*resource.Capability, error) {
+	var changed *ent.Capability
+	err := s.manageCapability(ctx, "setCapabilityVisibility", resourceType, name, func(tx *sqldb.Tx, _ *ent.ResourceType, row *ent.Capability) (err error) {
+		if row == nil {
+			return noCapability(resourceType, name)
+		}
+		changed, err = tx.Capability.UpdateOneID(row.ID).SetPrivate(private).SetUpdatedAt(s.Now()).Save(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return capabilityNoun(changed), nil
+}
+
+// DeleteCapability takes a name out of the registry, with its values on all
+// resources, for administrators, and gives what it was.
+func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name string) (*resource.Capability, error) {
+	var deleted *ent.Capability
+	err := s.manageCapability(ctx, "deleteCapability", resourceType, name, func(tx *sqldb.Tx, _ *ent.ResourceType, row *ent.Capability) error {
+		if row == nil {
+			return noCapability(resourceType, name)
+		}
+		deleted = row
+		return tx.Capability.DeleteOneID(row.ID).Exec(ctx) // values, members and counts go with it
+	})
+	if err != nil {
+		return nil, err
+	}
+	return capabilityNoun(deleted), nil
+}
+
+func noCapability(resourceType, name string) error {
+	return problem.Refuse(problem.ErrNotFound, "the type %s has no capability %q", resourceType, name)
+}
+
+// manageCapability changes the registry entry of a name, which may not be there.
+func (s *ResourceStore) manageCapability(ctx context.Context, mutation, resourceType, name string, manage func(*sqldb.Tx, *ent.ResourceType, *ent.Capability) error) error {
+	if err := resource.MayManageCapabilities(access.ViewerFrom(ctx), "manage capabilities"); err != nil {
+		return err
+	}
+	var problems problem.Problems
+	text.Check(&problems, "input.resourceType", resourceType, 1, text.MaxName)
+	text.Check(&problems, "input.name", name, 1, resource.MaxCapabilityName)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
+		of, err := metadefdb.ResourceTypeRow(ctx, tx, resourceType)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.Capability.Query().Where(capability.ResourceTypeID(of.ID), capability.Name(name), s.Locked()).All(ctx)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, nil)
+		if err := manage(tx, of, rows[0]); err != nil {
+			return err
+		}
+		tx.Changed("Capability", of.Name+"/"+name)
+		return recordCapability(ctx, tx, of, name, rows[0])
+	})
+	if err != nil {
+		return fmt.Errorf("manage a capability: %w", err)
+	}
+	return nil
+}
+
+func recordCapability(ctx context.Context, tx *sqldb.Tx, of *ent.ResourceType, name string, before *ent.Capability) error {
+	after, err := tx.Capability.Query().Where(capability.ResourceTypeID(of.ID), capability.Name(name)).All(ctx)
+	if err != nil {
+		return err
+	}
+	event := sqldb.Event{Kind: "Capability", Key: of.Name + "/" + name}
+	if before != nil {
+		event.Before = sqldb.Fields{"resourceType": of.Name, "private": before.Private}
+	}
+	if len(after) > 0 {
+		event.After = sqldb.Fields{"resourceType": of.Name, "private": after[0].Private}
+	}
+	tx.Record(ctx, event)
+	return nil
+}

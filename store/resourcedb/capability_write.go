@@ -1,0 +1,237 @@
+package resourcedb
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/capability"
+	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
+	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
+	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// capabilityKey is what a registry entry is known by.
+type capabilityKey struct {
+	typeID int64
+	name   string
+}
+
+// capabilityWrite is a value to store: there is none yet.
+type capabilityWrite struct {
+	resourceID   int64
+	capabilityID int64
+	value        string
+}
+
+// insertCapabilityRegistry registers names that are not registered yet. Those
+// that are keep their visibility. They are written in the order of their names,
+// so that two writers never wait for each other.
+func (s *ResourceStore) insertCapabilityRegistry(ctx context.Context, tx *sqldb.Tx, private map[capabilityKey]bool) error {
+	if len(private) == 0 {
+		return nil
+	}
+	now := s.Now()
+	keys := slices.SortedFunc(maps.Keys(private), compareCapabilityKeys)
+	for chunk := range slices.Chunk(keys, sqldb.RowsAtOnce) {
+		creates := make([]*ent.CapabilityCreate, len(chunk))
+		for i, key := range chunk {
+			creates[i] = tx.Capability.Create().SetResourceTypeID(key.typeID).SetName(key.name).SetPrivate(private[key]).
+				SetCreatedAt(now).SetUpdatedAt(now)
+		}
+		err := tx.Capability.CreateBulk(creates...).
+			OnConflict(entsql.ConflictColumns(capability.FieldResourceTypeID, capability.FieldName), entsql.DoNothing()).Exec(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compareCapabilityKeys(a, b capabilityKey) int {
+	return cmp.Or(cmp.Compare(a.typeID, b.typeID), cmp.Compare(a.name, b.name))
+}
+
+// ensureCapabilities gives the registry entries of names and registers those
+// that are not there, as private as the operator chose.
+func (s *ResourceStore) ensureCapabilities(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey) (map[capabilityKey]int64, error) {
+	there, err := findCapabilities(ctx, tx, keys)
+	if err != nil {
+		return nil, err
+	}
+	private := map[capabilityKey]bool{}
+	for _, key := range keys {
+		if there[key] == 0 {
+			private[key] = s.options.CapabilityDefaultVisibility != access.Public
+		}
+	}
+	if len(private) == 0 {
+		return there, nil
+	}
+	if err := s.insertCapabilityRegistry(ctx, tx, private); err != nil {
+		return nil, err
+	}
+	return findCapabilities(ctx, tx, keys)
+}
+
+func findCapabilities(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey) (map[capabilityKey]int64, error) {
+	types, names := map[int64]bool{}, map[string]bool{}
+	for _, key := range keys {
+		types[key.typeID], names[key.name] = true, true
+	}
+	rows, err := tx.Capability.Query().Where(
+		sqldb.Among(capability.FieldResourceTypeID, slices.Sorted(maps.Keys(types))),
+		sqldb.Among(capability.FieldName, slices.Sorted(maps.Keys(names)))).All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	there := make(map[capabilityKey]int64, len(rows))
+	for _, row := range rows {
+		there[capabilityKey{row.ResourceTypeID, row.Name}] = row.ID
+	}
+	return there, nil
+}
+
+// insertCapabilityValues stores values and their members, and counts them.
+func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabilityWrite, changes countChanges, now time.Time) error {
+	for chunk := range slices.Chunk(writes, sqldb.RowsAtOnce) {
+		creates := make([]*ent.CapabilityValueCreate, len(chunk))
+		for i, write := range chunk {
+			creates[i] = tx.CapabilityValue.Create().SetResourceID(write.resourceID).SetCapabilityID(write.capabilityID).
+				SetValue(write.value).SetCreatedAt(now).SetUpdatedAt(now)
+		}
+		if err := tx.CapabilityValue.CreateBulk(creates...).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	var members []*ent.CapabilityMemberCreate
+	for _, write := range writes {
+		values, inList := resource.CapabilityMembers(write.value)
+		for _, value := range values {
+			create := tx.CapabilityMember.Create().SetResourceID(write.resourceID).SetCapabilityID(write.capabilityID).
+				SetValue(value).SetValueHash(sqldb.HashOf(value)).SetInList(inList)
+			if key, ok := resource.NumberKey(value); ok {
+				create.SetNumberKey(key)
+			}
+			members = append(members, create)
+			changes.add(write.capabilityID, value, 1)
+		}
+	}
+	for chunk := range slices.Chunk(members, sqldb.RowsAtOnce) {
+		if err := tx.CapabilityMember.CreateBulk(chunk...).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteCapabilityValues takes values away with their members, and counts them:
+// values of one resource, or of one capability.
+func deleteCapabilityValues(ctx context.Context, tx *sqldb.Tx, rows []*ent.CapabilityValue, changes countChanges) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	resources, capabilities := map[int64]bool{}, map[int64]bool{}
+	ids := make([]int64, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+		resources[row.ResourceID], capabilities[row.CapabilityID] = true, true
+		members, _ := resource.CapabilityMembers(row.Value)
+		for _, member := range members {
+			changes.add(row.CapabilityID, member, -1)
+		}
+	}
+	if _, err := tx.CapabilityValue.Delete().Where(sqldb.Among(capabilityvalue.FieldID, ids)).Exec(ctx); err != nil {
+		return err
+	}
+	_, err := tx.CapabilityMember.Delete().Where(
+		sqldb.Among(capabilitymember.FieldResourceID, slices.Sorted(maps.Keys(resources))),
+		sqldb.Among(capabilitymember.FieldCapabilityID, slices.Sorted(maps.Keys(capabilities)))).Exec(ctx)
+	return err
+}
+
+// countChanges says by how much the number of resources changes that have a
+// value.
+type countChanges map[countKey]int
+
+type countKey struct {
+	capabilityID int64
+	value        string
+}
+
+func (c countChanges) add(capabilityID int64, value string, by int) {
+	c[countKey{capabilityID, value}] += by
+}
+
+// apply brings the kept counts up to date, in one order for every writer, and
+// drops those of values that nobody has any more.
+func (c countChanges) apply(ctx context.Context, tx *sqldb.Tx) error {
+	maps.DeleteFunc(c, func(_ countKey, by int) bool { return by == 0 })
+	keys := slices.SortedFunc(maps.Keys(c), func(a, b countKey) int {
+		return cmp.Or(cmp.Compare(a.capabilityID, b.capabilityID), cmp.Compare(a.value, b.value))
+	})
+	var capabilities []int64
+	var digests []string
+	for chunk := range slices.Chunk(keys, sqldb.RowsAtOnce) {
+		creates := make([]*ent.CapabilityCountCreate, len(chunk))
+		for i, key := range chunk {
+			digest := sqldb.DigestOf(key.value)
+			creates[i] = tx.CapabilityCount.Create().SetCapabilityID(key.capabilityID).SetValue(key.value).
+				SetValueDigest(digest).SetValuePrefix(sqldb.PrefixOf(key.value)).SetResourceCount(c[key])
+			if c[key] < 0 {
+				capabilities, digests = append(capabilities, key.capabilityID), append(digests, digest)
+			}
+		}
+		err := tx.CapabilityCount.CreateBulk(creates...).
+			OnConflict(entsql.ConflictColumns(capabilitycount.FieldCapabilityID, capabilitycount.FieldValueDigest),
+				entsql.ResolveWith(func(u *entsql.UpdateSet) {
+					u.Set(capabilitycount.FieldResourceCount, entsql.ExprFunc(func(b *entsql.Builder) {
+						b.Ident(entsql.Table(capabilitycount.Table).C(capabilitycount.FieldResourceCount)).WriteString(" + excluded.").
+							Ident(capabilitycount.FieldResourceCount)
+					}))
+				})).Exec(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	if len(digests) == 0 {
+		return nil
+	}
+	_, err := tx.CapabilityCount.Delete().Where(
+		sqldb.Among(capabilitycount.FieldCapabilityID, slices.Compact(capabilities)),
+		sqldb.Among(capabilitycount.FieldValueDigest, digests), capabilitycount.ResourceCountLTE(0)).Exec(ctx)
+	return err
+}
+
+// CapabilityRecord is an entry of the capability registry, with its resource
+// type by name.
+type CapabilityRecord struct {
+	ResourceType string
+	Name         string
+	Private      bool
+}
+
+// InsertRegistry registers capabilities of types that exist.
+func (s *ResourceStore) InsertRegistry(ctx context.Context, tx *sqldb.Tx, records []CapabilityRecord) error {
+	names := make([]string, len(records))
+	for i, record := range records {
+		names[i] = record.ResourceType
+	}
+	types, err := s.metadefs.EnsureResourceTypes(ctx, tx, names)
+	if err != nil {
+		return err
+	}
+	private := make(map[capabilityKey]bool, len(records))
+	for _, record := range records {
+		private[capabilityKey{types[record.ResourceType], record.Name}] = record.Private
+	}
+	return s.insertCapabilityRegistry(ctx, tx, private)
+}

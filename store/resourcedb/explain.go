@@ -1,0 +1,114 @@
+package resourcedb
+
+import (
+	"context"
+	"fmt"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// ExplainResources tells for each condition of a filter how many of the
+// resources that the viewer may see it holds of, and how many are left with all
+// conditions before it: in one statement, which numbers each resource by the
+// conditions that it held before the first that it did not.
+func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Filter) (*resource.Explanation, error) {
+	clauses, err := s.clausesOf(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	build := entsql.Dialect(s.Pool.Dialect())
+	judged := build.Select().From(build.Table(entresource.Table))
+	judged.Select(judged.C(entresource.FieldID))
+	visible.Resources(ctx)(judged)
+	for i, clause := range clauses {
+		judged.AppendSelectExprAs(oneIf(clause.judge(judged)), passes(i))
+		judged.AppendSelectExprAs(oneIf(clause.notNumbers(judged)), odd(i))
+	}
+	asItIs(judged).As("judged")
+	held := build.Select().From(judged)
+	held.Select("*").AppendSelectExprAs(entsql.ExprFunc(func(b *entsql.Builder) {
+		b.WriteString("CASE")
+		for i := range clauses {
+			b.WriteString(fmt.Sprintf(" WHEN %s = 0 THEN %d", passes(i), i))
+		}
+		b.WriteString(fmt.Sprintf(" WHEN 1 = 1 THEN %d END", len(clauses)))
+	}), "held")
+	asItIs(held).As("held")
+	counts := build.Select(entsql.Count("*")).From(held)
+	for i := range clauses {
+		counts.AppendSelectExpr(sum(passes(i)), sum(fmt.Sprintf("CASE WHEN held > %d THEN 1 ELSE 0 END", i)), sum(odd(i)))
+	}
+	query, args := counts.Query()
+	rows, err := s.Ent.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("explain a filter: %w", err)
+	}
+	defer rows.Close()
+	explanation := &resource.Explanation{Clauses: make([]resource.Clause, len(clauses))}
+	targets := []any{&explanation.Considered}
+	for i := range explanation.Clauses {
+		of := &explanation.Clauses[i]
+		of.Clause, of.Ignored = clauses[i].name, clauses[i].ignored
+		targets = append(targets, &of.Passing, &of.Remaining, &of.NotNumbers)
+	}
+	for rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
+			return nil, fmt.Errorf("explain a filter: %w", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("explain a filter: %w", err)
+	}
+	return explanation, nil
+}
+
+func passes(i int) string { return fmt.Sprintf("passes_%d", i) }
+func odd(i int) string    { return fmt.Sprintf("odd_%d", i) }
+
+// asItIs keeps a selection from being dissolved into the one around it, which
+// names its columns several times: each clause is asked once of each resource.
+func asItIs(s *entsql.Selector) *entsql.Selector {
+	if s.Dialect() != dialect.Postgres {
+		s.Limit(-1)
+	}
+	return s.Offset(0)
+}
+
+func sum(expression string) entsql.Querier { return entsql.Raw("COALESCE(SUM(" + expression + "), 0)") }
+
+func oneIf(holds entsql.Querier) entsql.Querier {
+	return entsql.ExprFunc(func(b *entsql.Builder) {
+		b.WriteString("CASE WHEN ").Join(holds).WriteString(" THEN 1 ELSE 0 END")
+	})
+}
+
+// judge is the clause as a column of each resource.
+func (c clause) judge(s *entsql.Selector) entsql.Querier {
+	if c.ignored {
+		return entsql.ExprP("1 = 1")
+	}
+	return inParentheses(c.holds(s))
+}
+
+func inParentheses(of entsql.Querier) entsql.Querier {
+	return entsql.ExprFunc(func(b *entsql.Builder) { b.WriteString("(").Join(of).WriteString(")") })
+}
+
+// notNumbers is, as a column of each resource, whether it has a value that is no
+// number where the clause compares numbers.
+func (c clause) notNumbers(s *entsql.Selector) entsql.Querier {
+	ids := c.comparesNumbers
+	if len(ids) == 0 {
+		return entsql.ExprP("(1 = 0)")
+	}
+	members := entsql.Dialect(s.Dialect()).Table(capabilitymember.Table)
+	return inParentheses(resourcesWith(s, members,
+		entsql.And(sqldb.IsAmong(s, members.C(capabilitymember.FieldCapabilityID), ids), entsql.IsNull(members.C(capabilitymember.FieldNumberKey)))))
+}

@@ -1,0 +1,78 @@
+package resourcedb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"entgo.io/ent/dialect"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// What the tests of plans reach into.
+
+// HashOf is the hash by which values are found.
+func HashOf(text string) int64 { return sqldb.HashOf(text) }
+
+// Statement is a statement that was sent, with its arguments.
+type Statement struct {
+	Query string
+	Args  []any
+}
+
+// RecordStatements gives a store that reads the same database and keeps every
+// statement that it sends. The other one goes on with its own work.
+func RecordStatements(s *ResourceStore) (*ResourceStore, *[]Statement) {
+	r := &recorder{Database: s.Pool}
+	return &ResourceStore{DB: &sqldb.DB{Pool: s.Pool, Ent: ent.NewClient(ent.Driver(r))}, options: s.options, limits: s.limits}, &r.statements
+}
+
+type recorder struct {
+	*sqldb.Database
+	statements []Statement
+}
+
+func (r *recorder) Query(ctx context.Context, query string, args, v any) error {
+	r.statements = append(r.statements, Statement{query, args.([]any)})
+	return r.Database.Query(ctx, query, args, v)
+}
+
+// Explain is how the database goes about a statement.
+func Explain(t testing.TB, s *ResourceStore, statement Statement) string {
+	t.Helper()
+	explain := "EXPLAIN QUERY PLAN "
+	if s.Pool.Dialect() == dialect.Postgres {
+		explain = "EXPLAIN "
+	}
+	rows, err := s.Pool.QueryContext(t.Context(), explain+statement.Query, statement.Args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan []string
+	for rows.Next() {
+		values := make([]any, len(columns))
+		for i := range values {
+			values[i] = new(any)
+		}
+		if err := rows.Scan(values...); err != nil {
+			t.Fatal(err)
+		}
+		last := *values[len(values)-1].(*any)
+		if text, ok := last.([]byte); ok {
+			last = string(text)
+		}
+		plan = append(plan, fmt.Sprint(last))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(plan, "\n")
+}

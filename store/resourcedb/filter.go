@@ -1,0 +1,175 @@
+package resourcedb
+
+import (
+	"context"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// clause is one condition of a filter.
+type clause struct {
+	name    string // how explainResources shows it
+	holds   func(*entsql.Selector) *entsql.Predicate
+	ignored bool
+	// comparesNumbers is the capabilities whose values it compares as numbers.
+	comparesNumbers []int64
+}
+
+// resourcesThat keeps the resources that the viewer may see and a filter wants.
+func (s *ResourceStore) resourcesThat(ctx context.Context, filter resource.Filter) (predicate.Resource, error) {
+	clauses, err := s.clausesOf(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	visible := visible.Resources(ctx)
+	return func(s *entsql.Selector) {
+		visible(s)
+		for i, clause := range clauses {
+			switch {
+			case clause.ignored:
+			case i < joinedClauses:
+				s.Where(clause.holds(s))
+			default:
+				s.Where(entsql.P(func(b *entsql.Builder) { b.WriteString("(").Join(clause.holds(s)).WriteString(") IS TRUE") }))
+			}
+		}
+	}, nil
+}
+
+// joinedClauses is how many clauses PostgreSQL may join with the resources. It
+// weighs every order of joins, for seconds where there are 60; the clauses after
+// these it asks one by one, as it does with what stands behind IS TRUE.
+const joinedClauses = 8
+
+// clausesOf are the conditions of a filter, one by one.
+func (s *ResourceStore) clausesOf(ctx context.Context, filter resource.Filter) ([]clause, error) {
+	var problems problem.Problems
+	filter.Check(&problems, "filter")
+	plan := filter.Plan(&problems, "filter")
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	known, err := s.knownCapabilities(ctx, plan.CapabilityNames(), filter.Types)
+	if err != nil {
+		return nil, err
+	}
+	conditions := plan.Conditions(func(name string) bool { return known[name] != nil }, &problems)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	clauses := s.plainClauses(ctx, filter)
+	for _, c := range conditions {
+		of := clause{name: c.Clause, holds: condition{c.Condition, known}.holds, ignored: c.Ignored}
+		if c.Condition.Kind == resource.ConditionCapability && c.Condition.Test.ComparesNumbers() {
+			of.comparesNumbers = known[c.Condition.Test.Name]
+		}
+		clauses = append(clauses, of)
+	}
+	return clauses, nil
+}
+
+// plainClauses are the conditions of a filter that ask for no capability.
+func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter) []clause {
+	viewer := access.ViewerFrom(ctx)
+	var clauses []clause
+	add := func(name string, holds func(*entsql.Selector) *entsql.Predicate) {
+		clauses = append(clauses, clause{name: name, holds: holds})
+	}
+	if filter.Types != nil {
+		add("types", func(s *entsql.Selector) *entsql.Predicate {
+			return metadefdb.IsOfType(s, s.C(entresource.FieldResourceTypeID), filter.Types)
+		})
+	}
+	equals := func(name, column string, value *string) {
+		if value != nil {
+			add(name, func(s *entsql.Selector) *entsql.Predicate { return entsql.EQ(s.C(column), *value) })
+		}
+	}
+	equals("projectId", entresource.FieldProjectID, filter.ProjectID)
+	equals("name", entresource.FieldName, filter.Name)
+	if filter.NameContains != nil {
+		add("nameContains", func(s *entsql.Selector) *entsql.Predicate {
+			return containsText(s.C(entresource.FieldNameKey), text.Fold(*filter.NameContains))
+		})
+	}
+	if filter.UUIDs != nil {
+		add("uuids", func(s *entsql.Selector) *entsql.Predicate {
+			return sqldb.IsAmong(s, s.C(entresource.FieldUUID), filter.UUIDs)
+		})
+	}
+	if filter.Parent != nil {
+		add("parent", func(s *entsql.Selector) *entsql.Predicate {
+			parents := entsql.Dialect(s.Dialect()).Table(entresource.Table).As("parents")
+			return entsql.In(s.C(entresource.FieldParentID), entsql.Dialect(s.Dialect()).
+				Select(parents.C(entresource.FieldID)).From(parents).
+				Where(entsql.And(entsql.EQ(parents.C(entresource.FieldUUID), *filter.Parent), visible.Resource(viewer, parents.C))))
+		})
+	}
+	for _, tag := range filter.Tags {
+		add("tags "+tag.Name, func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, tag) })
+	}
+	for _, pair := range filter.Metadata {
+		add("metadata "+pair.Key+": "+pair.Value, func(s *entsql.Selector) *entsql.Predicate { return hasPair(s, pair) })
+	}
+	return clauses
+}
+
+// hasPair holds for the resources that have a key with exactly that value. The
+// index holds the hash of the value; the value itself is compared after it.
+func hasPair(s *entsql.Selector, pair metadef.KeyValue) *entsql.Predicate {
+	items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
+	return resourcesWith(s, items, entsql.And(
+		entsql.EQ(items.C(metadataitem.FieldKey), pair.Key),
+		entsql.EQ(items.C(metadataitem.FieldValueHash), sqldb.HashOf(pair.Value)),
+		entsql.EQ(items.C(metadataitem.FieldValue), pair.Value),
+	))
+}
+
+// hasPrefix holds where a column begins with a text. Another column keeps the
+// first characters of it, which an index holds: the range of those that can
+// begin so is looked up there, and a longer prefix is compared after it.
+func hasPrefix(column, prefixColumn, input string) *entsql.Predicate {
+	return entsql.P(func(b *entsql.Builder) {
+		indexed := sqldb.PrefixOf(input)
+		b.Ident(prefixColumn).WriteString(" >= ").Arg(indexed)
+		if end, ok := text.After(indexed); ok {
+			b.WriteString(" AND ").Ident(prefixColumn).WriteString(" < ").Arg(end)
+		}
+		if indexed != input {
+			b.WriteString(" AND substr(").Ident(column).WriteString(", 1, ").Arg(text.Length(input)).WriteString(") = ").Arg(input)
+		}
+	})
+}
+
+// hasTag holds for the resources with a tag, or with one that the definitions
+// which the viewer may see place below it.
+func hasTag(s *entsql.Selector, viewer access.Viewer, wanted resource.TagFilter) *entsql.Predicate {
+	build := entsql.Dialect(s.Dialect())
+	tagged := build.Table(resourcetag.Table)
+	key, nameKey := text.Fold(wanted.Name), tagged.C(resourcetag.FieldNameKey)
+	is := entsql.EQ(nameKey, key)
+	if wanted.IncludeDescendants {
+		namespaces := build.Table(namespace.Table)
+		visible := build.Select(namespaces.C(namespace.FieldID)).From(namespaces).Where(visible.Namespace(viewer, namespaces.C))
+		is = entsql.Or(is, entsql.P(func(b *entsql.Builder) {
+			b.Ident(nameKey).WriteString(" IN (WITH RECURSIVE below (id, name_key) AS (SELECT id, name_key FROM tags WHERE name_key = ").Arg(key).
+				WriteString(" AND namespace_id IN (").Join(visible).
+				WriteString(") UNION SELECT tags.id, tags.name_key FROM tags JOIN below ON tags.parent_id = below.id) SELECT name_key FROM below)")
+		}))
+	}
+	return resourcesWith(s, tagged, is)
+}

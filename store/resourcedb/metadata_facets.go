@@ -1,0 +1,189 @@
+package resourcedb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// MetadataFacets are, for the resources of a filter, the values in use of each
+// key with how many of the resources have them, the most frequent first. They
+// are taken for all keys of a scope at once; without a scope there is the one
+// key 0, which stands for all resources of the filter.
+func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, names []string, first int) (map[int64][]*resource.MetadataFacet, error) {
+	var problems problem.Problems
+	resource.CheckMetadataKeys(&problems, "keys", names)
+	if len(names) > resource.MaxFacetKeys {
+		problems.Add("keys", "must have at most %d keys, has %d", resource.MaxFacetKeys, len(names))
+	}
+	if first < 0 || first > resource.MaxFacetValues {
+		problems.Add("first", "must be 0 to %d", resource.MaxFacetValues)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	wanted, err := s.resourcesThat(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	query, args := facetStatement(entsql.Dialect(s.Pool.Dialect()), scope, keys, wanted, names, first).Query()
+	rows, err := s.Ent.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("count values of metadata: %w", err)
+	}
+	defer rows.Close()
+	found := map[int64]map[string][]resource.MetadataFacetValue{}
+	for rows.Next() {
+		var of int64
+		var key string
+		var value resource.MetadataFacetValue
+		if err := rows.Scan(&of, &key, &value.Value, &value.ResourceCount); err != nil {
+			return nil, fmt.Errorf("count values of metadata: %w", err)
+		}
+		if found[of] == nil {
+			found[of] = map[string][]resource.MetadataFacetValue{}
+		}
+		found[of][key] = append(found[of][key], value)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("count values of metadata: %w", err)
+	}
+	facets := make(map[int64][]*resource.MetadataFacet, len(keys))
+	for _, of := range keys {
+		for _, name := range names {
+			values := found[of][name]
+			if values == nil {
+				values = []resource.MetadataFacetValue{}
+			}
+			facets[of] = append(facets[of], &resource.MetadataFacet{Key: name, Values: values})
+		}
+	}
+	return facets, nil
+}
+
+// facetStatement counts the values of each name on the resources that are wanted,
+// for each key of the scope, and keeps the first of them.
+func facetStatement(build *entsql.DialectBuilder, scope resource.Scope, keys []int64, wanted predicate.Resource, names []string, first int) *entsql.Selector {
+	resources, items := build.Table(entresource.Table), build.Table(metadataitem.Table)
+	counted := build.Select().From(resources)
+	counted.Join(items).On(resources.C(entresource.FieldID), items.C(metadataitem.FieldResourceID))
+	wanted(counted)
+	counted.Where(sqldb.IsAmong(counted, items.C(metadataitem.FieldKey), names))
+	group := []string{items.C(metadataitem.FieldKey), items.C(metadataitem.FieldValue)}
+	partition := []string{items.C(metadataitem.FieldKey)}
+	counted.Select(entsql.As(items.C(metadataitem.FieldKey), "item_key"),
+		entsql.As(items.C(metadataitem.FieldValue), "item_value"), entsql.As(entsql.Count("*"), "resource_count"))
+	if column, scoped := scopeColumns[scope]; scoped {
+		column = resources.C(column)
+		counted.Where(sqldb.IsAmong(counted, column, keys)).AppendSelectAs(column, "scope_key")
+		group, partition = append(group, column), append(partition, column)
+	} else {
+		counted.AppendSelectExprAs(entsql.Raw("0"), "scope_key")
+	}
+	counted.AppendSelectExprAs(entsql.RowNumber().PartitionBy(partition...).
+		OrderExpr(entsql.Expr(entsql.Desc(entsql.Count("*"))), entsql.Expr(items.C(metadataitem.FieldValue))), "place")
+	counted.GroupBy(group...).As("counted")
+	return build.Select(counted.C("scope_key"), counted.C("item_key"), counted.C("item_value"), counted.C("resource_count")).From(counted).
+		Where(entsql.LTE(counted.C("place"), first)).OrderBy(counted.C("scope_key"), counted.C("item_key"), counted.C("place"))
+}
+
+// MetadataKeys is a page of the metadata keys in use on the resources that the
+// viewer may see, of one type or of all, by key: those that have the searched
+// text, whatever its case. It is taken from the front, between the cursors. The
+// keys are counted for every answer.
+func (s *ResourceStore) MetadataKeys(ctx context.Context, resourceType *string, search string, request page.Request) (page.Page[*resource.MetadataKey], error) {
+	none := page.Page[*resource.MetadataKey]{}
+	const list = "metadataKeys"
+	var problems problem.Problems
+	request.Check(&problems)
+	text.Check(&problems, "search", search, 0, metadef.MaxMetadataKey)
+	place := func(cursor *string, field string) (key string) {
+		if cursor == nil {
+			return ""
+		}
+		position, ok := page.ParsePosition(*cursor, list)
+		if !ok {
+			problems.Add(field, "is not a cursor of this list")
+		}
+		return position.Key
+	}
+	after, before := place(request.After, "after"), place(request.Before, "before")
+	if err := problems.Err(); err != nil {
+		return none, err
+	}
+	current := page.Page[*resource.MetadataKey]{Items: []*resource.MetadataKey{}, Cursors: []string{}}
+	err := s.eachMetadataKey(ctx, resourceType, after, search, func(key resource.MetadataKey) bool {
+		if before != "" && key.Key >= before {
+			return false
+		}
+		if current.HasMore = len(current.Items) == request.Limit(); current.HasMore {
+			return false
+		}
+		current.Items = append(current.Items, &key)
+		current.Cursors = append(current.Cursors, page.Position{List: list, Key: key.Key}.Cursor())
+		return true
+	})
+	return current, err
+}
+
+// CountMetadataKeys is how many keys MetadataKeys goes through in all.
+func (s *ResourceStore) CountMetadataKeys(ctx context.Context, resourceType *string, search string) (count int, err error) {
+	err = s.eachMetadataKey(ctx, resourceType, "", search, func(resource.MetadataKey) bool {
+		count++
+		return true
+	})
+	return count, err
+}
+
+// eachMetadataKey goes through the keys after one, in order, until it is told to
+// stop. Keys are compared without case here, where folding is the same for
+// every database.
+func (s *ResourceStore) eachMetadataKey(ctx context.Context, resourceType *string, after, search string, each func(resource.MetadataKey) bool) error {
+	build := entsql.Dialect(s.Pool.Dialect())
+	resources, items := build.Table(entresource.Table), build.Table(metadataitem.Table)
+	key := items.C(metadataitem.FieldKey)
+	selector := build.Select(key, entsql.Count("*")).From(items)
+	selector.Join(resources).On(items.C(metadataitem.FieldResourceID), resources.C(entresource.FieldID))
+	selector.Where(visible.Resource(access.ViewerFrom(ctx), resources.C))
+	if after != "" {
+		selector.Where(entsql.GT(key, after))
+	}
+	if resourceType != nil {
+		selector.Where(metadefdb.IsOfType(selector, resources.C(entresource.FieldResourceTypeID), []string{*resourceType}))
+	}
+	query, args := selector.GroupBy(key).OrderBy(key).Query()
+	rows, err := s.Ent.QueryContext(ctx, query, args...)
+	if err != nil {
+		return fmt.Errorf("list metadata keys: %w", err)
+	}
+	defer rows.Close()
+	wanted := text.Fold(search)
+	for rows.Next() {
+		var found resource.MetadataKey
+		if err := rows.Scan(&found.Key, &found.ResourceCount); err != nil {
+			return fmt.Errorf("list metadata keys: %w", err)
+		}
+		if strings.Contains(text.Fold(found.Key), wanted) && !each(found) {
+			break
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("list metadata keys: %w", err)
+	}
+	return nil
+}

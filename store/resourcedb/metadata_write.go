@@ -1,0 +1,212 @@
+package resourcedb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// ChangeMetadata changes the metadata of one resource, as a whole or not at all,
+// and gives the resource as it is then and the items that a replacement kept.
+func (s *ResourceStore) ChangeMetadata(ctx context.Context, change resource.MetadataChange) (*resource.Resource, []*resource.MetadataItem, error) {
+	actions := map[resource.MetadataMode]string{
+		resource.MergeMetadata: "setMetadata", resource.ReplaceMetadata: "replaceMetadata", resource.DeleteMetadata: "deleteMetadata",
+	}
+	resources, retained, err := s.changeMetadata(ctx, actions[change.Mode], []resource.MetadataChange{change}, func(int) string { return "input" })
+	if err != nil {
+		return nil, nil, err
+	}
+	return resources[0], retained, nil
+}
+
+// ChangeMetadataOfMany changes the metadata of several resources in one
+// transaction, and gives them in the order of the changes.
+func (s *ResourceStore) ChangeMetadataOfMany(ctx context.Context, changes []resource.MetadataChange) ([]*resource.Resource, error) {
+	resources, _, err := s.changeMetadata(ctx, "setMetadataOnResources", changes, func(i int) string { return fmt.Sprintf("input.items[%d]", i) })
+	return resources, err
+}
+
+func (s *ResourceStore) changeMetadata(ctx context.Context, mutation string, changes []resource.MetadataChange, path func(int) string) (resources []*resource.Resource, retained []*resource.MetadataItem, err error) {
+	if err := s.mayChangeMetadata(ctx, changes, path); err != nil {
+		return nil, nil, err
+	}
+	err = s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
+		resources, retained, err = s.applyMetadata(ctx, tx, changes, path)
+		return err
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("change metadata: %w", err)
+	}
+	return resources, retained, nil
+}
+
+// mayChangeMetadata refuses what can be refused without the resources: by role,
+// then by input.
+func (s *ResourceStore) mayChangeMetadata(ctx context.Context, changes []resource.MetadataChange, path func(int) string) error {
+	viewer := access.ViewerFrom(ctx)
+	if err := resource.MayWriteResources(viewer, "change metadata"); err != nil {
+		return err
+	}
+	var problems problem.Problems
+	seen := map[string]bool{}
+	for i, change := range changes {
+		if change.UserModifiable != nil || change.IncludeServiceOwned {
+			if err := resource.MayWriteServiceMetadata(viewer, "decide who may change metadata"); err != nil {
+				return err
+			}
+		}
+		change.Check(&problems, path(i))
+		if seen[change.Resource] {
+			problems.Add(path(i)+".resource", "is named twice")
+		}
+		seen[change.Resource] = true
+	}
+	if len(changes) > resource.MaxMetadataChanges {
+		problems.Add("input.items", "must have at most %d items, has %d", resource.MaxMetadataChanges, len(changes))
+	}
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	return s.mayWriteNow(ctx)
+}
+
+func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes []resource.MetadataChange, path func(int) string) ([]*resource.Resource, []*resource.MetadataItem, error) {
+	uuids := make([]string, len(changes))
+	for i, change := range changes {
+		uuids[i] = change.Resource
+	}
+	rows, err := s.lockResources(ctx, tx, uuids)
+	if err != nil {
+		return nil, nil, err
+	}
+	ids := make([]int64, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	current, err := tx.MetadataItem.Query().Where(sqldb.Among(metadataitem.FieldResourceID, ids)).
+		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
+	there, err := sqldb.ByParent(current, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
+	if err != nil {
+		return nil, nil, err
+	}
+	var total resource.MetadataPlan
+	var touched []int64
+	writes := make([]strictly, len(changes))
+	for i, change := range changes {
+		writes[i] = strictly{rows[i].ResourceTypeID, path(i) + ".items", change.Items}
+		plan, err := change.Plan(access.ViewerFrom(ctx), s.metadataRules(), rows[i].Revision, there[ids[i]])
+		if err != nil {
+			return nil, nil, err
+		}
+		for j := range plan.Set {
+			plan.Set[j].ResourceID = ids[i]
+		}
+		if !plan.Empty() {
+			touched = append(touched, ids[i])
+		}
+		total.Set = append(total.Set, plan.Set...)
+		total.Delete = append(total.Delete, plan.Delete...)
+		total.Retained = append(total.Retained, plan.Retained...)
+	}
+	if err := holdsStrictly(ctx, tx, writes); err != nil {
+		return nil, nil, err
+	}
+	now := s.Now()
+	if err := writeMetadata(ctx, tx, total, now); err != nil {
+		return nil, nil, err
+	}
+	if err := s.recordMetadata(ctx, tx, changes, ids, there); err != nil {
+		return nil, nil, err
+	}
+	resources, err := touchResources(ctx, tx, rows, touched, now)
+	retained := make([]*resource.MetadataItem, len(total.Retained))
+	for i := range total.Retained {
+		retained[i] = &total.Retained[i]
+	}
+	return resources, retained, err
+}
+
+// recordMetadata puts the metadata of each resource, before and after, into the
+// audit log.
+func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx, changes []resource.MetadataChange, ids []int64, before map[int64][]*resource.MetadataItem) error {
+	rows, err := tx.MetadataItem.Query().Where(sqldb.Among(metadataitem.FieldResourceID, ids)).
+		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
+	after, err := sqldb.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
+	if err != nil {
+		return err
+	}
+	for i, of := range changes {
+		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: of.Resource,
+			Before: sqldb.Fields{"metadata": metadataFields(dereferenced(before[ids[i]]))}, After: sqldb.Fields{"metadata": metadataFields(dereferenced(after[ids[i]]))}})
+	}
+	if len(changes) == 0 {
+		tx.Record(ctx, sqldb.Event{Kind: "Resource"})
+	}
+	return nil
+}
+
+func dereferenced(items []*resource.MetadataItem) []resource.MetadataItem {
+	out := make([]resource.MetadataItem, len(items))
+	for i, item := range items {
+		out[i] = *item
+	}
+	return out
+}
+
+// metadataFields is metadata in the audit log.
+func metadataFields(items []resource.MetadataItem) []sqldb.Fields {
+	out := make([]sqldb.Fields, len(items))
+	for i, item := range items {
+		out[i] = sqldb.Fields{"key": item.Key, "value": item.Value, "userModifiable": item.UserModifiable}
+	}
+	return out
+}
+
+// writeMetadata writes what a plan says. The resources are locked.
+func writeMetadata(ctx context.Context, tx *sqldb.Tx, plan resource.MetadataPlan, now time.Time) error {
+	if len(plan.Delete) > 0 {
+		ids := make([]int64, len(plan.Delete))
+		for i, item := range plan.Delete {
+			ids[i] = item.ID
+		}
+		if _, err := tx.MetadataItem.Delete().Where(sqldb.Among(metadataitem.FieldID, ids)).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	for items := range slices.Chunk(plan.Set, sqldb.RowsAtOnce) {
+		creates := make([]*ent.MetadataItemCreate, len(items))
+		for i, item := range items {
+			creates[i] = newMetadataItem(tx, item, now)
+		}
+		err := tx.MetadataItem.CreateBulk(creates...).
+			OnConflict(entsql.ConflictColumns(metadataitem.FieldResourceID, metadataitem.FieldKey), entsql.ResolveWith(func(u *entsql.UpdateSet) {
+				for _, column := range []string{metadataitem.FieldValue, metadataitem.FieldValueHash, metadataitem.FieldValuePrefix, metadataitem.FieldUserModifiable, metadataitem.FieldUpdatedAt} {
+					u.SetExcluded(column)
+				}
+			})).Exec(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newMetadataItem(tx *sqldb.Tx, item resource.MetadataItem, now time.Time) *ent.MetadataItemCreate {
+	return tx.MetadataItem.Create().SetResourceID(item.ResourceID).SetKey(item.Key).SetValue(item.Value).
+		SetValueHash(sqldb.HashOf(item.Value)).SetValuePrefix(sqldb.PrefixOf(item.Value)).SetUserModifiable(item.UserModifiable).
+		SetCreatedAt(now).SetUpdatedAt(now)
+}
+
+func (s *ResourceStore) metadataRules() resource.MetadataRules {
+	return resource.MetadataRules{MaxItems: s.limits.MetadataItems, ProtectedKeys: s.options.ProtectedMetadataKeys}
+}

@@ -1,0 +1,176 @@
+package resourcedb_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/resourcedb"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestMetadataIsFoundByAnIndex fills a database with resources of 5 items each and holds that a page found by metadata and
+// shown with it takes three statements, and that the database finds it by the
+// index over keys and hashes, or prefixes, of values.
+func TestMetadataIsFoundByAnIndex(t *testing.T) {
+	t.Parallel()
+	count := planSize()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		fillResources(t, url, count)
+		s, recorded := resourcedb.RecordStatements(storetest.Open(t, url).ResourceStore)
+		ctx, statements := store.CountStatements(storetest.AsAdmin())
+		filter := resource.Filter{Metadata: pairs("key-0", "value-7", "key-3", "value-7")}
+		page, err := s.Resources(ctx, filter, page.Order{Field: "NAME"}, page.Request{})
+		if err != nil || len(page.Items) != min(50, count/500) {
+			t.Fatalf("%d resources, error %v", len(page.Items), err)
+		}
+		var ids []int64
+		for _, r := range page.Items {
+			ids = append(ids, r.ID)
+		}
+		items, err := s.MetadataOf(ctx, ids, nil)
+		if err != nil || len(items) != len(ids) || len(items[ids[0]]) != 5 {
+			t.Fatalf("metadata of %d resources, error %v", len(items), err)
+		}
+		if total, err := s.CountResources(ctx, filter); err != nil || total != count/500 {
+			t.Errorf("%d resources in all, error %v", total, err)
+		}
+		if statements() != 3 {
+			t.Errorf("%d statements, want 3", statements())
+		}
+		long, prefix := strings.Repeat("界", 80), "value-77"
+		for _, where := range []resource.MetadataCondition{{Key: "key-1", Prefix: &prefix}, {Key: "key-2", Prefix: &long}, {Key: "key-4", In: []string{"value-1", "value-2"}}} {
+			if _, err := s.CountResources(ctx, resource.Filter{Where: &resource.Where{Metadata: &where}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, statement := range *recorded {
+			plan := resourcedb.Explain(t, s, statement)
+			index := []string{"metadataitem_key_value_hash_resource_id", "metadataitem_resource_id_key", "metadataitem_key_value_hash_resource_id",
+				"metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_hash_resource_id"}[i]
+			if !strings.Contains(plan, index) || strings.Contains(plan, "Seq Scan on metadata_items") || strings.Contains(plan, "SCAN metadata_items") {
+				t.Errorf("statement %d does not use %s:\n%s\n%s", i, index, statement.Query, plan)
+			}
+		}
+	})
+}
+
+// TestNestedPagesReadWhatTheyShow holds that a page of each type's resources, and
+// the look behind its cursor, go down an index that ends each type's part at the
+// page's size, in one statement however many types there are.
+func TestNestedPagesReadWhatTheyShow(t *testing.T) {
+	t.Parallel()
+	count := planSize()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		fillResources(t, url, count)
+		s := storetest.Open(t, url)
+		types, err := s.ResourceTypes(storetest.AsAdmin(), metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, page.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, filled := []int64{}, types.Items[0].ID
+		for _, of := range types.Items {
+			ids, filled = append(ids, of.ID), min(filled, of.ID)
+		}
+		recording, recorded := resourcedb.RecordStatements(s.ResourceStore)
+		ten, order := 10, page.Order{Field: "NAME"}
+		for _, viewer := range []context.Context{storetest.AsAdmin(), asMember("demo")} {
+			request := page.Request{First: &ten}
+			began := time.Now()
+			pages, err := recording.ResourcesWithin(viewer, resource.ResourcesOfType, ids, resource.Filter{}, order, request)
+			if err != nil || len(pages[filled].Items) != ten || !pages[filled].HasMore || len(pages) != len(ids) {
+				t.Fatalf("%d pages, error %v", len(pages), err)
+			}
+			paged := time.Since(began)
+			request.After = &pages[filled].Cursors[ten-1]
+			behind, err := recording.ResourcesBehind(viewer, resource.ResourcesOfType, ids, resource.Filter{}, order, request)
+			if err != nil || !behind[filled] || len(behind) != 1 {
+				t.Fatalf("behind: %v, error %v", behind, err)
+			}
+			ten := 10
+			pages, err = recording.ResourcesWithin(viewer, resource.ResourcesOfType, ids, resource.Filter{}, order, page.Request{Last: &ten, Before: request.After})
+			if err != nil || len(pages[filled].Items) != ten-1 {
+				t.Fatalf("backward: %d, error %v", len(pages[filled].Items), err)
+			}
+			t.Logf("%d resources: a page in %v, all in %v", count, paged, time.Since(began))
+		}
+		if len(*recorded) != 6 {
+			t.Fatalf("%d statements, want 6", len(*recorded))
+		}
+		for _, statement := range *recorded {
+			plan := resourcedb.Explain(t, recording, statement)
+			if !strings.Contains(plan, "resource_resource_type_id_name_id") || strings.Count(plan, "USE TEMP B-TREE") > 1 || strings.Contains(plan, "Seq Scan on resources") {
+				t.Errorf("it reads more than the page:\n%s\n%s", statement.Query, plan)
+			}
+		}
+	})
+}
+
+// planSize is how many resources the plans are made for: 100,000 where
+// CADASTRE_TEST_FULL is set, and fewer elsewhere.
+func planSize() int {
+	if os.Getenv("CADASTRE_TEST_FULL") != "" {
+		return 100_000
+	}
+	return 5_000
+}
+
+// fillResources writes resources by bulk: the values of their items are 500.
+func fillResources(t *testing.T, url string, count int) {
+	t.Helper()
+	migrated, err := store.Open(t.Context(), store.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := migrated.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db := storetest.Database(t, url)
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	run := func(statement string, args ...any) {
+		t.Helper()
+		if _, err := tx.Exec(statement, args...); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	numbers, uuid := fmt.Sprintf("WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < %d)", count-1),
+		"printf('00000000-0000-4000-8000-%012d', n)"
+	name := "printf('resource-%06d', n)"
+	if strings.HasPrefix(url, "postgres") {
+		run("SET LOCAL statement_timeout = 0")
+		uuid, name = "'00000000-0000-4000-8000-' || lpad(n::text, 12, '0')", "'resource-' || lpad(n::text, 6, '0')"
+	}
+	run("CREATE TEMPORARY TABLE vals (n bigint, value varchar(1023), value_hash bigint)")
+	for n := range 500 {
+		value := fmt.Sprint("value-", n)
+		run(fmt.Sprintf("INSERT INTO vals VALUES (%d, '%s', %d)", n, value, resourcedb.HashOf(value)))
+	}
+	run("CREATE UNIQUE INDEX vals_n ON vals (n)")
+	run("ANALYZE vals")
+	run(numbers + ` INSERT INTO resources (uuid, resource_type_id, name, name_key, project_id, visibility, revision, created_at, updated_at)
+		SELECT ` + uuid + `, (SELECT MIN(id) FROM resource_types), ` + name + `, ` + name + `, 'demo', 'PUBLIC', 1, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP FROM numbers`)
+	run(`WITH RECURSIVE keys (k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM keys WHERE k < 4)
+		INSERT INTO metadata_items (resource_id, key, value, value_hash, value_prefix, user_modifiable, created_at, updated_at)
+		SELECT resources.id, 'key-' || k, vals.value, vals.value_hash, vals.value, true, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP
+		FROM resources JOIN keys ON true JOIN vals ON vals.n = resources.id % 500`)
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(url, "postgres") {
+		return // where nobody gathers statistics
+	}
+	if _, err := db.Exec("ANALYZE"); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,187 @@
+package resourcedb
+
+import (
+	"context"
+	"fmt"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// scopeColumns says in which column resources refer to what they hang off.
+var scopeColumns = map[resource.Scope]string{
+	resource.ChildrenOfResource: entresource.FieldParentID,
+	resource.ResourcesOfType:    entresource.FieldResourceTypeID,
+}
+
+// Resources is a page of the resources that the viewer may see.
+func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, order page.Order, request page.Request) (page.Page[*resource.Resource], error) {
+	none := page.Page[*resource.Resource]{}
+	paging, err := sqldb.NewPaging("resources", sqldb.NamedOrders, order, request)
+	if err != nil {
+		return none, err
+	}
+	wanted, err := s.resourcesThat(ctx, filter)
+	if err != nil {
+		return none, err
+	}
+	rows, err := s.Ent.Resource.Query().Where(wanted, paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
+	if err != nil {
+		return none, fmt.Errorf("list resources: %w", err)
+	}
+	return sqldb.NewPage(paging, rows, resourceNoun, resourcePlace(order)), nil
+}
+
+// CountResources is how many resources Resources goes through in all.
+func (s *ResourceStore) CountResources(ctx context.Context, filter resource.Filter) (int, error) {
+	wanted, err := s.resourcesThat(ctx, filter)
+	if err != nil {
+		return 0, err
+	}
+	n, err := s.Ent.Resource.Query().Where(wanted).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count resources: %w", err)
+	}
+	return n, nil
+}
+
+// ResourcesWithin is a page of the resources that hang off each key.
+func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]page.Page[*resource.Resource], error) {
+	paging, wanted, err := s.pagingWithin(ctx, scope, filter, order, request)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.Ent.Resource.Query().Where(paging.OfEach(entresource.Table, scopeColumns[scope], keys, wanted)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list resources within others: %w", err)
+	}
+	return sqldb.PagesOf(paging, keys, rows, scopeKey(scope), resourceNoun, resourcePlace(order)), nil
+}
+
+// ResourcesBehind tells for which keys there are resources on the side where
+// the page of ResourcesWithin begins.
+func (s *ResourceStore) ResourcesBehind(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]bool, error) {
+	paging, wanted, err := s.pagingWithin(ctx, scope, filter, order, request)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.Ent.Resource.Query().Where(paging.BehindEach(entresource.Table, scopeColumns[scope], keys, wanted)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for resources within others: %w", err)
+	}
+	return sqldb.KeysOf(rows, scopeKey(scope)), nil
+}
+
+func (s *ResourceStore) pagingWithin(ctx context.Context, scope resource.Scope, filter resource.Filter, order page.Order, request page.Request) (sqldb.Paging, predicate.Resource, error) {
+	paging, err := sqldb.NewPaging(string(scope), sqldb.NamedOrders, order, request)
+	if err != nil {
+		return paging, nil, err
+	}
+	wanted, err := s.resourcesThat(ctx, filter)
+	return paging, wanted, err
+}
+
+// CountResourcesWithin is how many resources hang off each key.
+func (s *ResourceStore) CountResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter) (map[int64]int, error) {
+	wanted, err := s.resourcesThat(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	var rows []struct {
+		Key   int64 `json:"scope_key"`
+		Count int   `json:"resource_count"`
+	}
+	err = s.Ent.Resource.Query().Where(sqldb.Among(scopeColumns[scope], keys), wanted).Modify(func(s *entsql.Selector) {
+		column := s.C(scopeColumns[scope])
+		s.Select(entsql.As(column, "scope_key"), entsql.As(entsql.Count("*"), "resource_count")).GroupBy(column)
+	}).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("count resources within others: %w", err)
+	}
+	counts := make(map[int64]int, len(rows))
+	for _, row := range rows {
+		counts[row.Key] = row.Count
+	}
+	return counts, nil
+}
+
+// ResourceByUUID is the resource with a uuid, or ErrNotFound.
+func (s *ResourceStore) ResourceByUUID(ctx context.Context, uuid string) (*resource.Resource, error) {
+	row, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), entresource.UUID(uuid)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, noResource(uuid)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up a resource: %w", err)
+	}
+	return resourceNoun(row), nil
+}
+
+func noResource(uuid string) *problem.Refusal {
+	return problem.Refuse(problem.ErrNotFound, "there is no resource %s", uuid)
+}
+
+// ResourcesByID are the resources of the rows that the viewer may see.
+func (s *ResourceStore) ResourcesByID(ctx context.Context, ids []int64) (map[int64]*resource.Resource, error) {
+	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldID, ids)).All(ctx)
+	return sqldb.ByID(rows, err, "resources", resourceNoun, func(row *ent.Resource) int64 { return row.ID })
+}
+
+// TagsOfResources are the tags of the resources, by name without regard to
+// case.
+func (s *ResourceStore) TagsOfResources(ctx context.Context, resources []int64) (map[int64][]string, error) {
+	rows, err := s.Ent.ResourceTag.Query().
+		Where(sqldb.Among(resourcetag.FieldResourceID, resources), visible.ResourceOf(ctx)).
+		Order(resourcetag.ByResourceID(), resourcetag.ByNameKey(), resourcetag.ByID()).All(ctx)
+	return sqldb.ByParent(rows, err, "tags of resources",
+		func(row *ent.ResourceTag) string { return row.Name },
+		func(row *ent.ResourceTag) int64 { return row.ResourceID })
+}
+
+func scopeKey(scope resource.Scope) func(*ent.Resource) int64 {
+	if scope == resource.ChildrenOfResource {
+		return func(row *ent.Resource) int64 { return *row.ParentID }
+	}
+	return func(row *ent.Resource) int64 { return row.ResourceTypeID }
+}
+
+func resourcePlace(order page.Order) func(*ent.Resource) (any, int64) {
+	return func(row *ent.Resource) (any, int64) {
+		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
+	}
+}
+
+func resourceNoun(row *ent.Resource) *resource.Resource {
+	r := &resource.Resource{
+		ID: row.ID, UUID: row.UUID, TypeID: row.ResourceTypeID, Name: row.Name, Description: row.Description,
+		ProjectID: row.ProjectID, Visibility: access.Visibility(row.Visibility), Revision: row.Revision,
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}
+	if row.ParentID != nil {
+		r.ParentID = *row.ParentID
+	}
+	return r
+}
+
+// ResourcesByUUID are the resources that the viewer may see.
+func (s *ResourceStore) ResourcesByUUID(ctx context.Context, uuids []string) (map[string]*resource.Resource, error) {
+	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up resources: %w", err)
+	}
+	found := make(map[string]*resource.Resource, len(rows))
+	for _, row := range rows {
+		found[row.UUID] = resourceNoun(row)
+	}
+	return found, nil
+}

@@ -1,0 +1,262 @@
+package resourcedb
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
+	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// movesKey is the advisory lock that moves of resources take on PostgreSQL: two
+// moves at once could each be right and together make a circle.
+const movesKey = 7_261_002
+
+// UpdateResource changes a resource's own fields: what the patch does not name
+// stays, and what changes nothing is not counted. A parent that the resource is
+// above of is ErrInvalidInput.
+func (s *ResourceStore) UpdateResource(ctx context.Context, patch resource.Patch) (*resource.Resource, error) {
+	err := s.mayWriteResource(ctx, "change a resource", func(problems *problem.Problems) { patch.Check(problems, "input") })
+	if err != nil {
+		return nil, err
+	}
+	var row *ent.Resource
+	err = s.Write(ctx, "updateResource", func(tx *sqldb.Tx) error {
+		row, err = s.updateResource(ctx, tx, patch)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change a resource: %w", err)
+	}
+	return resourceNoun(row), nil
+}
+
+// mayWriteResource refuses a write by role, then by input, then by rate.
+func (s *ResourceStore) mayWriteResource(ctx context.Context, what string, check func(*problem.Problems)) error {
+	if err := resource.MayWriteResources(access.ViewerFrom(ctx), what); err != nil {
+		return err
+	}
+	return s.mayWriteInput(ctx, check)
+}
+
+// mayWriteInput refuses a write by input, then by rate.
+func (s *ResourceStore) mayWriteInput(ctx context.Context, check func(*problem.Problems)) error {
+	var problems problem.Problems
+	check(&problems)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	return s.mayWriteNow(ctx)
+}
+
+func (s *ResourceStore) updateResource(ctx context.Context, tx *sqldb.Tx, patch resource.Patch) (*ent.Resource, error) {
+	if patch.Parent.Set && s.Postgres() {
+		if _, err := tx.ExecContext(sqldb.Uncounted(ctx), "SELECT pg_advisory_xact_lock($1)", movesKey); err != nil {
+			return nil, err
+		}
+	}
+	row, err := s.lockResource(ctx, tx, patch.UUID, patch.Revision)
+	if err != nil {
+		return nil, err
+	}
+	wanted := *row
+	if patch.NewName.Set {
+		wanted.Name = *patch.NewName.Value
+	}
+	if patch.Description.Set {
+		if wanted.Description = patch.Description.Value; sqldb.TextOrEmpty(wanted.Description) == "" {
+			wanted.Description = nil
+		}
+	}
+	if patch.Visibility.Set {
+		wanted.Visibility = string(access.Private)
+		if patch.Visibility.Value != nil {
+			wanted.Visibility = string(*patch.Visibility.Value)
+		}
+	}
+	if patch.Parent.Set {
+		parent, err := s.newParent(ctx, tx, row, sqldb.TextOrEmpty(patch.Parent.Value))
+		if err != nil {
+			return nil, err
+		}
+		if wanted.ParentID = &parent; parent == 0 {
+			wanted.ParentID = nil
+		}
+	}
+	changed := row
+	if !reflect.DeepEqual(resourceFields(&wanted), resourceFields(row)) {
+		update := tx.Resource.UpdateOneID(row.ID).AddRevision(1).SetUpdatedAt(s.Now()).SetName(wanted.Name).SetNameKey(text.Fold(wanted.Name)).
+			SetNillableDescription(wanted.Description).SetVisibility(wanted.Visibility).ClearParent().SetNillableParentID(wanted.ParentID)
+		if wanted.Description == nil {
+			update.ClearDescription()
+		}
+		if changed, err = update.Save(ctx); err != nil {
+			return nil, err
+		}
+		tx.Changed("Resource", row.UUID)
+	}
+	tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: row.UUID, Before: resourceFields(row), After: resourceFields(changed)})
+	return changed, nil
+}
+
+// newParent is the row of the parent that a resource is to have, 0 for none. A
+// resource cannot be below itself.
+func (s *ResourceStore) newParent(ctx context.Context, tx *sqldb.Tx, row *ent.Resource, parent string) (int64, error) {
+	kind, err := tx.ResourceType.Get(ctx, row.ResourceTypeID)
+	if err != nil {
+		return 0, err
+	}
+	id, err := s.parentFor(ctx, tx, kind.Name, parent)
+	if err != nil || id == 0 {
+		return 0, err
+	}
+	above, err := tx.Resource.Query().Where(func(s *entsql.Selector) {
+		s.Where(entsql.EQ(s.C(entresource.FieldID), row.ID))
+		s.Where(entsql.P(func(b *entsql.Builder) {
+			b.Ident(s.C(entresource.FieldID)).WriteString(" IN (WITH RECURSIVE above (id, parent_id) AS (SELECT id, parent_id FROM resources WHERE id = ").Arg(id).
+				WriteString(" UNION SELECT r.id, r.parent_id FROM resources AS r JOIN above ON r.id = above.parent_id) SELECT id FROM above)")
+		}))
+	}).Exist(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if above {
+		return 0, problem.Invalid("input.parent", "the resource %s is %s itself or below it", parent, row.UUID)
+	}
+	return id, nil
+}
+
+// DeleteResource deletes a resource with its metadata, capabilities and tags, and
+// gives what it was. One that has children, or that a resource provider is
+// linked to, is ErrInUse.
+func (s *ResourceStore) DeleteResource(ctx context.Context, uuid string, revision *int) (*resource.Resource, error) {
+	err := s.mayWriteResource(ctx, "delete a resource", func(*problem.Problems) {})
+	if err != nil {
+		return nil, err
+	}
+	var row *ent.Resource
+	err = s.Write(ctx, "deleteResource", func(tx *sqldb.Tx) error {
+		if row, err = s.lockResource(ctx, tx, uuid, revision); err != nil {
+			return err
+		}
+		err := s.deleteResource(ctx, tx, row)
+		if sqldb.IsReferred(err) {
+			return problem.Refuse(problem.ErrInUse, "the resource %s is in use", uuid).Because(err)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("delete a resource: %w", err)
+	}
+	return resourceNoun(row), nil
+}
+
+func (s *ResourceStore) deleteResource(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) error {
+	children, err := tx.Resource.Query().Where(entresource.ParentID(row.ID)).Exist(ctx)
+	if err != nil {
+		return err
+	}
+	if children {
+		return problem.Refuse(problem.ErrInUse, "the resource %s has children", row.UUID)
+	}
+	provided, err := tx.ResourceProvider.Query().Where(resourceprovider.ResourceID(row.ID)).Exist(ctx)
+	if err != nil {
+		return err
+	}
+	if provided {
+		return problem.Refuse(problem.ErrInUse, "a resource provider is linked to the resource %s", row.UUID)
+	}
+	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).All(ctx)
+	if err != nil {
+		return err
+	}
+	changes := countChanges{}
+	if err := deleteCapabilityValues(ctx, tx, values, changes); err != nil {
+		return err
+	}
+	if err := changes.apply(ctx, tx); err != nil {
+		return err
+	}
+	if err := tx.Resource.DeleteOneID(row.ID).Exec(ctx); err != nil {
+		return err
+	}
+	tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: row.UUID, Before: resourceFields(row)})
+	tx.Changed("Resource", row.UUID)
+	return nil
+}
+
+// SetResourceTags gives a resource exactly these tags.
+func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags []string, revision *int) (*resource.Resource, error) {
+	err := s.mayWriteResource(ctx, "tag a resource", func(problems *problem.Problems) {
+		resource.CheckTags(problems, "input.tags", tags)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var resources []*resource.Resource
+	err = s.Write(ctx, "setResourceTags", func(tx *sqldb.Tx) error {
+		row, err := s.lockResource(ctx, tx, uuid, revision)
+		if err != nil {
+			return err
+		}
+		before, err := tx.ResourceTag.Query().Where(resourcetag.ResourceID(row.ID)).Order(resourcetag.ByNameKey()).All(ctx)
+		if err != nil {
+			return err
+		}
+		had := make([]string, len(before))
+		for i, tag := range before {
+			had[i] = tag.Name
+		}
+		tags = slices.SortedFunc(slices.Values(tags), func(a, b string) int { return strings.Compare(text.Fold(a), text.Fold(b)) })
+		var touched []int64
+		if !slices.Equal(had, tags) {
+			touched = []int64{row.ID}
+			if err := replaceResourceTags(ctx, tx, row.ID, tags); err != nil {
+				return err
+			}
+		}
+		if resources, err = touchResources(ctx, tx, []*ent.Resource{row}, touched, s.Now()); err != nil {
+			return err
+		}
+		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"tags": had}, After: sqldb.Fields{"tags": tags}})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tag a resource: %w", err)
+	}
+	return resources[0], nil
+}
+
+// replaceResourceTags makes a locked resource have these tags and no others.
+func replaceResourceTags(ctx context.Context, tx *sqldb.Tx, resource int64, tags []string) error {
+	if _, err := tx.ResourceTag.Delete().Where(resourcetag.ResourceID(resource)).Exec(ctx); err != nil {
+		return err
+	}
+	creates := make([]*ent.ResourceTagCreate, len(tags))
+	for i, tag := range tags {
+		creates[i] = newResourceTag(tx, resource, tag)
+	}
+	return tx.ResourceTag.CreateBulk(creates...).Exec(ctx)
+}
+
+// resourceFields is a resource in the audit log.
+func resourceFields(row *ent.Resource) sqldb.Fields {
+	out := sqldb.Fields{"name": row.Name, "description": row.Description, "projectId": row.ProjectID, "visibility": row.Visibility, "revision": row.Revision}
+	if noun := resourceNoun(row); noun.ParentID != 0 {
+		out["parent"] = (&resource.Resource{ID: noun.ParentID}).NodeID()
+	}
+	return out
+}

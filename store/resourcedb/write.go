@@ -1,0 +1,171 @@
+package resourcedb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/defaults"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// CreateResource creates a resource with everything given for it, in one
+// transaction: for members in their own project, for administrators and services
+// in any. A type that does not exist is ErrNotFound, a uuid that is taken
+// ErrAlreadyExists.
+func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input) (*resource.Resource, error) {
+	viewer := access.ViewerFrom(ctx)
+	if err := mayCreateResource(viewer, input); err != nil {
+		return nil, err
+	}
+	var problems problem.Problems
+	input.Check(&problems, "input")
+	record := recordOf(viewer, input)
+	if record.ProjectID == "" && input.ProjectID == nil {
+		problems.Add("input.projectId", "must be given by a viewer without a project")
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.mayWriteNow(ctx); err != nil {
+		return nil, err
+	}
+	if record.UUID == "" {
+		random, err := uuid.NewRandom()
+		if err != nil {
+			return nil, fmt.Errorf("make a uuid: %w", err)
+		}
+		record.UUID = random.String()
+	}
+	plan, err := resource.MetadataChange{Resource: record.UUID, Items: input.Metadata}.Plan(viewer, s.metadataRules(), 1, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range input.ServiceMetadata {
+		plan.Set = append(plan.Set, resource.MetadataItem{Key: item.Key, Value: item.Value})
+	}
+	if most := s.limits.MetadataItems; most > 0 && len(plan.Set) > most {
+		return nil, problem.Refuse(problem.ErrQuotaExceeded, "a resource can have at most %d metadata items, this has %d", most, len(plan.Set))
+	}
+	record.Metadata = plan.Set
+	var row *ent.Resource
+	err = s.Write(ctx, "createResource", func(tx *sqldb.Tx) error {
+		row, err = s.createResource(ctx, tx, record, input)
+		return err
+	})
+	if sqldb.IsDuplicate(err) {
+		return nil, problem.Refuse(problem.ErrAlreadyExists, "a resource %s exists already", record.UUID).On("input.uuid").Because(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create a resource: %w", err)
+	}
+	return resourceNoun(row), nil
+}
+
+func mayCreateResource(viewer access.Viewer, input resource.Input) error {
+	if err := resource.MayWriteResources(viewer, "create a resource"); err != nil {
+		return err
+	}
+	if len(input.ServiceMetadata) > 0 {
+		if err := resource.MayWriteServiceMetadata(viewer, "write metadata that users cannot change"); err != nil {
+			return err
+		}
+	}
+	if len(input.Capabilities) > 0 {
+		if err := resource.MayWriteCapabilities(viewer, "write capabilities"); err != nil {
+			return err
+		}
+	}
+	if input.ProjectID != nil {
+		return resource.MayWriteForProject(viewer, *input.ProjectID, "what is to be created")
+	}
+	return nil
+}
+
+// recordOf is what an input comes to for a viewer, without metadata.
+func recordOf(viewer access.Viewer, input resource.Input) ResourceRecord {
+	record := ResourceRecord{
+		UUID: sqldb.TextOrEmpty(input.UUID), Type: input.Type, Parent: sqldb.TextOrEmpty(input.Parent), Name: input.Name,
+		Description: sqldb.TextOrEmpty(input.Description), ProjectID: viewer.ProjectID, Visibility: access.Private,
+		Capabilities: input.Capabilities, Tags: input.Tags,
+	}
+	if input.ProjectID != nil {
+		record.ProjectID = *input.ProjectID
+	}
+	if input.Visibility != nil {
+		record.Visibility = *input.Visibility
+	}
+	return record
+}
+
+func (s *ResourceStore) createResource(ctx context.Context, tx *sqldb.Tx, record ResourceRecord, input resource.Input) (*ent.Resource, error) {
+	of, err := metadefdb.ResourceTypeRow(ctx, tx, record.Type)
+	if err != nil {
+		return nil, err
+	}
+	r := newResource{ResourceRecord: record, typeID: of.ID}
+	if r.parentID, err = s.parentFor(ctx, tx, of.Name, record.Parent); err != nil {
+		return nil, err
+	}
+	if of.Strict {
+		writes := []strictly{{of.ID, "input.metadata", input.Metadata}, {of.ID, "input.serviceMetadata", input.ServiceMetadata}}
+		if err := holdsStrictly(ctx, tx, writes); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := s.insertResourceLevel(ctx, tx, []newResource{r}, s.Now())
+	if err != nil {
+		return nil, err
+	}
+	tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: rows[0].UUID, After: recordFields(record)})
+	return rows[0], nil
+}
+
+// recordFields is a new resource in the audit log.
+func recordFields(record ResourceRecord) sqldb.Fields {
+	return sqldb.Fields{
+		"type": record.Type, "name": record.Name, "description": record.Description, "projectId": record.ProjectID,
+		"visibility": record.Visibility, "parent": record.Parent, "metadata": metadataFields(record.Metadata),
+		"capabilities": record.Capabilities, "tags": record.Tags,
+	}
+}
+
+// parentFor is the row of the parent that a resource of a type is to have, 0 for
+// none. Some types have one kind of parent only, and some never stand alone: what
+// does not fit is ErrInvalidInput. The parent is locked against deletion.
+func (s *ResourceStore) parentFor(ctx context.Context, tx *sqldb.Tx, typeName, parent string) (int64, error) {
+	var natural defaults.ResourceType
+	for _, builtIn := range defaults.ResourceTypes() {
+		if builtIn.Name == typeName {
+			natural = builtIn
+		}
+	}
+	if parent == "" {
+		if natural.ParentRequired {
+			return 0, problem.Invalid("input.parent", "a resource of the type %s needs a parent of the type %s", typeName, natural.Parent)
+		}
+		return 0, nil
+	}
+	rows, err := s.lockResources(ctx, tx, []string{parent})
+	if errors.Is(err, problem.ErrNotFound) {
+		return 0, problem.Invalid("input.parent", "there is no resource %s", parent)
+	}
+	if err != nil {
+		return 0, err
+	}
+	kind, err := tx.ResourceType.Get(ctx, rows[0].ResourceTypeID)
+	if err != nil {
+		return 0, err
+	}
+	if natural.Parent != "" && kind.Name != natural.Parent {
+		return 0, problem.Invalid("input.parent", "the parent of a resource of the type %s must be of the type %s, not %s", typeName, natural.Parent, kind.Name)
+	}
+	return rows[0].ID, nil
+}

@@ -1,0 +1,69 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"entgo.io/ent/dialect"
+	"github.com/gofrs/flock"
+
+	"github.com/cadastre-dev/cadastre/ent"
+)
+
+// DB is an open database with what every domain needs to read and write it: the
+// ent client, statements written by hand, transactions.
+type DB struct {
+	Pool      *Database
+	Ent       *ent.Client
+	lock      *flock.Flock  // on a SQLite file, which belongs to one program; nil on PostgreSQL
+	turn      chan struct{} // held on SQLite by the transaction that writes
+	Clock     func() time.Time
+	Log       *slog.Logger
+	requestID func(context.Context) string
+}
+
+// Open opens the database that options name.
+func Open(ctx context.Context, options Options) (*DB, error) {
+	db, lock, err := openDatabase(ctx, options.URL)
+	if err != nil {
+		return nil, err
+	}
+	d := &DB{Pool: db, Ent: ent.NewClient(ent.Driver(db)), lock: lock, turn: make(chan struct{}, 1),
+		Clock: options.Now, Log: options.Log, requestID: options.RequestID}
+	if d.Clock == nil {
+		d.Clock = time.Now
+	}
+	if d.Log == nil {
+		d.Log = slog.Default()
+	}
+	if d.requestID == nil {
+		d.requestID = func(context.Context) string { return "" }
+	}
+	return d, nil
+}
+
+func (d *DB) Close() error {
+	err := d.Pool.Close()
+	if d.lock != nil {
+		err = errors.Join(err, d.lock.Unlock())
+	}
+	return err
+}
+
+// Now returns the time of a write: UTC, in the microseconds that both databases
+// keep.
+func (d *DB) Now() time.Time { return d.Clock().UTC().Truncate(time.Microsecond) }
+
+func (d *DB) Postgres() bool { return d.Pool.dialect == dialect.Postgres }
+
+// Address returns the URL of a PostgreSQL database, with the settings of a
+// session.
+func (d *DB) Address() string { return d.Pool.address }
+
+// Ping reports whether the database answers.
+func (d *DB) Ping(ctx context.Context) error { return d.Pool.readers.PingContext(ctx) }
+
+// Migrate brings the tables to the newest version.
+func (d *DB) Migrate(ctx context.Context) error { return d.Pool.migrate(ctx) }

@@ -1,0 +1,114 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"sync/atomic"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+)
+
+// Database is the dialect.Driver under ent: statements outside a transaction
+// that only read go to readers, everything else to writer. On PostgreSQL both
+// are one pool. It counts statements for whoever asked (CountStatements).
+type Database struct {
+	dialect string
+	path    string // of the SQLite file
+	address string // of the PostgreSQL database, with the session's settings
+	writer  *sql.DB
+	readers *sql.DB
+}
+
+var _ dialect.Driver = (*Database)(nil)
+
+func (d *Database) Dialect() string { return d.dialect }
+
+func (d *Database) Close() error {
+	if d.writer == d.readers {
+		return d.writer.Close()
+	}
+	return errors.Join(d.readers.Close(), d.writer.Close())
+}
+
+func (d *Database) Query(ctx context.Context, query string, args, v any) error {
+	count(ctx)
+	return refused(entsql.Conn{ExecQuerier: d.readers}.Query(ctx, query, args, v))
+}
+
+func (d *Database) Exec(ctx context.Context, query string, args, v any) error {
+	count(ctx)
+	return refused(entsql.Conn{ExecQuerier: d.writer}.Exec(ctx, query, args, v))
+}
+
+// QueryContext serves statements written by hand.
+func (d *Database) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	count(ctx)
+	rows, err := d.readers.QueryContext(ctx, query, args...)
+	return rows, refused(err)
+}
+
+// ExecContext serves statements written by hand.
+func (d *Database) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	count(ctx)
+	result, err := d.writer.ExecContext(ctx, query, args...)
+	return result, refused(err)
+}
+
+func (d *Database) Tx(ctx context.Context) (dialect.Tx, error) {
+	tx, err := d.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, refused(err)
+	}
+	return &transaction{Tx: tx}, nil
+}
+
+// transaction is a dialect.Tx that counts its statements.
+type transaction struct{ *sql.Tx }
+
+var _ driver.Tx = (*transaction)(nil)
+
+func (t *transaction) Query(ctx context.Context, query string, args, v any) error {
+	count(ctx)
+	return refused(entsql.Conn{ExecQuerier: t.Tx}.Query(ctx, query, args, v))
+}
+
+func (t *transaction) Exec(ctx context.Context, query string, args, v any) error {
+	count(ctx)
+	return refused(entsql.Conn{ExecQuerier: t.Tx}.Exec(ctx, query, args, v))
+}
+
+func (t *transaction) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	count(ctx)
+	rows, err := t.Tx.QueryContext(ctx, query, args...)
+	return rows, refused(err)
+}
+
+func (t *transaction) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	count(ctx)
+	result, err := t.Tx.ExecContext(ctx, query, args...)
+	return result, refused(err)
+}
+
+type statementsKey struct{}
+
+// CountStatements gives a context under which the store counts the SQL
+// statements it sends, transaction control excluded, and the count so far.
+func CountStatements(ctx context.Context) (context.Context, func() int) {
+	var n atomic.Int64
+	return context.WithValue(ctx, statementsKey{}, &n), func() int { return int(n.Load()) }
+}
+
+// Uncounted is for statements that control the transaction, as a lock does that
+// one of the databases does not need.
+func Uncounted(ctx context.Context) context.Context {
+	return context.WithValue(ctx, statementsKey{}, nil)
+}
+
+func count(ctx context.Context) {
+	if n, ok := ctx.Value(statementsKey{}).(*atomic.Int64); ok {
+		n.Add(1)
+	}
+}

@@ -1,0 +1,100 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"net"
+
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// What the drivers' errors mean is known here and nowhere else, by their codes.
+
+// refused turns what a database refuses for its own reasons into a domain error
+// that keeps the driver's as its cause: a statement that took too long, a
+// database that cannot be reached. Every other error stays as it is.
+func refused(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case isTimeout(err):
+		return problem.Refuse(problem.ErrTimeout, "the request took too long").Because(err)
+	case isUnreachable(err):
+		return problem.Refuse(problem.ErrUnavailable, "the database cannot be reached, try again").Because(err)
+	}
+	return err
+}
+
+// isTransient tells whether the database gave up a transaction for the sake of
+// another, so that it can simply be tried again.
+func isTransient(err error) bool {
+	if errors.Is(err, ErrRetry) {
+		return true
+	}
+	if of := new(pq.Error); errors.As(err, &of) {
+		return of.Code == pqerror.TRSerializationFailure || of.Code == pqerror.TRDeadlockDetected
+	}
+	if of := new(sqlite.Error); errors.As(err, &of) {
+		return of.Code()&0xff == sqlite3.SQLITE_BUSY
+	}
+	return false
+}
+
+// IsDuplicate tells whether a unique key refused a row.
+func IsDuplicate(err error) bool {
+	if of := new(pq.Error); errors.As(err, &of) {
+		return of.Code == pqerror.UniqueViolation
+	}
+	if of := new(sqlite.Error); errors.As(err, &of) {
+		return of.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || of.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+	}
+	return false
+}
+
+// IsReferred tells whether a foreign key refused: a row that others refer to
+// was to go, or a row was to refer to one that is not there.
+func IsReferred(err error) bool {
+	if of := new(pq.Error); errors.As(err, &of) {
+		return of.Code == pqerror.ForeignKeyViolation || of.Code == pqerror.RestrictViolation
+	}
+	if of := new(sqlite.Error); errors.As(err, &of) {
+		return of.Code() == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY || of.Code() == sqlite3.SQLITE_CONSTRAINT_TRIGGER
+	}
+	return false
+}
+
+// isTimeout tells whether a statement ran into a time limit: the request's or
+// the database's.
+func isTimeout(err error) bool {
+	if of := new(pq.Error); errors.As(err, &of) {
+		return of.Code == pqerror.QueryCanceled
+	}
+	if of := new(sqlite.Error); errors.As(err, &of) {
+		return of.Code()&0xff == sqlite3.SQLITE_INTERRUPT
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// isUnreachable tells whether there was no database to answer.
+func isUnreachable(err error) bool {
+	if of := new(pq.Error); errors.As(err, &of) {
+		switch of.Code {
+		case pqerror.AdminShutdown, pqerror.CrashShutdown, pqerror.CannotConnectNow, pqerror.TooManyConnections:
+			return true
+		}
+		return of.Code.Class() == "08" // connection exceptions
+	}
+	network := new(net.OpError)
+	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
+}
+
+// ErrRetry says that a row changed since it was read and could not be locked, so
+// that the transaction must start anew.
+var ErrRetry = errors.New("row changed since it was read")

@@ -1,0 +1,77 @@
+package sqldb
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/lib/pq"
+)
+
+// Among keeps the rows whose column holds one of the values: one parameter,
+// however many values there are, so that the statement stays the same.
+func Among[V int64 | string](column string, values []V) func(*entsql.Selector) {
+	return func(s *entsql.Selector) { s.Where(IsAmong(s, s.C(column), values)) }
+}
+
+// IsAmong is among as a predicate on a qualified column.
+func IsAmong[V int64 | string](s *entsql.Selector, column string, values []V) *entsql.Predicate {
+	return entsql.P(func(b *entsql.Builder) {
+		b.Ident(column)
+		if s.Dialect() == dialect.Postgres {
+			b.WriteString(" = ANY(").Arg(pq.Array(values)).WriteString(")")
+			return
+		}
+		b.WriteString(" IN (SELECT value FROM json_each(").Arg(JSONOf(values)).WriteString("))")
+	})
+}
+
+// ByID gathers rows as nouns by their own id.
+func ByID[Row, Noun any](rows []Row, err error, what string, noun func(Row) Noun, id func(Row) int64) (map[int64]Noun, error) {
+	if err != nil {
+		return nil, fmt.Errorf("look up %s: %w", what, err)
+	}
+	out := make(map[int64]Noun, len(rows))
+	for _, row := range rows {
+		out[id(row)] = noun(row)
+	}
+	return out, nil
+}
+
+// ByParent gathers rows as nouns by the id of what they belong to, in their
+// order.
+func ByParent[Row, Noun any](rows []Row, err error, what string, noun func(Row) Noun, parent func(Row) int64) (map[int64][]Noun, error) {
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", what, err)
+	}
+	out := map[int64][]Noun{}
+	for _, row := range rows {
+		out[parent(row)] = append(out[parent(row)], noun(row))
+	}
+	return out, nil
+}
+
+// Without is the list without what the other holds, in its order.
+func Without[V comparable](list, other []V) []V {
+	held := make(map[V]bool, len(other))
+	for _, value := range other {
+		held[value] = true
+	}
+	var left []V
+	for _, value := range list {
+		if !held[value] {
+			left = append(left, value)
+		}
+	}
+	return left
+}
+
+// Distinct is the list without repetitions, sorted.
+func Distinct[V cmp.Ordered](list []V) []V {
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}
+
+// RowsAtOnce bounds the rows of one INSERT, whose columns are parameters each.
+const RowsAtOnce = 1000

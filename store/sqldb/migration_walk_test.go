@@ -1,0 +1,123 @@
+package sqldb_test
+
+import (
+	"sync"
+	"testing"
+
+	"entgo.io/ent/dialect"
+
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestMigrationsWalkUpDownAndUpWithRows goes down with rows in the tables, finds
+// nothing left behind, and up again to a store that works.
+func TestMigrationsWalkUpDownAndUpWithRows(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		fill(t, url)
+		db, closeDB, err := sqldb.OpenWithoutMigrating(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Migrate(t.Context(), 0); err != nil {
+			t.Fatalf("down: %v", err)
+		}
+		for _, table := range tablesOf(t, db) {
+			t.Errorf("the way down leaves the table %s", table)
+		}
+		if err := db.Migrate(t.Context(), -1); err != nil {
+			t.Fatalf("up again: %v", err)
+		}
+		if left := missing(t, db); left != "" {
+			t.Errorf("up again, the tables lack:\n%s", left)
+		}
+		if err := closeDB(); err != nil {
+			t.Fatal(err)
+		}
+		fill(t, url)
+	})
+}
+
+// fill opens a store, writes rows of the definitions into it and closes it.
+func fill(t *testing.T, url string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	title, prefix := "Title", "p_"
+	_, err = s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{
+		Name:                     "Walked",
+		Properties:               []metadef.PropertyInput{{Name: "one", Title: &title, Type: metadef.String}},
+		Objects:                  []metadef.ObjectInput{{Name: "object", Properties: []metadef.PropertyInput{{Name: "two", Title: &title, Type: metadef.Integer}}}},
+		Tags:                     []metadef.TagInput{{Name: "Parent"}, {Name: "Child", Parent: new("parent")}},
+		ResourceTypeAssociations: []metadef.ResourceTypeAssociationInput{{ResourceType: "OS::Nova::Flavor", Prefix: &prefix}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tablesOf are the tables there are, without the one that counts migrations.
+func tablesOf(t *testing.T, db sqldb.OpenedDatabase) []string {
+	t.Helper()
+	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'schema_migrations'`
+	if db.Dialect() == dialect.Postgres {
+		query = `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND tablename <> 'schema_migrations'`
+	}
+	rows, err := db.SQL().QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// TestSeveralServersStartOnOneEmptyPostgres opens stores on one empty database
+// at once: each comes up.
+func TestSeveralServersStartOnOneEmptyPostgres(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	var starting sync.WaitGroup
+	for range 4 {
+		starting.Go(func() {
+			s, err := store.Open(t.Context(), store.Options{URL: url})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := s.ResourceTypeNamed(storetest.AsAdmin(), "physical:host"); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	starting.Wait()
+}
+
+func TestOneSQLiteFileServesOneServer(t *testing.T) {
+	t.Parallel()
+	url := storetest.SQLite(t)
+	storetest.Open(t, url)
+	if _, err := store.Open(t.Context(), store.Options{URL: url}); err == nil {
+		t.Error("a second server opened the file")
+	} else {
+		t.Log(err)
+	}
+}

@@ -1,0 +1,159 @@
+package sqldb
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// SortKey is a column that a list can be ordered by; times need their own
+// comparison.
+type SortKey struct {
+	Column string
+	IsTime bool
+}
+
+// NamedOrders are those of a table of things with a name.
+var NamedOrders = map[string]SortKey{
+	"NAME":       {Column: "name"},
+	"CREATED_AT": {Column: "created_at", IsTime: true},
+	"UPDATED_AT": {Column: "updated_at", IsTime: true},
+}
+
+// KeyUnder is the key of such a thing under one of namedOrders.
+func KeyUnder(order page.Order, name string, createdAt, updatedAt time.Time) any {
+	switch order.Field {
+	case "CREATED_AT":
+		return createdAt
+	case "UPDATED_AT":
+		return updatedAt
+	}
+	return name
+}
+
+// Paging takes one page of a table: after and before positions of one order, by
+// a column that is never null, ties broken by id.
+type Paging struct {
+	Key        SortKey
+	descending bool
+	list       string
+	// part is the column of a nested list's key; empty for a list of its own.
+	part    string
+	request page.Request
+	after   *page.Position
+	before  *page.Position
+}
+
+// NewPaging reads a page request against the orders that a list offers. Every
+// bad argument is a problem of its own.
+func NewPaging(list string, keys map[string]SortKey, order page.Order, request page.Request) (Paging, error) {
+	p := Paging{Key: keys[order.Field], descending: order.Descending, list: order.Of(list), request: request}
+	var problems problem.Problems
+	request.Check(&problems)
+	p.after = p.position(request.After, "after", &problems)
+	p.before = p.position(request.Before, "before", &problems)
+	return p, problems.Err()
+}
+
+func (p Paging) position(cursor *string, field string, problems *problem.Problems) *page.Position {
+	if cursor == nil {
+		return nil
+	}
+	position, ok := page.ParsePosition(*cursor, p.list)
+	if ok && p.Key.IsTime {
+		_, err := time.Parse(time.RFC3339Nano, position.Key)
+		ok = err == nil
+	}
+	if _, err := strconv.ParseInt(position.ID, 10, 64); !ok || err != nil {
+		problems.Add(field, "is not a cursor of this list under this order")
+		return nil
+	}
+	return &position
+}
+
+// Limit is one row more than the page has, to know whether there are more.
+func (p Paging) Limit() int { return p.request.Limit() + 1 }
+
+// Sort orders rows in the direction in which the page is taken.
+func (p Paging) Sort(s *entsql.Selector) {
+	if p.part != "" {
+		OrderParts(s, p.part, p.Direction())
+	}
+	s.OrderBy(p.Direction()(s.C(p.Key.Column)), p.Direction()(s.C("id")))
+}
+
+// Direction is the one in which the page is taken.
+func (p Paging) Direction() func(string) string {
+	if p.descending != p.request.Backward() {
+		return entsql.Desc
+	}
+	return entsql.Asc
+}
+
+// Within keeps the rows between the positions.
+func (p Paging) Within(s *entsql.Selector) {
+	beyond, until := ">", "<"
+	if p.descending {
+		beyond, until = until, beyond
+	}
+	if p.after != nil {
+		s.Where(p.compare(s, beyond, *p.after))
+	}
+	if p.before != nil {
+		s.Where(p.compare(s, until, *p.before))
+	}
+}
+
+// compare is a comparison of row values, which an index on (column, id) serves,
+// with the part before them where there is one.
+func (p Paging) compare(s *entsql.Selector, operator string, at page.Position) *entsql.Predicate {
+	id, _ := strconv.ParseInt(at.ID, 10, 64)
+	var key any = at.Key
+	if p.Key.IsTime {
+		key, _ = time.Parse(time.RFC3339Nano, at.Key)
+	}
+	column, tie := s.C(p.Key.Column), s.C("id")
+	return entsql.P(func(b *entsql.Builder) {
+		b.WriteString("(")
+		nested := p.part != "" && boundsParts(s)
+		if nested {
+			b.Ident(s.C(p.part)).Comma()
+		}
+		b.Ident(column).Comma().Ident(tie).WriteString(") " + operator + " (")
+		if nested {
+			b.WriteString(partKey(s)).Comma()
+		}
+		b.Arg(key).Comma().Arg(id).WriteString(")")
+	})
+}
+
+// NewPage makes a NewPage of the rows found: cut to its size, in the list's order,
+// each with its cursor.
+func NewPage[Row, Noun any](p Paging, rows []Row, noun func(Row) Noun, place func(Row) (key any, id int64)) page.Page[Noun] {
+	out := page.Page[Noun]{HasMore: len(rows) >= p.Limit()}
+	if out.HasMore {
+		rows = rows[:p.request.Limit()]
+	}
+	if p.request.Backward() {
+		slices.Reverse(rows)
+	}
+	out.Items = make([]Noun, len(rows))
+	out.Cursors = make([]string, len(rows))
+	for i, row := range rows {
+		key, id := place(row)
+		position := page.Position{List: p.list, ID: strconv.FormatInt(id, 10)}
+		switch key := key.(type) {
+		case string:
+			position.Key = key
+		case time.Time:
+			position.Key = key.UTC().Format(time.RFC3339Nano)
+		}
+		out.Items[i], out.Cursors[i] = noun(row), position.Cursor()
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+package sqldb
+
+import (
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/lib/pq"
+
+	"github.com/cadastre-dev/cadastre/page"
+)
+
+// FirstOfEach keeps, of the rows that have one key in a column, the first ones
+// under an order, for each key: a nested list is taken for all its parents in
+// one statement, and of each parent's part the database reads no more than the
+// limit where an index has the column and the order. The conditions are those of
+// the list, and hold its order.
+func FirstOfEach(table, column string, keys []int64, limit int, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
+	return func(s *entsql.Selector) {
+		build := entsql.Dialect(s.Dialect())
+		first := build.Select().From(build.Table(table))
+		first.Select(first.C("id")).Where(hasPartKey(first, column))
+		for _, condition := range conditions {
+			condition(first)
+		}
+		first.Limit(limit)
+		s.Where(entsql.P(func(b *entsql.Builder) {
+			b.Ident(s.C("id")).WriteString(" IN (SELECT of_each.id FROM ")
+			if s.Dialect() == dialect.Postgres {
+				b.WriteString("unnest(").Arg(pq.Array(keys)).WriteString("::bigint[]) AS parts (key) CROSS JOIN LATERAL (").Join(first).WriteString(") AS of_each)")
+				return
+			}
+			b.WriteString("json_each(").Arg(JSONOf(keys)).WriteString(") AS parts CROSS JOIN ").Ident(table).
+				WriteString(" AS of_each ON of_each.id IN (").Join(first).WriteString("))")
+		}))
+	}
+}
+
+// boundsParts tells whether the column of the key is held between two bounds:
+// PostgreSQL takes an equal column out of the order, and then goes down an index
+// on the rest of it, through all parts.
+func boundsParts(s *entsql.Selector) bool { return s.Dialect() == dialect.Postgres }
+
+// partKey is the key of the part that the database is at.
+func partKey(s *entsql.Selector) string {
+	if s.Dialect() == dialect.Postgres {
+		return "parts.key"
+	}
+	return "parts.value"
+}
+
+// hasPartKey holds for the rows of the part that the database is at.
+func hasPartKey(s *entsql.Selector, column string) *entsql.Predicate {
+	return entsql.P(func(b *entsql.Builder) {
+		if boundsParts(s) {
+			b.Ident(s.C(column)).WriteString(" >= " + partKey(s) + " AND ").Ident(s.C(column)).WriteString(" <= " + partKey(s))
+			return
+		}
+		b.Ident(s.C(column)).WriteString(" = " + partKey(s))
+	})
+}
+
+// OrderParts begins the order of a part with the column of its key, where that
+// does not go without saying.
+func OrderParts(s *entsql.Selector, column string, direction func(string) string) {
+	if boundsParts(s) {
+		s.OrderBy(direction(s.C(column)))
+	}
+}
+
+// OfEach keeps the rows of one page of each key's part.
+func (p Paging) OfEach(table, column string, keys []int64, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
+	p.part = column
+	first := FirstOfEach(table, column, keys, p.Limit(), append(conditions, p.Within, p.Sort)...)
+	return func(s *entsql.Selector) {
+		first(s)
+		p.Sort(s)
+	}
+}
+
+// BehindEach keeps, for each key, a row on the side where its page begins, if
+// there is one.
+func (p Paging) BehindEach(table, column string, keys []int64, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
+	p.part = column
+	return FirstOfEach(table, column, keys, 1, append(conditions, p.Behind, p.Sort)...)
+}
+
+// KeysOf are the keys that some row has.
+func KeysOf[Row any](rows []Row, key func(Row) int64) map[int64]bool {
+	there := make(map[int64]bool, len(rows))
+	for _, row := range rows {
+		there[key(row)] = true
+	}
+	return there
+}
+
+// Behind keeps the rows on the side where a page begins: the cursor's own row
+// and what lies beyond it, which the page does not look at.
+func (p Paging) Behind(s *entsql.Selector) {
+	until, beyond := "<=", ">="
+	if p.descending {
+		until, beyond = beyond, until
+	}
+	switch {
+	case p.request.Backward() && p.before != nil:
+		s.Where(p.compare(s, beyond, *p.before))
+	case !p.request.Backward() && p.after != nil:
+		s.Where(p.compare(s, until, *p.after))
+	default:
+		s.Where(entsql.False())
+	}
+}
+
+// PagesOf makes a page of each partition of the rows that ofEach kept, for every
+// key.
+func PagesOf[Row, Noun any](p Paging, keys []int64, rows []Row, partition func(Row) int64, noun func(Row) Noun, place func(Row) (key any, id int64)) map[int64]page.Page[Noun] {
+	parts := make(map[int64][]Row, len(keys))
+	for _, row := range rows {
+		parts[partition(row)] = append(parts[partition(row)], row)
+	}
+	pages := make(map[int64]page.Page[Noun], len(keys))
+	for _, key := range keys {
+		pages[key] = NewPage(p, parts[key], noun, place)
+	}
+	return pages
+}

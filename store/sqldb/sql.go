@@ -1,0 +1,112 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Placement's statements are written by hand, once for both databases: with
+// $1, $2, ... for parameters, and lists and tables as one JSON parameter each,
+// so that a statement stays the same however long they are.
+
+// Conn is what a statement runs on: the database or a transaction.
+type Conn interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+var (
+	_ Conn = (*Tx)(nil)
+	_ Conn = (*Database)(nil)
+	_ Conn = (*transaction)(nil)
+)
+
+// statement spells a statement for the database.
+func (d *DB) statement(query string) string {
+	if d.Postgres() {
+		return query
+	}
+	return strings.ReplaceAll(query, "$", "?")
+}
+
+// Listed is the condition that a column holds one of the values of a parameter,
+// a JSON array. Of says the type: bigint or text. PostgreSQL takes the values out
+// first: else it guesses that they are many, and reads the whole table.
+func (d *DB) Listed(column, parameter, of string) string {
+	if d.Postgres() {
+		return fmt.Sprintf("%s = ANY (ARRAY (SELECT value::%s FROM jsonb_array_elements_text(%s::jsonb)))", column, of, parameter)
+	}
+	return fmt.Sprintf("%s IN (SELECT value FROM json_each(%s))", column, parameter)
+}
+
+// Rows is a table made of a parameter, a JSON array of rows, which are arrays.
+// Columns are names with types: "id bigint", "name text".
+func (d *DB) Rows(parameter, alias string, columns ...string) string {
+	fields := make([]string, len(columns))
+	for i, column := range columns {
+		name, of, _ := strings.Cut(column, " ")
+		if d.Postgres() {
+			fields[i] = fmt.Sprintf("(value ->> %d)::%s AS %s", i, of, name)
+		} else {
+			fields[i] = fmt.Sprintf("value ->> %d AS %s", i, name)
+		}
+	}
+	from := "json_each(" + parameter + ")"
+	if d.Postgres() {
+		from = "jsonb_array_elements(" + parameter + "::jsonb)"
+	}
+	return fmt.Sprintf("(SELECT %s FROM %s) AS %s", strings.Join(fields, ", "), from, alias)
+}
+
+// Time is a parameter that holds a time.
+func (d *DB) Time(parameter string) string {
+	if d.Postgres() {
+		return parameter + "::timestamptz"
+	}
+	return parameter
+}
+
+// Locking is what a SELECT ends in so that the rows it finds stay as they are.
+// On SQLite there is one writer anyway.
+func (d *DB) Locking(how string) string {
+	if d.Postgres() {
+		return " FOR " + how
+	}
+	return ""
+}
+
+// Query runs a statement and hands each row to scan.
+func (d *DB) Query(ctx context.Context, on Conn, query string, scan func(*sql.Rows) error, args ...any) error {
+	rows, err := on.QueryContext(ctx, d.statement(query), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Execute runs a statement that answers nothing.
+func (d *DB) Execute(ctx context.Context, on Conn, query string, args ...any) error {
+	_, err := on.ExecContext(ctx, d.statement(query), args...)
+	return err
+}
+
+// JSONOf is a list or a table as a parameter.
+func JSONOf(list any) string {
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic(err) // numbers and texts always have JSON
+	}
+	if string(text) == "null" {
+		return "[]"
+	}
+	return string(text)
+}

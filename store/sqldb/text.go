@@ -1,0 +1,71 @@
+package sqldb
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// prefixLength is how many characters of a long text a column keeps for an
+// index.
+const prefixLength = 64
+
+// HashOf is 64 bits of a hash of a text: an index finds a text of any length by
+// it. Two texts can have the same, so the text is compared after it.
+func HashOf(text string) int64 {
+	sum := sha256.Sum256([]byte(text))
+	return int64(binary.BigEndian.Uint64(sum[:8]))
+}
+
+// DigestOf is a hash of a text that no two texts share, in hex.
+func DigestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// PrefixOf is the first characters of a text, at most prefixLength.
+func PrefixOf(text string) string {
+	count := 0
+	for i := range text {
+		if count == prefixLength {
+			return text[:i]
+		}
+		count++
+	}
+	return text
+}
+
+// TextOf is a text as a driver gives it for a column that ent does not know.
+func TextOf(v any) string {
+	switch v := v.(type) {
+	case []byte:
+		return string(v)
+	case string:
+		return v
+	}
+	return ""
+}
+
+func TextOrNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func TextOrEmpty(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// TextList reads a column that holds a JSON array of texts.
+func TextList(column string) []string {
+	list := []string{}
+	if err := json.Unmarshal([]byte(column), &list); err != nil {
+		return []string{}
+	}
+	return list
+}

@@ -1,0 +1,212 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// Attempts is how often a transaction is tried that the database gave up for
+// another one's sake.
+const Attempts = 10
+
+// Tx is a transaction that writes. It carries, besides its statements, what is
+// to be written and done with it: audit events and changes, which are written
+// just before COMMIT, and functions that run after it.
+//
+// Locks are taken in one order by every transaction, so that no two of them end
+// in a deadlock:
+//
+//  1. advisory locks of names (lockName), one of each class at most: moves of
+//     resources, owners of namespaces, uuids of providers;
+//  2. rows of one namespace, or of several by name; then resource types and
+//     capabilities by name;
+//  3. rows of resources, by row id;
+//  4. rows of consumers, by uuid;
+//  5. rows of resource providers, by row id; what is a child of a locked
+//     provider needs no lock of its own.
+//
+// On SQLite there is one writing transaction at a time, which is the only lock.
+type Tx struct {
+	*ent.Tx
+	db       *DB
+	mutation string
+	events   []attributedEvent
+	changes  []changedThing
+	changed  map[changedThing]bool
+	after    []func(ctx context.Context, outcome Outcome)
+	// log has the events that are written already.
+	log []attributedEvent
+}
+
+// Outcome is what is known of a transaction after its COMMIT.
+type Outcome int
+
+const (
+	// Committed says that the transaction happened.
+	Committed Outcome = iota
+	// Uncertain says that COMMIT had no answer: the transaction may have
+	// happened.
+	Uncertain
+)
+
+// Write runs a mutation in one transaction, begun and ended here: committed when
+// write returns nil, else rolled back. Mutation is the name of the field of
+// Mutation, under which its events stand in the audit log.
+//
+// A mutation that is accepted records at least one event, also where it changes
+// nothing. A transaction that has recorded nothing and changed nothing when write
+// returns nil, since all that was asked was refused or only a trial, is rolled
+// back.
+//
+// Write is tried again when the database ended the transaction for the sake of
+// another one, so it must have no effect outside the transaction but to set what
+// it returns. It is also tried again when a foreign key refused, since then a row
+// that was found is gone; a write that deletes what others may refer to makes a
+// refusal of that itself.
+func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) error) error {
+	for attempt := 1; ; attempt++ {
+		err := d.writeOnce(ctx, mutation, write)
+		if err == nil || isRefusal(err) || !isTransient(err) && !IsReferred(err) {
+			return err
+		}
+		if attempt == Attempts {
+			return problem.Refuse(problem.ErrUnavailable, "the database is too busy, try again").Because(err)
+		}
+		pause := time.Duration(attempt) * time.Duration(1+rand.IntN(10)) * time.Millisecond
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Fill is Write for what no mutation asks for: what is built in, and the content
+// of an empty database. It leaves no audit events.
+func (d *DB) Fill(ctx context.Context, write func(tx *Tx) error) error {
+	return d.Write(ctx, "", write)
+}
+
+func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) error) error {
+	release, err := d.takeTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	begun, err := d.Ent.Tx(ctx)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	defer func() { _ = begun.Rollback() }() // also where write panics; after a commit it does nothing
+	tx := &Tx{Tx: begun, db: d, mutation: mutation, changed: map[changedThing]bool{}}
+	if err := write(tx); err != nil {
+		return err
+	}
+	if tx.IsEmpty() {
+		return nil
+	}
+	if err := tx.Flush(ctx); err != nil {
+		return err
+	}
+	outcome := Committed
+	if err = begun.Commit(); err != nil {
+		if err = (&commitError{err}); isTransient(err) {
+			return err
+		}
+		outcome = Uncertain
+	}
+	tx.ended(ctx, outcome)
+	return err
+}
+
+// ended does what is to follow a commit.
+func (tx *Tx) ended(ctx context.Context, outcome Outcome) {
+	if outcome == Committed {
+		tx.db.logEvents(tx.mutation, tx.log)
+	}
+	for _, after := range tx.after {
+		after(ctx, outcome)
+	}
+}
+
+// After has a function run once the transaction has ended with COMMIT, before
+// Write returns. On SQLite such functions run in the order of the commits.
+func (tx *Tx) After(run func(ctx context.Context, outcome Outcome)) { tx.after = append(tx.after, run) }
+
+// takeTurn waits on SQLite until no other transaction writes, nor what follows
+// one runs. PostgreSQL has many writers.
+func (d *DB) takeTurn(ctx context.Context) (release func(), err error) {
+	if d.Postgres() {
+		return func() {}, nil
+	}
+	select {
+	case d.turn <- struct{}{}:
+		return func() { <-d.turn }, nil
+	case <-ctx.Done():
+		return nil, refused(ctx.Err())
+	}
+}
+
+// LockName makes the writers of one name of a class wait for each other until the
+// transaction ends, by an advisory lock. On SQLite there is one writer anyway.
+func (tx *Tx) LockName(ctx context.Context, class int, name string) error {
+	if !tx.db.Postgres() {
+		return nil
+	}
+	_, err := tx.ExecContext(Uncounted(ctx), "SELECT pg_advisory_xact_lock($1, hashtext($2))", class, name)
+	return err
+}
+
+// Locked locks the rows that a query finds. On SQLite a transaction has the
+// database for itself.
+func (d *DB) Locked() func(*entsql.Selector) {
+	return func(selector *entsql.Selector) {
+		if d.Postgres() {
+			selector.ForUpdate()
+		}
+	}
+}
+
+// isRefusal reports whether the operation was refused, rather than failed in the
+// database.
+func isRefusal(err error) bool {
+	of := new(problem.Refusal)
+	return errors.As(err, &of)
+}
+
+// commitError is an error that followed COMMIT: the transaction may have
+// happened.
+type commitError struct{ cause error }
+
+func (e *commitError) Error() string { return "commit a transaction: " + e.cause.Error() }
+
+func (e *commitError) Unwrap() error { return e.cause }
+
+func Pause(ctx context.Context, length time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(length):
+	}
+}
+
+// Snapshot reads several things as of one instant.
+func (s *DB) Snapshot(ctx context.Context, read func(on Conn) error) error {
+	options := sql.TxOptions{ReadOnly: true}
+	if s.Postgres() {
+		options.Isolation = sql.LevelRepeatableRead
+	}
+	tx, err := s.Pool.readers.BeginTx(ctx, &options)
+	if err != nil {
+		return refused(err)
+	}
+	return errors.Join(read(&transaction{Tx: tx}), tx.Rollback())
+}
