@@ -13,7 +13,7 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-var builder = flag.Bool("update", false, "rewrite the candidates listed in testdata; the numbers stay")
+var update = flag.Bool("update", false, "rewrite the candidates listed in testdata; the numbers stay")
 
 // A scenario file is a sequence of worlds and cases, each ended by an empty line; # begins a comment.
 //
@@ -61,7 +61,7 @@ func TestScenarios(t *testing.T) {
 			for _, block := range strings.Split(strings.TrimRight(string(text), "\n"), "\n\n") {
 				rewritten = append(rewritten, s.run(t, block))
 			}
-			if *builder {
+			if *update {
 				if err := os.WriteFile(file, []byte(strings.Join(rewritten, "\n\n")+"\n"), 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -301,7 +301,7 @@ func (s *scenario) check(lines []string) []string {
 	if n := len(ProviderSummaries(s.world, page.Candidates)); summaries >= 0 && n != summaries {
 		s.t.Errorf("%d summaries, want %d", n, summaries)
 	}
-	if *builder {
+	if *update {
 		return append(lines[:at+1:at+1], got...)
 	}
 	if !slices.Equal(got, lines[at+1:]) {
