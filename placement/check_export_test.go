@@ -7,126 +7,159 @@ import (
 	"slices"
 )
 
-// Check is here for the tests alone: whoever claims a candidate is judged by a Ledger.
+// Check is here for the tests alone: whether a candidate can be claimed is for
+// a Ledger to decide.
 
-// ErrNotCandidate says that a candidate does not serve the request; the error that wraps it says why.
+// ErrNotCandidate says that a candidate does not serve the request; the error
+// that wraps it says why.
 var ErrNotCandidate = errors.New("placement: not a candidate")
 
-// Check tests one candidate against the definitions, without search: whoever serves each group must meet
-// it from one common anchor, the amounts must be exactly those asked and must fit together. Every candidate
-// that Candidates lists passes; so would one that was built elsewhere and is valid.
+// Check tests one candidate against the definitions, without search: whoever
+// serves each group must meet it from one common anchor, the amounts must be
+// exactly those asked for and must fit together. Every candidate that
+// Candidates lists passes; so does one that was built elsewhere and is valid.
 func Check(w *World, r *Request, candidate Candidate) error {
 	p := compile(w, r)
-	chosen, err := p.assign(candidate)
+	chosen, err := p.assignmentOf(candidate)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotCandidate, err)
 	}
-	if err := p.holds(chosen); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotCandidate, err)
+	for _, check := range []func([]*node) error{p.checkClauses, p.checkIsolation, p.checkSubtrees, p.checkSums} {
+		if err := check(chosen); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotCandidate, err)
+		}
 	}
 	for _, anchor := range w.trees.all() {
-		if p.anchoredAt(chosen, anchor) {
+		if p.isAnchored(chosen, anchor) {
 			return nil
 		}
 	}
 	return fmt.Errorf("%w: no root from which every provider may serve its group", ErrNotCandidate)
 }
 
-// assign reads from a candidate which provider serves which slot, and tests that nothing else is given.
-func (p *plan) assign(candidate Candidate) ([]*node, error) {
-	given := map[string]map[string]int64{}
-	for _, allocation := range candidate.Allocations {
-		if given[allocation.Provider] != nil {
-			return nil, fmt.Errorf("provider %s gives twice", allocation.Provider)
-		}
-		given[allocation.Provider] = map[string]int64{}
-		for _, amount := range allocation.Resources {
-			given[allocation.Provider][amount.ResourceClass] += amount.Amount
-		}
-	}
-	mapped := map[string][]string{}
-	for _, mapping := range candidate.Mappings {
-		mapped[mapping.Suffix] = mapping.Providers
-	}
-
-	chosen := make([]*node, len(p.slots))
-	choose := func(i int, uuid string) error {
-		id, found := p.world.byUUID.get(uuid)
-		if !found {
-			return fmt.Errorf("no provider %s", uuid)
-		}
-		chosen[i] = p.world.nodes.at(id)
-		for _, d := range p.slots[i].demands {
-			given[uuid][d.name] -= d.amount
-		}
-		return nil
-	}
-	groups := 0
-	for i := p.classSlots; i < len(p.slots); i++ {
-		serving := mapped[p.slots[i].suffix]
-		if len(serving) != 1 {
-			return nil, fmt.Errorf("%d providers serve group %q", len(serving), p.slots[i].suffix)
-		}
-		for _, d := range p.slots[i].demands {
-			if given[serving[0]] == nil {
-				return nil, fmt.Errorf("%s gives nothing of %s", serving[0], d.name)
-			}
-		}
-		if err := choose(i, serving[0]); err != nil {
-			return nil, err
-		}
-		groups++
-	}
-	// What the suffixed groups leave is the unsuffixed group's, each class whole and from one provider.
-	serving := map[string]bool{}
-	for i := range p.classSlots {
-		d := p.slots[i].demands[0]
-		for _, uuid := range slices.Sorted(maps.Keys(given)) {
-			if given[uuid][d.name] == d.amount && slices.Contains(mapped[""], uuid) && chosen[i] == nil {
-				if err := choose(i, uuid); err != nil {
-					return nil, err
-				}
-				serving[uuid] = true
-			}
-		}
-		if chosen[i] == nil {
-			return nil, fmt.Errorf("no provider gives %d %s to the unsuffixed group", d.amount, d.name)
-		}
-	}
-	if p.classSlots > 0 {
-		groups++
-	}
-	if len(serving) != len(mapped[""]) || len(mapped) != groups {
-		return nil, errors.New("the mappings name providers or groups that are not asked")
-	}
-	for _, uuid := range slices.Sorted(maps.Keys(given)) {
-		for _, class := range slices.Sorted(maps.Keys(given[uuid])) {
-			if rest := given[uuid][class]; rest != 0 {
-				return nil, fmt.Errorf("%s gives %d more %s than is asked", uuid, rest, class)
-			}
-		}
-	}
-	return chosen, nil
+// candidateReader finds out which provider serves which slot of a candidate.
+type candidateReader struct {
+	*plan
+	left    map[string]map[string]int64 // by provider and class: what no slot asked for yet
+	serving map[string][]string         // by suffix
+	chosen  []*node
 }
 
-// holds tests what concerns the assignment as a whole and not its anchor.
-func (p *plan) holds(chosen []*node) error {
-	for _, clause := range p.clauses {
-		met := false
-		for _, n := range chosen[:p.classSlots] {
-			met = met || intersects(clause, n.traits)
+// assignmentOf returns which provider of a candidate serves which slot. It
+// fails if the candidate holds anything else.
+func (p *plan) assignmentOf(candidate Candidate) ([]*node, error) {
+	c := &candidateReader{plan: p, left: map[string]map[string]int64{}, serving: map[string][]string{}, chosen: make([]*node, len(p.slots))}
+	for _, allocation := range candidate.Allocations {
+		if c.left[allocation.Provider] != nil {
+			return nil, fmt.Errorf("two allocations on provider %s", allocation.Provider)
 		}
-		if !met {
+		c.left[allocation.Provider] = map[string]int64{}
+		for _, amount := range allocation.Resources {
+			c.left[allocation.Provider][amount.ResourceClass] += amount.Amount
+		}
+	}
+	for _, mapping := range candidate.Mappings {
+		c.serving[mapping.Suffix] = mapping.Providers
+	}
+	for _, read := range []func() error{c.readSuffixed, c.readUnsuffixed, c.readRest} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	return c.chosen, nil
+}
+
+func (c *candidateReader) choose(i int, uuid string) error {
+	id, ok := c.world.byUUID.get(uuid)
+	if !ok {
+		return fmt.Errorf("no provider %s", uuid)
+	}
+	c.chosen[i] = c.world.nodes.at(id)
+	for _, d := range c.slots[i].demands {
+		if c.left[uuid] == nil {
+			return fmt.Errorf("no allocation of %s on %s", d.name, uuid)
+		}
+		c.left[uuid][d.name] -= d.amount
+	}
+	return nil
+}
+
+func (c *candidateReader) readSuffixed() error {
+	for i := c.classSlots; i < len(c.slots); i++ {
+		serving := c.serving[c.slots[i].suffix]
+		if len(serving) != 1 {
+			return fmt.Errorf("%d providers serve group %q", len(serving), c.slots[i].suffix)
+		}
+		if err := c.choose(i, serving[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readUnsuffixed assigns what the suffixed groups leave, each class whole and
+// to one provider.
+func (c *candidateReader) readUnsuffixed() error {
+	serving := map[string]bool{}
+	for i := range c.classSlots {
+		d := c.slots[i].demands[0]
+		uuids := slices.Sorted(maps.Keys(c.left))
+		k := slices.IndexFunc(uuids, func(uuid string) bool {
+			return c.left[uuid][d.name] == d.amount && slices.Contains(c.serving[""], uuid)
+		})
+		if k < 0 {
+			return fmt.Errorf("no provider of %d %s for the unsuffixed group", d.amount, d.name)
+		}
+		if err := c.choose(i, uuids[k]); err != nil {
+			return err
+		}
+		serving[uuids[k]] = true
+	}
+	if len(serving) != len(c.serving[""]) {
+		return errors.New("the mapping of the unsuffixed group names other providers")
+	}
+	return nil
+}
+
+// readRest fails if the candidate holds more than the slots ask for.
+func (c *candidateReader) readRest() error {
+	groups := len(c.slots) - c.classSlots
+	if c.classSlots > 0 {
+		groups++
+	}
+	if len(c.serving) != groups {
+		return errors.New("the mappings name groups that are not asked for")
+	}
+	for _, uuid := range slices.Sorted(maps.Keys(c.left)) {
+		for _, class := range slices.Sorted(maps.Keys(c.left[uuid])) {
+			if left := c.left[uuid][class]; left != 0 {
+				return fmt.Errorf("%d %s more than asked for on %s", left, class, uuid)
+			}
+		}
+	}
+	return nil
+}
+
+func (p *plan) checkClauses(chosen []*node) error {
+	for _, clause := range p.clauses {
+		if !slices.ContainsFunc(chosen[:p.classSlots], func(n *node) bool { return intersects(clause, n.traits) }) {
 			return errors.New("the providers of the unsuffixed group lack a required trait")
 		}
 	}
-	if p.isolate {
-		for i, n := range chosen[p.classSlots:] {
-			if slices.Contains(chosen[p.classSlots:p.classSlots+i], n) {
-				return fmt.Errorf("%s serves two isolated groups", n.provider.UUID)
-			}
+	return nil
+}
+
+func (p *plan) checkIsolation(chosen []*node) error {
+	suffixed := chosen[p.classSlots:]
+	for i, n := range suffixed {
+		if p.isolate && slices.Contains(suffixed[:i], n) {
+			return fmt.Errorf("%s serves two isolated groups", n.provider.UUID)
 		}
 	}
+	return nil
+}
+
+func (p *plan) checkSubtrees(chosen []*node) error {
 	for _, subtree := range p.subtrees {
 		if !slices.ContainsFunc(subtree, func(top int) bool {
 			return !slices.ContainsFunc(subtree, func(i int) bool { return !chosen[top].covers(chosen[i]) })
@@ -134,6 +167,10 @@ func (p *plan) holds(chosen []*node) error {
 			return errors.New("the providers of a same-subtree constraint have no ancestor among them")
 		}
 	}
+	return nil
+}
+
+func (p *plan) checkSums(chosen []*node) error {
 	type key struct {
 		n     *node
 		class int32
@@ -145,18 +182,19 @@ func (p *plan) holds(chosen []*node) error {
 		}
 	}
 	for _, n := range chosen {
-		for _, s := range n.stocks {
-			if sum := sums[key{n, s.class}]; sum > 0 && (sum > s.free || sum > s.maxUnit) {
-				return fmt.Errorf("%s cannot give the sum of what is asked of it", n.provider.UUID)
+		for _, i := range n.inventories {
+			if sum := sums[key{n, i.class}]; sum > 0 && (sum > i.free || sum > i.maxUnit) {
+				return fmt.Errorf("the sum of the amounts on %s does not fit", n.provider.UUID)
 			}
 		}
 	}
 	return nil
 }
 
-// anchoredAt says whether an anchor lets every chosen provider serve its slot.
-func (p *plan) anchoredAt(chosen []*node, anchor *tree) bool {
-	if !p.anchored(anchor) {
+// isAnchored reports whether an anchor lets every chosen provider serve its
+// slot.
+func (p *plan) isAnchored(chosen []*node, anchor *tree) bool {
+	if !p.mayAnchor(anchor) {
 		return false
 	}
 	for i, n := range chosen {
@@ -167,10 +205,9 @@ func (p *plan) anchoredAt(chosen []*node, anchor *tree) bool {
 	return true
 }
 
-// IsDescendant says whether a provider is another one or lies below it. A move of a provider below its own
-// descendant would be a loop.
+// IsDescendant reports whether a provider is another one or a descendant of it.
 func (w *World) IsDescendant(uuid, of string) bool {
-	id, found := w.byUUID.get(uuid)
-	ancestor, alsoFound := w.byUUID.get(of)
-	return found && alsoFound && w.nodes.at(ancestor).covers(w.nodes.at(id))
+	id, ok := w.byUUID.get(uuid)
+	ancestor, ancestorOK := w.byUUID.get(of)
+	return ok && ancestorOK && w.nodes.at(ancestor).covers(w.nodes.at(id))
 }

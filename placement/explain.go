@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Explanation says where the providers went: for each constraint how many it took out, and which trees came
-// nearest to a candidate.
+// Explanation accounts for the providers of an answer: how many each constraint
+// eliminated, and which trees came nearest to a candidate.
 type Explanation struct {
 	// Considered is the number of providers in the world.
 	Considered int
@@ -14,171 +14,188 @@ type Explanation struct {
 	Nearest    []NearMiss
 }
 
-// ExplanationStep is what one constraint did. Every class of the unsuffixed group and every suffixed group
-// starts anew from all providers and is narrowed constraint by constraint until none remain; then the
-// providers that remain for any of them are narrowed by what concerns the request as a whole.
+// ExplanationStep is what one constraint did. Every class of the unsuffixed
+// group and every suffixed group starts anew from all providers and is narrowed
+// constraint by constraint until none remain; then the providers that remain
+// for any of them are narrowed by what concerns the request as a whole.
 type ExplanationStep struct {
 	Constraint string // with its argument's path if it has one: "groups[1].forbidden CUSTOM_X"
 	Eliminated int
 	Remaining  int
 }
 
-// Explain accounts for the answer to a valid request. It is exact, deterministic and as long as the request
-// at most, apart from the near misses.
+// Explain returns the explanation of the answer to a valid request. Apart from
+// the near misses it is at most as long as the request.
 func Explain(w *World, r *Request) Explanation {
-	e := &explainer{World: w, live: make(mask, (w.limit+63)/64)}
+	e := &explainer{World: w, all: w.newMask(), remaining: w.newMask()}
 	for _, id := range w.byUUID.all() {
-		e.live[id/64] |= 1 << (id % 64)
+		e.all.add(id)
 	}
-	remaining := make(mask, len(e.live))
-	e.group("", &r.Unsuffixed, remaining)
+	for _, d := range w.demands(r.Unsuffixed.Resources) {
+		e.explainSlot("", &r.Unsuffixed, []demand{d})
+	}
 	for i := range r.Groups {
-		e.group(at("groups", i), &r.Groups[i], remaining)
+		e.explainSlot(at("groups", i), &r.Groups[i], w.demands(r.Groups[i].Resources))
 	}
-	e.whole(r, remaining)
+	e.explainWhole(r)
 	return Explanation{Considered: w.Len(), Steps: e.steps, Nearest: nearest(w, r)}
 }
 
+// explainer collects the steps of an explanation. Remaining are the providers
+// that remain for any slot.
 type explainer struct {
 	*World
-	live  mask
-	steps []ExplanationStep
+	all, remaining mask
+	steps          []ExplanationStep
 }
 
-// step records that a constraint left the second set of the first.
-func (e *explainer) step(constraint string, before, after int) {
+// add adds the step of a constraint that left after of before providers.
+func (e *explainer) add(constraint string, before, after int) {
 	e.steps = append(e.steps, ExplanationStep{Constraint: constraint, Eliminated: before - after, Remaining: after})
 }
 
-// group explains one group and adds what remains of it.
-func (e *explainer) group(path string, g *Group, remaining mask) {
-	demands := e.demands(g.Resources)
-	if path != "" {
-		e.narrow(path, g, demands, remaining)
-		return
+// explainSlot takes all providers through the constraints of a slot until none
+// are left.
+func (e *explainer) explainSlot(path string, g *Group, demands []demand) {
+	left := slices.Clone(e.all)
+	for _, c := range e.constraints(g, path == "", demands) {
+		before := left.count()
+		if before == 0 {
+			break
+		}
+		for _, id := range e.byUUID.all() {
+			if left.has(id) && !c.keep(e.nodes.at(id)) {
+				left.remove(id)
+			}
+		}
+		e.add(under(path, c.name), before, left.count())
 	}
-	for _, d := range demands {
-		e.narrow(path, g, []demand{d}, remaining)
+	for i := range left {
+		e.remaining[i] |= left[i]
 	}
 }
 
-// narrow takes the providers through the constraints of a slot. The aggregates of the unsuffixed group may
-// be those of the root; its required traits concern several providers and come later.
-func (e *explainer) narrow(path string, g *Group, demands []demand, remaining mask) {
-	unsuffixed := path == ""
-	left := slices.Clone(e.live)
-	count := left.count()
-	apply := func(constraint string, keep func(n *node) bool) {
-		if count == 0 {
-			return
-		}
-		for _, id := range e.byUUID.all() {
-			if left.has(id) && !keep(e.nodes.at(id)) {
-				left[id/64] &^= 1 << (id % 64)
-			}
-		}
-		after := left.count()
-		e.step(under(path, constraint), count, after)
-		count = after
-	}
+// constraint is what a provider must meet by itself to serve a slot.
+type constraint struct {
+	name string
+	keep func(n *node) bool
+}
+
+// constraints returns the constraints of a slot of the group. The aggregates of
+// the unsuffixed group may be those of the root; its required traits concern
+// several providers and are not among the constraints.
+func (e *explainer) constraints(g *Group, unsuffixed bool, demands []demand) []constraint {
+	var list []constraint
+	add := func(name string, keep func(n *node) bool) { list = append(list, constraint{name, keep}) }
 	for _, d := range demands {
-		apply("resources "+d.name, func(n *node) bool { return n.stock(d.class) != nil })
-		apply(fmt.Sprintf("resources %s:%d", d.name, d.amount), func(n *node) bool {
-			return n.stock(d.class).fits(d.amount)
+		add("resources "+d.name, func(n *node) bool { return n.inventoryOf(d.class) != nil })
+		add(fmt.Sprintf("resources %s:%d", d.name, d.amount), func(n *node) bool {
+			return n.inventoryOf(d.class).fits(d.amount)
 		})
 	}
-	if g.InTree != "" {
-		tree := e.treeOf(g.InTree)
-		apply("inTree", func(n *node) bool { return n.tree == tree })
+	if limit := e.treeLimit(g.InTree); limit.set {
+		add("inTree", func(n *node) bool { return limit.allows(n.tree) })
 	}
 	for i, filter := range g.MemberOf {
-		joins := func(id int32) bool { return e.inAny(filter.AnyOf, id) }
+		path := at("memberOf", i)
 		if len(filter.AnyOf) > 0 {
-			apply(at("memberOf", i)+".anyOf", func(n *node) bool {
-				return joins(n.id) || unsuffixed && joins(n.tree.members[0])
+			members := e.union(e.aggregateSets(filter.AnyOf))
+			add(path+".anyOf", func(n *node) bool {
+				return members.has(n.id) || unsuffixed && members.has(n.tree.members[0])
 			})
 		}
 		if len(filter.NoneOf) > 0 {
-			apply(at("memberOf", i)+".noneOf", func(n *node) bool { return !e.inAny(filter.NoneOf, n.id) })
+			members := e.union(e.aggregateSets(filter.NoneOf))
+			add(path+".noneOf", func(n *node) bool { return !members.has(n.id) })
 		}
 	}
 	for _, trait := range sortedSet(g.Forbidden) {
-		apply("forbidden "+trait, func(n *node) bool { return !slices.Contains(n.provider.Traits, trait) })
+		add("forbidden "+trait, func(n *node) bool { return !slices.Contains(n.provider.Traits, trait) })
 	}
 	if !unsuffixed {
-		eachClause(g, func(constraint string, clause []string) {
-			apply(constraint, func(n *node) bool {
-				return slices.ContainsFunc(clause, func(t string) bool { return slices.Contains(n.provider.Traits, t) })
-			})
-		})
+		names := g.clauseNames()
+		for i, clause := range g.clauses() {
+			add(names[i], func(n *node) bool { return n.provider.hasAnyTrait(clause) })
+		}
 	}
-	for i := range left {
-		remaining[i] |= left[i]
-	}
+	return list
 }
 
-// eachClause names a group's clauses by their argument.
-func eachClause(g *Group, each func(constraint string, clause []string)) {
+// clauseNames returns the arguments that the clauses of a group come from.
+func (g *Group) clauseNames() []string {
+	var names []string
 	for _, trait := range g.RequiredAll {
-		each("requiredAll "+trait, []string{trait})
+		names = append(names, "requiredAll "+trait)
 	}
 	if len(g.RequiredAny) > 0 {
-		each("requiredAny", g.RequiredAny)
+		names = append(names, "requiredAny")
 	}
-	for i, set := range g.RequiredAnySets {
-		each(at("requiredAnySets", i), set.AnyOf)
+	for i := range g.RequiredAnySets {
+		names = append(names, at("requiredAnySets", i))
 	}
+	return names
 }
 
-func (w *World) inAny(aggregates []string, id int32) bool {
-	return slices.ContainsFunc(w.aggregateSets(aggregates), func(set bitset) bool { return set.has(id) })
+func (p *Provider) hasAnyTrait(traits []string) bool {
+	return slices.ContainsFunc(traits, func(trait string) bool { return slices.Contains(p.Traits, trait) })
 }
 
-// whole explains what concerns the request as a whole: roots, one anchor for all groups, the unsuffixed
-// group's traits, and the combination.
-func (e *explainer) whole(r *Request, remaining mask) {
-	count := remaining.count()
+// explainWhole explains what concerns the request as a whole: roots, one anchor
+// for all groups, the unsuffixed group's traits, and the combination.
+func (e *explainer) explainWhole(r *Request) {
 	s := newSearch(compile(e.World, r))
-	anchored, served, traited := make(mask, len(remaining)), make(mask, len(remaining)), make(mask, len(remaining))
-	mark := func(m mask, options [][]option) {
-		for i := range options {
-			for _, o := range options[i] {
-				m[o.node.id/64] |= 1 << (o.node.id % 64)
-			}
-		}
-	}
+	anchored, served, clausesMet := e.newMask(), e.newMask(), e.newMask()
 	for _, anchor := range e.trees.all() {
-		if !s.anchored(anchor) {
+		if !s.mayAnchor(anchor) {
 			continue
 		}
-		s.steps = 0 // this is one pass over the world, bounded by itself
-		shared := s.sharedFor(anchor)
-		complete := true
-		for i := range s.slots {
-			_, ok := s.fill(i, anchor, shared)
-			complete = complete && ok
+		complete := s.listAllOptions(anchor)
+		s.addOptions(anchored)
+		if !complete {
+			continue
 		}
-		mark(anchored, s.options)
-		if complete {
-			mark(served, s.options)
-			if s.reachClauses() {
-				mark(traited, s.options)
-			}
+		s.addOptions(served)
+		if s.reachClauses() {
+			s.addOptions(clausesMet)
 		}
 	}
-	next := func(constraint string, m mask, given bool) {
-		if after := m.count(); count > 0 && (given || after < count) {
-			e.step(constraint, count, after)
+	count := e.remaining.count()
+	narrow := func(constraint string, m mask, always bool) {
+		if after := m.count(); count > 0 && (always || after < count) {
+			e.add(constraint, count, after)
 			count = after
 		}
 	}
-	next("the anchor root: rootRequired, rootForbidden, its aggregates", anchored, false)
-	next("one root for every group", served, len(s.slots) > 1)
-	next("required traits of the unsuffixed group", traited, len(s.clauses) > 0)
+	narrow("the anchor root: rootRequired, rootForbidden, its aggregates", anchored, false)
+	narrow("one root for every group", served, len(s.slots) > 1)
+	narrow("required traits of the unsuffixed group", clausesMet, len(s.clauses) > 0)
 	if count == 0 {
 		return
 	}
 	if n, exact, _ := Count(e.World, r, 1); n == 0 && exact {
-		e.step("groupPolicy, sameSubtree, sums of amounts and traits together", count, 0)
+		e.add("groupPolicy, sameSubtree, sums of amounts and traits together", count, 0)
+	}
+}
+
+// listAllOptions lists the options of every slot from an anchor and reports
+// whether each has one. It does not count steps: one pass over the world is
+// bounded by the world.
+func (s *search) listAllOptions(anchor *tree) bool {
+	s.steps = 0
+	shared := s.sharingProviders(anchor)
+	complete := true
+	for i := range s.slots {
+		_, ok := s.listOptions(i, anchor, shared)
+		complete = complete && ok
+	}
+	return complete
+}
+
+// addOptions adds the options of every slot to a mask.
+func (s *search) addOptions(m mask) {
+	for i := range s.options {
+		for _, o := range s.options[i] {
+			m.add(o.node.id)
+		}
 	}
 }

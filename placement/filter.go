@@ -5,15 +5,51 @@ import (
 	"slices"
 )
 
-// Filter selects the providers that meet a valid filter, each judged alone, by name.
-func (w *World) Filter(f ProviderFilter) []*Provider {
-	g := f.group()
-	s := slot{
-		demands: w.demands(g.Resources),
-		allowed: w.alone(g.clauses(), g.Forbidden, g.MemberOf),
-		bound:   g.InTree != "",
-		tree:    w.treeOf(g.InTree),
+// ProviderFilter selects providers, each by itself: its own inventories, traits
+// and aggregates, without sharing, tree or root. All fields must hold; the zero
+// value selects every provider.
+type ProviderFilter struct {
+	Name *string
+	// UUIDs selects among these uuids; nil is no constraint, an empty list
+	// selects nothing.
+	UUIDs           []string
+	InTree          string
+	MemberOf        []AggregateFilter
+	RequiredAll     []string
+	RequiredAny     []string
+	RequiredAnySets []TraitSet
+	Forbidden       []string
+	Resources       []Amount
+}
+
+// Validate returns every problem of the filter, each at its path below path.
+// Requiring and forbidding the same is no problem, it matches nothing, as in
+// the reference's `GET /resource_providers`.
+func (f *ProviderFilter) Validate(w *World, path string) []Problem {
+	v := validator{world: w}
+	v.checkUUIDs(MaxFilterList, under(path, "uuids"), f.UUIDs)
+	g := f.asGroup()
+	v.checkConstraints(path, &g)
+	return v.problems
+}
+
+// asGroup returns the suffixed group with the constraints of the filter.
+func (f *ProviderFilter) asGroup() Group {
+	return Group{
+		Resources:       f.Resources,
+		RequiredAll:     f.RequiredAll,
+		RequiredAny:     f.RequiredAny,
+		RequiredAnySets: f.RequiredAnySets,
+		Forbidden:       f.Forbidden,
+		MemberOf:        f.MemberOf,
+		InTree:          f.InTree,
 	}
+}
+
+// Filter returns the providers that a valid filter selects, by name.
+func (w *World) Filter(f ProviderFilter) []*Provider {
+	g := f.asGroup()
+	s := w.groupSlot(&g)
 	p := &plan{world: w}
 	var uuids map[string]bool
 	if f.UUIDs != nil {
@@ -32,12 +68,12 @@ func (w *World) Filter(f ProviderFilter) []*Provider {
 	}
 	switch {
 	case f.Name != nil:
-		if id, found := w.byName.get(*f.Name); found {
+		if id, ok := w.byName.get(*f.Name); ok {
 			consider(id)
 		}
 	case uuids != nil:
 		for uuid := range uuids {
-			if id, found := w.byUUID.get(uuid); found {
+			if id, ok := w.byUUID.get(uuid); ok {
 				consider(id)
 			}
 		}

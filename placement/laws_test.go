@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -181,7 +182,7 @@ func TestCheckRefusesOtherAmountsAndMappings(t *testing.T) {
 	}
 }
 
-// TestWithEqualsNewWorld changes worlds at random (creates, edits, moves, deletes, stale news) and compares
+// TestWithEqualsNewWorld changes worlds at random (creates, edits, moves, deletes, stale states) and compares
 // each with one built from scratch.
 func TestWithEqualsNewWorld(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
@@ -197,54 +198,23 @@ func TestWithEqualsNewWorld(t *testing.T) {
 		}
 		history := []version{{w, render(every(t, w, r))}}
 		for step := range 6 {
-			var change Update
+			var update Update
 			for range 1 + d.roll(3) {
-				uuid := uuidOf(d.roll(12))
-				p, exists := state[uuid]
-				switch {
-				case !exists:
-					p = d.content(Provider{UUID: uuid, Name: "p" + uuid[:8], Version: int64(step + 2)})
-					p.Parent = d.parent(state, uuid)
-				case d.chance(4):
-					if slices.ContainsFunc(change.Providers, func(c Provider) bool { return c.UUID == uuid }) {
-						continue
-					}
-					delete(state, uuid)
-					change.Deleted = append(change.Deleted, uuid)
-					continue
-				case d.chance(3):
-					p.Parent = d.parent(state, uuid)
-				case d.chance(4):
-					p.Name = fmt.Sprintf("q%d%s", step, uuid[:8])
-				case d.chance(6):
-					stale := d.content(p)
-					stale.Version--
-					change.Providers = append(change.Providers, stale)
-					continue
-				default:
-					p = d.content(p)
-				}
-				p.Version++
-				state[uuid] = p
-				change.Providers = append(change.Providers, p)
+				d.update(&update, state, step)
 			}
 			if d.chance(3) {
 				name := fmt.Sprintf("CUSTOM_N%d", step)
 				names.Traits = append(names.Traits, name)
-				change.Added.Traits = []string{name}
+				update.Added.Traits = []string{name}
 			}
 			if d.chance(5) && slices.Contains(names.Traits, "CUSTOM_N0") {
 				names.Traits = slices.DeleteFunc(slices.Clone(names.Traits), func(n string) bool { return n == "CUSTOM_N0" })
-				change.Removed.Traits = []string{"CUSTOM_N0"}
+				update.Removed.Traits = []string{"CUSTOM_N0"}
 			}
-			w = w.With(change)
-			var list []Provider
-			for _, p := range state {
-				list = append(list, p)
-			}
-			fresh := NewWorld(names, list)
-			if difference := w.Difference(fresh); difference != "" {
-				t.Fatalf("step %d: %s\nchange %+v", step, difference, change)
+			w = w.With(update)
+			fresh := NewWorld(names, slices.Collect(maps.Values(state)))
+			if difference := differenceOf(w, fresh); difference != "" {
+				t.Fatalf("step %d: %s\nupdate %+v", step, difference, update)
 			}
 			if got, want := render(every(t, w, r)), render(every(t, fresh, r)); got != want {
 				t.Fatalf("step %d: got\n%swant\n%s", step, got, want)
@@ -257,6 +227,38 @@ func TestWithEqualsNewWorld(t *testing.T) {
 			}
 		}
 	})
+}
+
+// update adds a random change of one provider to an update and to the state.
+func (d *dice) update(update *Update, state map[string]Provider, step int) {
+	uuid := uuidOf(d.roll(12))
+	p, exists := state[uuid]
+	switch {
+	case !exists:
+		p = d.content(Provider{UUID: uuid, Name: "p" + uuid[:8], Version: int64(step + 2)})
+		p.Parent = d.parent(state, uuid)
+	case d.chance(4):
+		if slices.ContainsFunc(update.Providers, func(p Provider) bool { return p.UUID == uuid }) {
+			return
+		}
+		delete(state, uuid)
+		update.Deleted = append(update.Deleted, uuid)
+		return
+	case d.chance(3):
+		p.Parent = d.parent(state, uuid)
+	case d.chance(4):
+		p.Name = fmt.Sprintf("q%d%s", step, uuid[:8])
+	case d.chance(6):
+		stale := d.content(p)
+		stale.Version--
+		update.Providers = append(update.Providers, stale)
+		return
+	default:
+		p = d.content(p)
+	}
+	p.Version++
+	state[uuid] = p
+	update.Providers = append(update.Providers, p)
 }
 
 // parent chooses a parent that makes no loop, "" or, seldom, one that does not exist.
@@ -306,20 +308,20 @@ func TestEveryCandidateCanBeClaimed(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
 		w := NewWorld(diceNames, providers)
 		for _, c := range every(t, w, r) {
-			stalls := map[string]*LedgerProvider{}
+			held := map[string]*LedgerProvider{}
 			for _, allocation := range c.Allocations {
 				p, _ := w.Provider(allocation.Provider)
-				stalls[p.UUID] = &LedgerProvider{Inventories: map[string]Inventory{}}
+				held[p.UUID] = &LedgerProvider{Inventories: map[string]Inventory{}}
 				for _, inventory := range p.Inventories {
-					stalls[p.UUID].Inventories[inventory.ResourceClass] = inventory
+					held[p.UUID].Inventories[inventory.ResourceClass] = inventory
 				}
 			}
 			claim := &Claim{Consumers: []ConsumerClaim{{UUID: numbered(1), ProjectID: "p", UserID: "u", Allocations: c.Allocations, Mappings: c.Mappings}}}
-			if violations := claim.Validate("input"); len(violations) > 0 {
-				t.Errorf("%s: %v", render([]Candidate{c}), violations)
+			if problems := claim.Validate("input"); len(problems) > 0 {
+				t.Errorf("%s: %v", render([]Candidate{c}), problems)
 			}
-			if objections := NewLedger(map[string]*LedgerConsumer{}, stalls).Claim(claim, "input", w.HasResourceClass); len(objections) > 0 {
-				t.Errorf("%s: %v", render([]Candidate{c}), objections)
+			if refusals := NewLedger(map[string]*LedgerConsumer{}, held).Claim(claim, "input", w.HasResourceClass); len(refusals) > 0 {
+				t.Errorf("%s: %v", render([]Candidate{c}), refusals)
 			}
 		}
 	})

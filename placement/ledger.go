@@ -7,15 +7,17 @@ import (
 	"slices"
 )
 
-// Ledger judges claims, one after the other, and works out what they change. It starts as the part of the
-// allocations that they concern, read by someone who keeps everybody else from changing it meanwhile.
+// Ledger decides about claims, one after the other, and computes what they
+// change. It starts as the part of the allocations that they concern, read by a
+// caller who keeps everybody else from changing it meanwhile.
 type Ledger struct {
 	consumers map[string]*LedgerConsumer
 	providers map[string]*LedgerProvider
 	written   map[string]bool
 }
 
-// LedgerConsumer is a consumer in a Ledger. A Generation of 0 says that it does not exist.
+// LedgerConsumer is a consumer in a Ledger. Its Generation is 0 if it does not
+// exist.
 type LedgerConsumer struct {
 	ProjectID   string
 	UserID      string
@@ -24,233 +26,234 @@ type LedgerConsumer struct {
 	Allocations map[AllocationKey]int64
 }
 
-// AllocationKey is the place of an allocation: a provider's uuid and a class.
-type AllocationKey struct {
-	Provider      string
-	ResourceClass string
-}
-
-// LedgerProvider is a provider in a Ledger: its generation as read, by how much that grew since, and its inventories by
-// class, with their use.
+// LedgerProvider is a provider in a Ledger: its generation as read, by how much
+// it grew since, and its inventories by resource class, with their use.
 type LedgerProvider struct {
 	Generation  int64
 	Increments  int64
 	Inventories map[string]Inventory
 }
 
-// NewLedger makes a ledger of the consumers that exist, with all of their allocations, and the providers that
-// exist. It keeps the maps.
+// AllocationKey identifies an allocation of a consumer: the provider's uuid and
+// the resource class.
+type AllocationKey struct {
+	Provider      string
+	ResourceClass string
+}
+
+// SortedKeys returns the keys of the consumer's allocations in order.
+func (c LedgerConsumer) SortedKeys() []AllocationKey {
+	return slices.SortedFunc(maps.Keys(c.Allocations), func(a, b AllocationKey) int {
+		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.ResourceClass, b.ResourceClass))
+	})
+}
+
+// NewLedger returns a ledger of the consumers that exist, with all of their
+// allocations, and of the providers that exist. It keeps the maps.
 func NewLedger(consumers map[string]*LedgerConsumer, providers map[string]*LedgerProvider) *Ledger {
 	return &Ledger{consumers: consumers, providers: providers, written: map[string]bool{}}
 }
 
-// Written are the uuids of the consumers that claims wrote, sorted.
+// Written returns the uuids of the consumers that were written, sorted.
 func (l *Ledger) Written() []string { return slices.Sorted(maps.Keys(l.written)) }
 
-// Consumer returns the consumer as the claims left it; its Generation is 0 if it does not exist any more.
+// Consumer returns the consumer as the claims left it; its Generation is 0 if
+// it does not exist any more.
 func (l *Ledger) Consumer(uuid string) LedgerConsumer {
-	if account := l.consumers[uuid]; account != nil {
-		return *account
+	if consumer := l.consumers[uuid]; consumer != nil {
+		return *consumer
 	}
 	return LedgerConsumer{}
 }
 
-// Provider returns the provider as the claims left it.
+// Provider returns the provider as the claims left it, nil if it does not
+// exist.
 func (l *Ledger) Provider(uuid string) *LedgerProvider { return l.providers[uuid] }
 
-// Refusal is why a claim is refused; it says which kind of refusal is due.
+// Refusal is a reason why a claim or reshape did not happen. Its kind decides
+// which error the user gets.
 type Refusal struct {
 	Kind RefusalKind
 	Problem
 }
 
-// RefusalKind is the kind of a Refusal; the lesser is reported before the greater.
+// RefusalKind is the kind of a Refusal. Of several kinds only the lowest is
+// reported.
 type RefusalKind int
 
 const (
-	// UnknownProvider and UnknownResourceClass say that an input names what does not exist.
-	UnknownProvider RefusalKind = iota
-	UnknownResourceClass
-	// GenerationConflict says that a consumer is not as the claim takes it to be.
+	// UnknownReference refuses an input that names a provider or resource class
+	// that does not exist.
+	UnknownReference RefusalKind = iota
+	// GenerationConflict refuses an input whose generation is not the present
+	// one.
 	GenerationConflict
-	// CapacityExceeded says that an inventory cannot give what is claimed.
+	// CapacityExceeded refuses an amount that an inventory cannot take.
 	CapacityExceeded
-	// InventoryInUse says that an inventory cannot go because it is used.
+	// InventoryInUse refuses to remove an inventory with allocations.
 	InventoryInUse
 )
 
-// Claim applies a valid claim as a whole and gives no objection, or leaves the ledger as it was. Knows says
-// whether a class exists; it is asked only about classes that a provider has no inventory of. Objections are
-// those of the first kind only, in the order of the input, each below path ("input").
-func (l *Ledger) Claim(claim *Claim, path string, knows func(class string) bool) []Refusal {
-	return l.apply(claim.Consumers, under(path, "consumers"), knows)
+type refusals []Refusal
+
+func (r *refusals) add(kind RefusalKind, path, format string, args ...any) {
+	*r = append(*r, Refusal{Kind: kind, Problem: Problem{Path: path, Message: fmt.Sprintf(format, args...)}})
 }
 
-func (l *Ledger) apply(claims []ConsumerClaim, path string, knows func(class string) bool) []Refusal {
-	j := &judgement{Ledger: l, rest: map[AllocationKey]int64{}, old: map[AllocationKey]int64{}, bumped: map[string]bool{}}
+// ofLowestKind returns the refusals of the lowest kind in their order.
+func (r refusals) ofLowestKind() []Refusal {
+	lowest := slices.MinFunc(r, func(a, b Refusal) int { return cmp.Compare(a.Kind, b.Kind) }).Kind
+	return slices.DeleteFunc(r, func(one Refusal) bool { return one.Kind != lowest })
+}
+
+// Claim applies a valid claim as a whole and returns nil, or returns why it is
+// refused and leaves the ledger as it was. ClassExists reports whether a
+// resource class exists; it is asked only about classes that a provider has no
+// inventory of. The refusals are of one kind, in the order of the input, each
+// at its path below path ("input").
+func (l *Ledger) Claim(claim *Claim, path string, classExists func(class string) bool) []Refusal {
+	return l.apply(claim.Consumers, under(path, "consumers"), classExists)
+}
+
+func (l *Ledger) apply(claims []ConsumerClaim, path string, classExists func(class string) bool) []Refusal {
+	c := &claimCheck{Ledger: l, classExists: classExists, previous: map[AllocationKey]int64{}, planned: map[AllocationKey]int64{}}
 	for i := range claims {
-		j.release(&claims[i])
+		for key, used := range l.Consumer(claims[i].UUID).Allocations {
+			c.previous[key] += used
+		}
 	}
 	for i := range claims {
-		j.judge(&claims[i], at(path, i), knows)
+		c.checkConsumer(&claims[i], at(path, i))
 	}
-	if len(j.objections) > 0 {
-		return j.firstKind()
+	if len(c.refusals) > 0 {
+		return c.refusals.ofLowestKind()
 	}
+	touched := map[string]bool{}
 	for i := range claims {
-		j.write(&claims[i])
+		l.write(&claims[i], touched)
 	}
-	for uuid := range j.bumped {
+	for uuid := range touched {
 		l.providers[uuid].Increments++
 	}
 	return nil
 }
 
-// judgement is the trial of one claim. Rest is what stays used of each inventory when the old allocations of
-// the claim's consumers are taken away, and what the claim has given so far; old is what of these old
-// allocations is not made up for yet.
-type judgement struct {
+// claimCheck decides about one claim without changing the ledger. Previous is
+// what the claim's consumers had of each inventory together, planned what the
+// claim allocates of it up to the amount that is checked next.
+type claimCheck struct {
 	*Ledger
-	rest, old  map[AllocationKey]int64
-	objections []Refusal
-	bumped     map[string]bool
+	classExists       func(class string) bool
+	previous, planned map[AllocationKey]int64
+	refusals          refusals
 }
 
-func (j *judgement) object(kind RefusalKind, path, rule string) {
-	j.objections = append(j.objections, Refusal{Kind: kind, Problem: Problem{Path: path, Message: rule}})
-}
-
-func (j *judgement) firstKind() []Refusal {
-	least := slices.MinFunc(j.objections, func(a, b Refusal) int { return cmp.Compare(a.Kind.class(), b.Kind.class()) })
-	return slices.DeleteFunc(j.objections, func(o Refusal) bool { return o.Kind.class() != least.Kind.class() })
-}
-
-// class puts the kinds together that are reported together.
-func (k RefusalKind) class() RefusalKind {
-	if k == UnknownResourceClass {
-		return UnknownProvider
-	}
-	return k
-}
-
-func (j *judgement) release(claim *ConsumerClaim) {
-	if account := j.consumers[claim.UUID]; account != nil {
-		for share, used := range account.Allocations {
-			j.old[share] += used
-		}
-	}
-}
-
-// judge notes every objection to what the claim gives one consumer.
-func (j *judgement) judge(claim *ConsumerClaim, path string, knows func(class string) bool) {
-	account := j.Consumer(claim.UUID)
-	switch {
-	case claim.Generation == nil && account.Generation != 0:
-		j.object(GenerationConflict, under(path, "generation"), fmt.Sprintf("consumer %s has allocations already, its generation is %d", claim.UUID, account.Generation))
-	case claim.Generation != nil && account.Generation == 0:
-		j.object(GenerationConflict, under(path, "generation"), fmt.Sprintf("consumer %s has no allocations, so it has no generation", claim.UUID))
-	case claim.Generation != nil && *claim.Generation != account.Generation:
-		j.object(GenerationConflict, under(path, "generation"), fmt.Sprintf("consumer %s has generation %d, not %d", claim.UUID, account.Generation, *claim.Generation))
-	}
+func (c *claimCheck) checkConsumer(claim *ConsumerClaim, path string) {
+	c.checkGeneration(claim, under(path, "generation"))
 	for i, allocation := range claim.Allocations {
-		here := at(under(path, "allocations"), i)
-		stall := j.providers[allocation.Provider]
-		if stall == nil {
-			j.object(UnknownProvider, under(here, "provider"), fmt.Sprintf("there is no resource provider %s", allocation.Provider))
+		path := at(under(path, "allocations"), i)
+		if c.providers[allocation.Provider] == nil {
+			c.refusals.add(UnknownReference, under(path, "provider"), "resource provider %s does not exist", allocation.Provider)
 		}
 		for k, amount := range allocation.Resources {
-			place := at(under(here, "resources"), k)
-			var inventory Inventory
-			found := false
-			if stall != nil {
-				inventory, found = stall.Inventories[amount.ResourceClass]
-			}
-			if !found {
-				if !knows(amount.ResourceClass) {
-					j.object(UnknownResourceClass, under(place, "resourceClass"), fmt.Sprintf("must be an existing resource class, %s is none", amount.ResourceClass))
-				} else if stall != nil {
-					j.object(CapacityExceeded, under(place, "resourceClass"), refusalText(NoInventory, allocation.Provider, amount))
-				}
-				continue
-			}
-			share := AllocationKey{allocation.Provider, amount.ResourceClass}
-			given := j.rest[share]
-			others := inventory.Used - j.old[share] + given
-			if refusal := CheckAllocation(inventory, others, j.old[share]-given, amount.Amount); refusal != AllocationFits {
-				j.object(CapacityExceeded, under(place, "amount"), refusalText(refusal, allocation.Provider, amount))
-			}
-			j.rest[share] = given + amount.Amount
+			c.checkAmount(allocation.Provider, amount, at(under(path, "resources"), k))
 		}
 	}
 }
 
-func refusalText(refusal AllocationCheck, provider string, amount Amount) string {
-	return fmt.Sprintf("%d %s on %s: %s", amount.Amount, amount.ResourceClass, provider, refusal)
+func (c *claimCheck) checkGeneration(claim *ConsumerClaim, path string) {
+	held := c.Consumer(claim.UUID).Generation
+	switch {
+	case claim.Generation == nil && held != 0:
+		c.refusals.add(GenerationConflict, path, "consumer %s has allocations already, its generation is %d", claim.UUID, held)
+	case claim.Generation != nil && held == 0:
+		c.refusals.add(GenerationConflict, path, "consumer %s has no allocations, so it has no generation", claim.UUID)
+	case claim.Generation != nil && *claim.Generation != held:
+		c.refusals.add(GenerationConflict, path, "consumer %s has generation %d, not %d", claim.UUID, held, *claim.Generation)
+	}
 }
 
-// write makes the consumer have what the claim says.
-func (j *judgement) write(claim *ConsumerClaim) {
-	account := j.consumers[claim.UUID]
-	if account == nil {
-		if len(claim.Allocations) == 0 {
-			return
+// checkAmount checks one amount and adds it to what the claim plans.
+func (c *claimCheck) checkAmount(provider string, amount Amount, path string) {
+	key := AllocationKey{provider, amount.ResourceClass}
+	refuse := func(field string, why AllocationCheck) {
+		c.refusals.add(CapacityExceeded, under(path, field), "%d %s on %s: %s", amount.Amount, amount.ResourceClass, provider, why)
+	}
+	var inventories map[string]Inventory
+	held := c.providers[provider]
+	if held != nil {
+		inventories = held.Inventories
+	}
+	inventory, ok := inventories[amount.ResourceClass]
+	switch {
+	case ok:
+		planned := c.planned[key]
+		previous := c.previous[key] - planned // what is not made up for yet
+		if check := CheckAllocation(inventory, inventory.Used-previous, previous, amount.Amount); check != AllocationFits {
+			refuse("amount", check)
 		}
-		account = &LedgerConsumer{}
-		j.consumers[claim.UUID] = account
+		c.planned[key] = planned + amount.Amount
+	case !c.classExists(amount.ResourceClass):
+		c.refusals.add(UnknownReference, under(path, "resourceClass"), "unknown resource class %q", amount.ResourceClass)
+	case held != nil:
+		refuse("resourceClass", NoInventory)
 	}
-	next := LedgerConsumer{ProjectID: claim.ProjectID, UserID: claim.UserID, Type: account.Type, Generation: account.Generation + 1}
-	if claim.Type != nil {
-		next.Type = claim.Type
+}
+
+// write replaces the allocations of a consumer and adds the providers whose
+// generations grow by it to touched.
+func (l *Ledger) write(claim *ConsumerClaim, touched map[string]bool) {
+	previous := l.Consumer(claim.UUID)
+	if previous.Generation == 0 && len(claim.Allocations) == 0 {
+		return
 	}
-	j.written[claim.UUID] = true
-	j.clear(account)
+	next := LedgerConsumer{
+		ProjectID: claim.ProjectID, UserID: claim.UserID, Type: cmp.Or(claim.Type, previous.Type),
+		Generation: previous.Generation + 1, Allocations: map[AllocationKey]int64{},
+	}
 	if len(claim.Allocations) == 0 {
-		for share := range account.Allocations {
-			j.bumped[share.Provider] = true
-		}
 		next.Generation = 0
-	}
-	next.Allocations = map[AllocationKey]int64{}
-	for _, allocation := range claim.Allocations {
-		j.bumped[allocation.Provider] = true
-		for _, amount := range allocation.Resources {
-			share := AllocationKey{allocation.Provider, amount.ResourceClass}
-			next.Allocations[share] = amount.Amount
-			j.use(share, amount.Amount)
+		for key := range previous.Allocations {
+			touched[key.Provider] = true
 		}
 	}
-	*account = next
+	l.returnAllocations(previous)
+	for _, allocation := range claim.Allocations {
+		touched[allocation.Provider] = true
+		for _, amount := range allocation.Resources {
+			key := AllocationKey{allocation.Provider, amount.ResourceClass}
+			next.Allocations[key] = amount.Amount
+			l.use(key, amount.Amount)
+		}
+	}
+	l.consumers[claim.UUID] = &next
+	l.written[claim.UUID] = true
 }
 
-// Release takes all allocations of a consumer away, without moving any provider's generation; it reports
-// false if the consumer does not exist.
+// Release removes all allocations of a consumer without changing the generation
+// of any provider. It reports false if the consumer does not exist.
 func (l *Ledger) Release(uuid string) bool {
-	account := l.consumers[uuid]
-	if account == nil || account.Generation == 0 {
+	consumer := l.Consumer(uuid)
+	if consumer.Generation == 0 {
 		return false
 	}
+	l.returnAllocations(consumer)
+	l.consumers[uuid] = &LedgerConsumer{}
 	l.written[uuid] = true
-	l.clear(account)
-	*account = LedgerConsumer{}
 	return true
 }
 
-func (l *Ledger) clear(account *LedgerConsumer) {
-	for share, used := range account.Allocations {
-		l.use(share, -used)
+// returnAllocations takes a consumer's allocations out of the use of the
+// inventories.
+func (l *Ledger) returnAllocations(consumer LedgerConsumer) {
+	for key, used := range consumer.Allocations {
+		l.use(key, -used)
 	}
 }
 
-func (l *Ledger) use(share AllocationKey, amount int64) {
-	inventories := l.providers[share.Provider].Inventories
-	inventory := inventories[share.ResourceClass]
+func (l *Ledger) use(key AllocationKey, amount int64) {
+	inventories := l.providers[key.Provider].Inventories
+	inventory := inventories[key.ResourceClass]
 	inventory.Used += amount
-	inventories[share.ResourceClass] = inventory
-}
-
-// SortedKeys returns the keys of a consumer's allocations in order.
-func (a LedgerConsumer) SortedKeys() []AllocationKey {
-	return slices.SortedFunc(maps.Keys(a.Allocations), func(x, y AllocationKey) int {
-		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.ResourceClass, y.ResourceClass))
-	})
+	inventories[key.ResourceClass] = inventory
 }

@@ -7,9 +7,10 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// shop is a ledger of two providers, a and b, with 10 units of GOLD each (b: 4 at
-// most, in steps of 2), and two consumers: x has 6 of a, y has 2 of a and 4 of b.
-func shop() *Ledger {
+// smallLedger returns a ledger of two providers, a and b, with 10 units of GOLD
+// each (b: 2 to 4 at once, in steps of 2), and two consumers: x has 6 of a, y
+// has 2 of a and 4 of b.
+func smallLedger() *Ledger {
 	gold := func(used int64) Inventory {
 		return Inventory{ResourceClass: "GOLD", Total: 10, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1, Capacity: 10, Used: used}
 	}
@@ -24,7 +25,7 @@ func shop() *Ledger {
 	})
 }
 
-// want makes a consumer's claim: provider and amount by turns.
+// want returns a consumer's claim of pairs of a provider and an amount.
 func want(consumer string, generation int64, pairs ...any) ConsumerClaim {
 	c := ConsumerClaim{UUID: consumer, ProjectID: "p", UserID: "u"}
 	if generation > 0 {
@@ -37,41 +38,41 @@ func want(consumer string, generation int64, pairs ...any) ConsumerClaim {
 	return c
 }
 
-func knowsGold(class string) bool { return class == "GOLD" || class == "SILVER" }
+func goldExists(class string) bool { return class == "GOLD" || class == "SILVER" }
 
-func TestLedgerJudgesClaims(t *testing.T) {
+func TestLedgerDecidesClaims(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		consumers []ConsumerClaim
-		objection string // "" when the claim holds
-		state     string // used of a and b, their steps, generations of x, y and z
+		refusal   string // "" when the claim is applied
+		state     string // used of a and b, their increments, generations of x, y and z
 	}{
 		"a new consumer":                      {[]ConsumerClaim{want("z", 0, "a", 2)}, "", "10 4 | 1 0 | 3 1 1"},
-		"too much":                            {[]ConsumerClaim{want("z", 0, "a", 3)}, "3 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"too much":                            {[]ConsumerClaim{want("z", 0, "a", 3)}, "2 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
 		"its own goes back first":             {[]ConsumerClaim{want("x", 3, "a", 8)}, "", "10 4 | 1 0 | 4 1 0"},
 		"that of the others in the claim too": {[]ConsumerClaim{want("x", 3, "b", 4), want("y", 1, "a", 9)}, "", "9 4 | 1 1 | 4 2 0"},
-		"the sum counts":                      {[]ConsumerClaim{want("y", 1, "a", 3), want("z", 0, "a", 2)}, "3 input.consumers[1].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"the sum counts":                      {[]ConsumerClaim{want("y", 1, "a", 3), want("z", 0, "a", 2)}, "2 input.consumers[1].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
 		"a provider that is left stays":       {[]ConsumerClaim{want("x", 3, "b", 4)}, "", "2 8 | 0 1 | 4 1 0"},
-		"clearing bumps what was had":         {[]ConsumerClaim{want("y", 1)}, "", "6 0 | 1 1 | 3 0 0"},
+		"clearing counts for what it had":     {[]ConsumerClaim{want("y", 1)}, "", "6 0 | 1 1 | 3 0 0"},
 		"clearing nobody":                     {[]ConsumerClaim{want("z", 0)}, "", "8 4 | 0 0 | 3 1 0"},
-		"below the least":                     {[]ConsumerClaim{want("z", 0, "b", 1)}, "3 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
-		"off the step":                        {[]ConsumerClaim{want("z", 0, "b", 3)}, "3 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
-		"above the most":                      {[]ConsumerClaim{want("z", 0, "b", 6)}, "3 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
-		"has allocations already":             {[]ConsumerClaim{want("x", 0, "a", 1)}, "2 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
-		"has none":                            {[]ConsumerClaim{want("z", 1, "a", 1)}, "2 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
-		"another generation":                  {[]ConsumerClaim{want("x", 2, "a", 100)}, "2 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
+		"below the minimum":                   {[]ConsumerClaim{want("z", 0, "b", 1)}, "2 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"off the step":                        {[]ConsumerClaim{want("z", 0, "b", 3)}, "2 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"above the maximum":                   {[]ConsumerClaim{want("z", 0, "b", 6)}, "2 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"has allocations already":             {[]ConsumerClaim{want("x", 0, "a", 1)}, "1 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
+		"has none":                            {[]ConsumerClaim{want("z", 1, "a", 1)}, "1 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
+		"another generation":                  {[]ConsumerClaim{want("x", 2, "a", 100)}, "1 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
 		"an unknown provider goes first":      {[]ConsumerClaim{want("x", 2, "a", 100), want("z", 0, "c", 1)}, "0 input.consumers[1].allocations[0].provider", "8 4 | 0 0 | 3 1 0"},
-		"all or none":                         {[]ConsumerClaim{want("x", 3, "a", 1), want("y", 9, "a", 1)}, "2 input.consumers[1].generation", "8 4 | 0 0 | 3 1 0"},
+		"all or none":                         {[]ConsumerClaim{want("x", 3, "a", 1), want("y", 9, "a", 1)}, "1 input.consumers[1].generation", "8 4 | 0 0 | 3 1 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := shop()
+			l := smallLedger()
 			got := ""
-			if objections := l.Claim(&Claim{Consumers: c.consumers}, "input", knowsGold); len(objections) > 0 {
-				got = fmt.Sprint(int(objections[0].Kind), " ", objections[0].Path)
+			if refusals := l.Claim(&Claim{Consumers: c.consumers}, "input", goldExists); len(refusals) > 0 {
+				got = fmt.Sprint(int(refusals[0].Kind), " ", refusals[0].Path)
 			}
-			if got != c.objection {
-				t.Errorf("objection %q, want %q", got, c.objection)
+			if got != c.refusal {
+				t.Errorf("refusal %q, want %q", got, c.refusal)
 			}
 			if state := describe(l); state != c.state {
 				t.Errorf("then %s, want %s", state, c.state)
@@ -88,7 +89,7 @@ func describe(l *Ledger) string {
 
 func TestLedgerLetsAnOverfullInventoryShrink(t *testing.T) {
 	t.Parallel()
-	l := shop()
+	l := smallLedger()
 	shrunk := l.Provider("a").Inventories["GOLD"]
 	shrunk.Capacity = 5 // 8 are used
 	l.Provider("a").Inventories["GOLD"] = shrunk
@@ -97,7 +98,7 @@ func TestLedgerLetsAnOverfullInventoryShrink(t *testing.T) {
 		holds  bool
 	}{{7, false}, {6, true}, {5, true}, {6, false}, {1, true}, {4, false}, {3, true}} {
 		claim := Claim{Consumers: []ConsumerClaim{want("x", l.Consumer("x").Generation, "a", step.amount)}}
-		if holds := len(l.Claim(&claim, "input", knowsGold)) == 0; holds != step.holds {
+		if holds := len(l.Claim(&claim, "input", goldExists)) == 0; holds != step.holds {
 			t.Errorf("step %d: %d units: %v", i, step.amount, holds)
 		}
 	}
@@ -109,17 +110,17 @@ func TestLedgerReshapes(t *testing.T) {
 		return Inventory{ResourceClass: class, Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1}
 	}
 	for name, c := range map[string]struct {
-		reshape   Reshape
-		objection string
-		steps     string
+		reshape Reshape
+		refusal string
+		steps   string
 	}{
 		"everything moves": {Reshape{
 			Inventories: []ProviderInventories{{Provider: "a"}, {Provider: "b", Inventories: []Inventory{inventory("GOLD", 20)}}},
 			Consumers:   []ConsumerClaim{want("x", 3, "b", 6), want("y", 1, "b", 6)}}, "", "1 3"},
 		"a class is still used": {Reshape{Inventories: []ProviderInventories{{Provider: "a"}}},
-			"4 input.inventories[0].inventories", ""},
+			"3 input.inventories[0].inventories", ""},
 		"a stale generation": {Reshape{Inventories: []ProviderInventories{{Provider: "a", Generation: new(int64(6))}}},
-			"2 input.inventories[0].generation", ""},
+			"1 input.inventories[0].generation", ""},
 		"unknown names": {Reshape{Inventories: []ProviderInventories{{Provider: "c"}, {Provider: "a", Generation: new(int64(6)), Inventories: []Inventory{inventory("TIN", 1)}}}},
 			"0 input.inventories[0].provider", ""},
 		"a new class beside the old one": {Reshape{
@@ -127,15 +128,15 @@ func TestLedgerReshapes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := shop()
+			l := smallLedger()
 			got := ""
-			if objections := l.Reshape(&c.reshape, "input", knowsGold); len(objections) > 0 {
-				got = fmt.Sprint(int(objections[0].Kind), " ", objections[0].Path)
+			if refusals := l.Reshape(&c.reshape, "input", goldExists); len(refusals) > 0 {
+				got = fmt.Sprint(int(refusals[0].Kind), " ", refusals[0].Path)
 			}
-			if got != c.objection {
-				t.Errorf("objection %q, want %q", got, c.objection)
+			if got != c.refusal {
+				t.Errorf("refusal %q, want %q", got, c.refusal)
 			}
-			if steps := fmt.Sprint(l.Provider("a").Increments, " ", l.Provider("b").Increments); c.objection == "" && steps != c.steps {
+			if steps := fmt.Sprint(l.Provider("a").Increments, " ", l.Provider("b").Increments); c.refusal == "" && steps != c.steps {
 				t.Errorf("the generations grow by %s, want %s", steps, c.steps)
 			}
 		})

@@ -5,43 +5,34 @@ import (
 	"sort"
 )
 
-// matcher keeps, for slots that compete for room, one complete matching of the slots not chosen yet to
-// providers. No such matching, no candidate. The slots compete either because groups are isolated, one slot
-// to a provider, or because they ask for the same class: a provider has room for no more slots than its
-// free units hold of their smallest amounts. That is necessary, not sufficient.
+// matcher keeps, for slots that compete for capacity, one complete matching of
+// the slots not chosen yet to providers. No such matching, no candidate. The
+// slots compete either because groups are isolated, one slot to a provider, or
+// because they ask for the same class: a provider has capacity for no more
+// slots than its free units hold of their smallest amounts. That is necessary,
+// not sufficient.
 type matcher struct {
 	slots   []int     // ascending
 	class   *demand   // nil for isolation
-	sums    [][]int64 // per position: sums of the k smallest amounts of the slots from it on
-	matched [][]int32 // per position: option index matched to each slot once the slots before are chosen
-	filled  []int32   // slots matched, by local number
-	visited []int32   // mark of the last attempt that tried this local number
-	mark    int32
+	sums    [][]int64 // per k: sums of the 1, 2, ... smallest amounts of slots[k:]
+	matched [][]int32 // per k: the option matched to each slot once slots[:k] are chosen, -1 for none
+	counts  []int32   // slots matched, by local number
+	visited []int32   // the last attempt that tried a local number
+	attempt int32
 }
 
-// newMatchers makes one matcher for isolation, or one per class that several slots ask for.
+// newMatchers returns one matcher for isolation, or one per class that several
+// slots ask for.
 func (p *plan) newMatchers() []*matcher {
-	var matchers []*matcher
-	add := func(slots []int, class *demand) {
-		if len(slots) < 2 {
-			return
-		}
-		m := &matcher{slots: slots, class: class}
-		for from := range len(slots) + 1 {
-			m.matched = append(m.matched, make([]int32, len(slots)))
-			if class != nil {
-				m.sums = append(m.sums, smallestSums(p, slots[from:], class.index))
-			}
-		}
-		matchers = append(matchers, m)
-	}
 	if p.isolate {
 		var suffixed []int
 		for i := p.classSlots; i < len(p.slots); i++ {
 			suffixed = append(suffixed, i)
 		}
-		add(suffixed, nil)
-		return matchers
+		if len(suffixed) < 2 {
+			return nil
+		}
+		return []*matcher{p.newMatcher(suffixed, nil)}
 	}
 	askers := make([][]int, p.classes)
 	demands := make([]*demand, p.classes)
@@ -52,14 +43,29 @@ func (p *plan) newMatchers() []*matcher {
 			demands[d.index] = d
 		}
 	}
+	var matchers []*matcher
 	for index, slots := range askers {
-		add(slots, demands[index])
+		if len(slots) > 1 {
+			matchers = append(matchers, p.newMatcher(slots, demands[index]))
+		}
 	}
 	return matchers
 }
 
-// smallestSums are the sums of the 1, 2, ... smallest amounts that slots ask of a class.
-func smallestSums(p *plan, slots []int, class int) []int64 {
+func (p *plan) newMatcher(slots []int, class *demand) *matcher {
+	m := &matcher{slots: slots, class: class}
+	for k := range len(slots) + 1 {
+		m.matched = append(m.matched, make([]int32, len(slots)))
+		if class != nil {
+			m.sums = append(m.sums, p.smallestSums(slots[k:], class.index))
+		}
+	}
+	return m
+}
+
+// smallestSums returns the sums of the 1, 2, ... smallest amounts that slots
+// ask of a class.
+func (p *plan) smallestSums(slots []int, class int) []int64 {
 	var amounts []int64
 	for _, i := range slots {
 		for _, d := range p.slots[i].demands {
@@ -75,13 +81,14 @@ func smallestSums(p *plan, slots []int, class int) []int64 {
 	return amounts
 }
 
-// matchAll makes the first matching of every matcher for the anchor just entered.
+// matchAll makes the first matching of every matcher for the anchor just
+// entered and reports whether each has one.
 func (s *search) matchAll() bool {
 	for _, m := range s.matchers {
-		if len(m.filled) < len(s.holders) {
-			m.filled = make([]int32, len(s.holders))
-			m.visited = make([]int32, len(s.holders))
-			m.mark = 0
+		if len(m.counts) < len(s.slotsServed) {
+			m.counts = make([]int32, len(s.slotsServed))
+			m.visited = make([]int32, len(s.slotsServed))
+			m.attempt = 0
 		}
 		for k := range m.slots {
 			m.matched[0][k] = -1
@@ -93,7 +100,8 @@ func (s *search) matchAll() bool {
 	return true
 }
 
-// rematch carries the matching over the choice made at depth, if the matcher has to do with it.
+// rematch carries the matching over the choice made at depth, if that is one of
+// the matcher's slots, and reports whether there still is one.
 func (s *search) rematch(m *matcher, depth int) bool {
 	from := sort.SearchInts(m.slots, depth+1)
 	if from == len(m.slots) || from == 0 || m.slots[from-1] != depth {
@@ -103,13 +111,14 @@ func (s *search) rematch(m *matcher, depth int) bool {
 	return s.complete(m, from)
 }
 
-// complete repairs the matching of the slots from a position on and reports whether there is one.
+// complete repairs the matching of m.slots[from:] and reports whether there is
+// one.
 func (s *search) complete(m *matcher, from int) bool {
 	matched := m.matched[from]
 	defer func() {
 		for k := from; k < len(m.slots); k++ {
 			if matched[k] >= 0 {
-				m.filled[s.options[m.slots[k]][matched[k]].local] = 0
+				m.counts[s.options[m.slots[k]][matched[k]].local] = 0
 			}
 		}
 	}()
@@ -121,15 +130,15 @@ func (s *search) complete(m *matcher, from int) bool {
 			continue
 		}
 		o := s.options[m.slots[k]][matched[k]]
-		if !s.fits(m.slots[k], o) || int64(m.filled[o.local]) >= s.places(m, from, o) {
+		if !s.fits(m.slots[k], o) || int64(m.counts[o.local]) >= s.slotLimit(m, from, o) {
 			matched[k] = -1
 			continue
 		}
-		m.filled[o.local]++
+		m.counts[o.local]++
 	}
 	for k := from; k < len(m.slots); k++ {
 		if matched[k] < 0 {
-			m.mark++
+			m.attempt++
 			if !s.augment(m, from, k) {
 				return false
 			}
@@ -138,7 +147,8 @@ func (s *search) complete(m *matcher, from int) bool {
 	return true
 }
 
-// augment finds a provider for the slot at position k, moving others aside where that helps.
+// augment matches m.slots[k] to a provider, rematching others where that helps,
+// and reports whether it could.
 func (s *search) augment(m *matcher, from, k int) bool {
 	slot := m.slots[k]
 	options := s.options[slot]
@@ -146,21 +156,21 @@ func (s *search) augment(m *matcher, from, k int) bool {
 		return false
 	}
 	for i, o := range options {
-		if m.visited[o.local] == m.mark || !s.fits(slot, o) {
+		if m.visited[o.local] == m.attempt || !s.fits(slot, o) {
 			continue
 		}
-		m.visited[o.local] = m.mark
-		if int64(m.filled[o.local]) < s.places(m, from, o) {
-			m.filled[o.local]++
+		m.visited[o.local] = m.attempt
+		if int64(m.counts[o.local]) < s.slotLimit(m, from, o) {
+			m.counts[o.local]++
 			m.matched[from][k] = int32(i)
 			return true
 		}
 		for other := from; other < len(m.slots); other++ {
-			at := m.matched[from][other]
-			if at < 0 || s.options[m.slots[other]][at].local != o.local {
+			matched := m.matched[from][other]
+			if matched < 0 || s.options[m.slots[other]][matched].local != o.local {
 				continue
 			}
-			if s.augment(m, from, other) { // other has moved; its old place is k's
+			if s.augment(m, from, other) { // the provider of other is free for k now
 				m.matched[from][k] = int32(i)
 				return true
 			}
@@ -169,13 +179,14 @@ func (s *search) augment(m *matcher, from, k int) bool {
 	return false
 }
 
-// places is how many of the slots from a position on a provider may hold at most.
-func (s *search) places(m *matcher, from int, o option) int64 {
+// slotLimit returns how many of m.slots[from:] a provider may be matched to at
+// most.
+func (s *search) slotLimit(m *matcher, from int, o option) int64 {
 	if m.class == nil {
-		return int64(1 - s.holders[o.local])
+		return int64(1 - s.slotsServed[o.local])
 	}
-	stock := o.node.stock(m.class.class)
-	room := min(stock.free, stock.maxUnit) - s.loads[int(o.local)*s.classes+m.class.index]
+	inventory := o.node.inventoryOf(m.class.class)
+	free := min(inventory.free, inventory.maxUnit) - s.amountsChosen[int(o.local)*s.classes+m.class.index]
 	sums := m.sums[from]
-	return int64(sort.Search(len(sums), func(i int) bool { return sums[i] > room }))
+	return int64(sort.Search(len(sums), func(i int) bool { return sums[i] > free }))
 }

@@ -5,177 +5,181 @@ import (
 	"slices"
 )
 
-// NearMiss is a tree that lacks little: what is missing in it and in what shares with it. Traits lists the
-// required traits that were not found, all of an any-of set, and those missing on the root.
+// MaxNearest is the maximum number of near misses of an explanation.
+const MaxNearest = 5
+
+// NearMiss is a tree that lacks little: what is missing in it and in what
+// shares with it. Traits lists the required traits that are missing, all of an
+// any-of set, and those missing on the root.
 type NearMiss struct {
 	Provider *Provider // the root
 	Missing  []Shortage
 	Traits   []string
 }
 
-// Shortage is how many of the units asked of a class the best provider could not give.
+// Shortage is how many of the units asked of a class are missing on the
+// provider that has most of them.
 type Shortage struct {
 	ResourceClass string
 	Short         int64
 }
 
-// MaxNearest is how many near misses an explanation names.
-const MaxNearest = 5
-
-// nearest are the trees that lack least: fewest things, then fewest units, then by the root's uuid. A tree
-// in which more units and traits would not mend it, because of forbidden traits, aggregates or inTree, is
-// not near.
+// nearest returns the trees that lack least: fewest things, then fewest units,
+// then by the root's uuid. A tree where forbidden traits, aggregates or inTree
+// are in the way is not among them, for more units and traits would not help.
 func nearest(w *World, r *Request) []NearMiss {
-	type miss struct {
-		NearMiss
-		lacks int
-		short int64
-	}
-	s := newSearch(compile(w, r))
-	mended := compile(w, r.mended())
-	var misses []miss
+	f := &missFinder{search: newSearch(compile(w, r)), relaxed: compile(w, r.relaxed()), request: r, groups: bySuffix(r.Groups)}
+	misses := []NearMiss{}
 	for _, anchor := range w.trees.all() {
-		if !mended.anchored(anchor) {
+		if !f.relaxed.mayAnchor(anchor) {
 			continue
 		}
-		root := w.nodes.at(anchor.members[0]).provider
-		m := miss{NearMiss: NearMiss{Provider: root}}
-		for _, trait := range r.RootRequired {
-			if !slices.Contains(root.Traits, trait) {
-				m.Traits = append(m.Traits, trait)
-			}
-		}
-		if !s.lacking(&m.NearMiss, mended, r, anchor) {
-			continue
-		}
-		slices.SortFunc(m.Missing, func(a, b Shortage) int {
-			return cmp.Or(cmp.Compare(a.ResourceClass, b.ResourceClass), cmp.Compare(a.Short, b.Short))
-		})
-		m.Traits = sortedSet(m.Traits)
-		m.lacks = len(m.Missing) + len(m.Traits)
-		for _, shortage := range m.Missing {
-			m.short += shortage.Short
-		}
-		if m.lacks > 0 {
-			misses = append(misses, m)
+		if miss, ok := f.missing(anchor); ok && miss.things() > 0 {
+			misses = append(misses, miss)
 		}
 	}
-	slices.SortStableFunc(misses, func(a, b miss) int {
-		return cmp.Or(cmp.Compare(a.lacks, b.lacks), cmp.Compare(a.short, b.short))
-	})
-	near := make([]NearMiss, 0, MaxNearest)
-	for _, m := range misses[:min(len(misses), MaxNearest)] {
-		near = append(near, m.NearMiss)
-	}
-	return near
+	slices.SortStableFunc(misses, compareMisses)
+	return slices.Clone(misses[:min(len(misses), MaxNearest)])
 }
 
-// mended is the request without required traits; its slots are the same.
-func (r *Request) mended() *Request {
-	ease := func(g Group) Group {
+// relaxed returns the request without required traits; its slots are the same.
+func (r *Request) relaxed() *Request {
+	relax := func(g Group) Group {
 		g.RequiredAll, g.RequiredAny, g.RequiredAnySets = nil, nil, nil
 		return g
 	}
-	m := *r
-	m.RootRequired = nil
-	m.Unsuffixed = ease(r.Unsuffixed)
-	m.Groups = make([]Group, len(r.Groups))
+	relaxed := *r
+	relaxed.RootRequired = nil
+	relaxed.Unsuffixed = relax(r.Unsuffixed)
+	relaxed.Groups = make([]Group, len(r.Groups))
 	for i := range r.Groups {
-		m.Groups[i] = ease(r.Groups[i])
+		relaxed.Groups[i] = relax(r.Groups[i])
 	}
-	return &m
+	return &relaxed
 }
 
-// lacking adds what an anchor's tree and its sharing providers lack; it reports false if something else than
-// units and traits is in the way.
-func (s *search) lacking(m *NearMiss, mended *plan, r *Request, anchor *tree) bool {
-	s.steps = 0
-	shared := s.sharedFor(anchor)
-	met := make([]bool, len(s.clauses))
-	for i := range s.slots {
-		_, served := s.fill(i, anchor, shared)
-		if s.slots[i].unsuffixed {
-			for c, clause := range s.clauses {
-				met[c] = met[c] || slices.ContainsFunc(s.options[i], func(o option) bool { return intersects(clause, o.node.traits) })
-			}
+// things returns the number of classes and traits that are missing.
+func (m *NearMiss) things() int { return len(m.Missing) + len(m.Traits) }
+
+// units returns the number of units that are missing, over all classes.
+func (m *NearMiss) units() int64 {
+	var units int64
+	for _, shortage := range m.Missing {
+		units += shortage.Short
+	}
+	return units
+}
+
+func compareMisses(a, b NearMiss) int {
+	return cmp.Or(cmp.Compare(a.things(), b.things()), cmp.Compare(a.units(), b.units()))
+}
+
+// missFinder computes what trees lack. Relaxed is the plan of the request
+// without required traits, groups are the suffixed groups in slot order.
+type missFinder struct {
+	*search
+	relaxed *plan
+	request *Request
+	groups  []Group
+	able    []*node // reused from slot to slot
+}
+
+// missing returns what an anchor's tree and its sharing providers lack. It
+// reports false if something else than units and traits is in the way.
+func (f *missFinder) missing(anchor *tree) (NearMiss, bool) {
+	miss := NearMiss{Provider: f.world.nodes.at(anchor.members[0]).provider}
+	for _, trait := range f.request.RootRequired {
+		if !slices.Contains(miss.Provider.Traits, trait) {
+			miss.Traits = append(miss.Traits, trait)
 		}
-		if served {
-			continue
+	}
+	f.listAllOptions(anchor)
+	met := make([]bool, len(f.clauses))
+	for i := range f.slots {
+		if !f.slotMissing(i, anchor, &miss) {
+			return miss, false
 		}
-		able := slot{unsuffixed: s.slots[i].unsuffixed, allowed: mended.slots[i].allowed, bound: mended.slots[i].bound, tree: mended.slots[i].tree}
-		var members []*node
-		for _, id := range anchor.members {
-			if n := s.world.nodes.at(id); mended.serves(&able, n, anchor) {
-				members = append(members, n)
-			}
-		}
-		best := s.leastLacking(i, r, members)
-		if best == nil {
-			return false
-		}
-		m.Missing = append(m.Missing, best.Missing...)
-		m.Traits = append(m.Traits, best.Traits...)
-		for _, n := range members {
-			for c, clause := range s.clauses {
-				met[c] = met[c] || s.slots[i].unsuffixed && intersects(clause, n.traits)
+		if f.slots[i].unsuffixed {
+			for c, clause := range f.clauses {
+				met[c] = met[c] || slices.ContainsFunc(f.able, func(n *node) bool { return intersects(clause, n.traits) })
 			}
 		}
 	}
-	for c, clause := range r.Unsuffixed.clauses() {
-		if s.classSlots > 0 && !met[c] {
-			m.Traits = append(m.Traits, clause...)
+	if f.classSlots > 0 {
+		for c, clause := range f.request.Unsuffixed.clauses() {
+			if !met[c] {
+				miss.Traits = append(miss.Traits, clause...)
+			}
 		}
 	}
+	slices.SortFunc(miss.Missing, func(a, b Shortage) int {
+		return cmp.Or(cmp.Compare(a.ResourceClass, b.ResourceClass), cmp.Compare(a.Short, b.Short))
+	})
+	miss.Traits = sortedSet(miss.Traits)
+	return miss, true
+}
+
+// slotMissing adds what is missing for a slot and leaves in able the providers
+// that serve it or could with more units and traits. It reports false if there
+// are none.
+func (f *missFinder) slotMissing(i int, anchor *tree, miss *NearMiss) bool {
+	f.able = f.able[:0]
+	for _, o := range f.options[i] {
+		f.able = append(f.able, o.node)
+	}
+	if len(f.able) > 0 {
+		return true
+	}
+	slot := f.relaxed.slots[i]
+	slot.demands = nil
+	for _, id := range anchor.members {
+		if n := f.world.nodes.at(id); f.relaxed.serves(&slot, n, anchor) {
+			f.able = append(f.able, n)
+		}
+	}
+	if len(f.able) == 0 {
+		return false
+	}
+	misses := make([]NearMiss, len(f.able))
+	for k, n := range f.able {
+		misses[k] = f.missingOn(n, i)
+	}
+	least := slices.MinFunc(misses, compareMisses)
+	miss.Missing = append(miss.Missing, least.Missing...)
+	miss.Traits = append(miss.Traits, least.Traits...)
 	return true
 }
 
-// leastLacking is what the provider that lacks least lacks for a slot, nil if there is no provider.
-func (s *search) leastLacking(i int, r *Request, members []*node) *NearMiss {
-	slot := &s.slots[i]
-	var clauses [][]string
-	if !slot.unsuffixed {
-		for k := range r.Groups {
-			if r.Groups[k].Suffix == slot.suffix {
-				clauses = r.Groups[k].clauses()
+// missingOn returns what a provider lacks for a slot.
+func (f *missFinder) missingOn(n *node, i int) NearMiss {
+	var miss NearMiss
+	for _, d := range f.slots[i].demands {
+		if short := d.amount - n.inventoryOf(d.class).available(d.amount); short > 0 {
+			miss.Missing = append(miss.Missing, Shortage{ResourceClass: d.name, Short: short})
+		}
+	}
+	if i >= f.classSlots {
+		for _, clause := range f.groups[i-f.classSlots].clauses() {
+			if !n.provider.hasAnyTrait(clause) {
+				miss.Traits = append(miss.Traits, clause...)
 			}
 		}
 	}
-	var best *NearMiss
-	var bestLacks int
-	var bestShort int64
-	for _, n := range members {
-		own := new(NearMiss)
-		var short int64
-		for _, d := range slot.demands {
-			if lacking := d.amount - n.stock(d.class).obtainable(d.amount); lacking > 0 {
-				own.Missing = append(own.Missing, Shortage{ResourceClass: d.name, Short: lacking})
-				short += lacking
-			}
-		}
-		for _, clause := range clauses {
-			if !slices.ContainsFunc(clause, func(t string) bool { return slices.Contains(n.provider.Traits, t) }) {
-				own.Traits = append(own.Traits, clause...)
-			}
-		}
-		lacks := len(own.Missing) + len(own.Traits)
-		if best == nil || lacks < bestLacks || lacks == bestLacks && short < bestShort {
-			best, bestLacks, bestShort = own, lacks, short
-		}
-	}
-	return best
+	return miss
 }
 
-// obtainable is the largest amount up to the one asked that the inventory would give.
-func (s *stock) obtainable(amount int64) int64 {
-	if s == nil {
+// available returns the largest amount up to the one asked that the inventory,
+// which may be nil, can take.
+func (i *nodeInventory) available(amount int64) int64 {
+	if i == nil {
 		return 0
 	}
-	most := min(amount, s.free, s.maxUnit)
-	if s.stepSize > 1 {
-		most -= most % s.stepSize
+	available := min(amount, i.free, i.maxUnit)
+	if i.stepSize > 1 {
+		available -= available % i.stepSize
 	}
-	if most < s.minUnit {
+	if available < i.minUnit {
 		return 0
 	}
-	return most
+	return available
 }

@@ -1,56 +1,55 @@
 package placement
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
-// option is a provider that can serve a slot. Local numbers the providers of one anchor: its own by place,
-// then the sharing ones of other trees.
+// option is a provider that can serve a slot. Local numbers the providers of
+// one anchor: its own by their index in the tree, then the sharing ones of
+// other trees.
 type option struct {
-	node  *node
-	local int32
-	meets []uint64 // clauses its traits meet, for the unsuffixed group
+	node    *node
+	local   int32
+	clauses []uint64 // clauses that its traits meet, for the unsuffixed group
 }
 
-// sharedOptions are, per slot, the sharing providers that a set of aggregates makes usable.
+// sharedOptions are, per slot, the sharing providers that a set of aggregates
+// makes usable.
 type sharedOptions struct {
 	options [][]option
 }
 
-// enter prepares the search below an anchor: every slot's options, narrowed by what no assignment can get
-// around. It reports false when nothing can come of it.
+// enter prepares the search below an anchor: the options of every slot, without
+// those that no assignment can use. It reports whether there may be candidates.
 func (s *search) enter(anchor *tree) bool {
-	if !s.step(1) || !s.anchored(anchor) {
+	if !s.step(1) || !s.mayAnchor(anchor) {
 		return false
 	}
 	s.anchor = anchor
-	shared := s.sharedFor(anchor)
-	ownless := true
+	shared := s.sharingProviders(anchor)
+	onlyShared := true
 	for i := range s.slots {
-		own, ok := s.fill(i, anchor, shared)
+		own, ok := s.listOptions(i, anchor, shared)
 		if !ok {
 			return false
 		}
-		ownless = ownless && own == 0
+		onlyShared = onlyShared && own == 0
 	}
-	if ownless {
-		// Only providers of other trees: every anchor with the same aggregates has the same assignments.
+	if onlyShared {
+		// Every anchor with the same aggregates has the same assignments.
 		if s.exhausted[shared] {
 			return false
 		}
 		s.exhausted[shared] = true
 	}
-	if locals := len(anchor.members) + len(s.numbers); len(s.holders) < locals {
-		s.holders = make([]int32, locals)
-		s.loads = make([]int64, locals*s.classes)
+	if locals := len(anchor.members) + len(s.numbers); len(s.slotsServed) < locals {
+		s.slotsServed = make([]int32, locals)
+		s.amountsChosen = make([]int64, locals*s.classes)
 	}
 	return s.narrowSubtrees() && s.reachClauses() && s.matchAll()
 }
 
-// fill lists the options of a slot in path order and says how many are of the anchor's own tree; it reports
-// false when there are none at all.
-func (s *search) fill(i int, anchor *tree, shared *sharedOptions) (own int, ok bool) {
+// listOptions lists the options of a slot in path order and returns how many
+// are of the anchor's own tree; ok is false when there are none at all.
+func (s *search) listOptions(i int, anchor *tree, shared *sharedOptions) (own int, ok bool) {
 	slot := &s.slots[i]
 	options := s.options[i][:0]
 	var foreign []option
@@ -63,36 +62,37 @@ func (s *search) fill(i int, anchor *tree, shared *sharedOptions) (own int, ok b
 	base := int32(len(anchor.members))
 	next := 0
 	for ; next < len(foreign) && foreign[next].node.tree.root < anchor.root; next++ {
-		options = append(options, foreign[next].shifted(base))
+		options = append(options, foreign[next].numberedFrom(base))
 	}
 	if !s.step(len(anchor.members)) {
 		return 0, false
 	}
-	for place, id := range anchor.members {
-		if !s.hasRoom(slot, id) {
+	for index, id := range anchor.members {
+		if !s.hasCapacity(slot, id) {
 			continue
 		}
 		if n := s.world.nodes.at(id); s.serves(slot, n, anchor) {
-			options = append(options, option{node: n, local: int32(place), meets: s.meets(i, n)})
+			options = append(options, option{node: n, local: int32(index), clauses: s.clausesMet(i, n)})
 			own++
 		}
 	}
 	for ; next < len(foreign); next++ {
-		if foreign[next].node.tree != anchor { // at home it is an option of the tree's own
-			options = append(options, foreign[next].shifted(base))
+		if foreign[next].node.tree != anchor { // those of the anchor's tree are listed already
+			options = append(options, foreign[next].numberedFrom(base))
 		}
 	}
 	s.options[i] = options
 	return own, len(options) > 0
 }
 
-func (o option) shifted(base int32) option {
+func (o option) numberedFrom(base int32) option {
 	o.local += base
 	return o
 }
 
-// hasRoom is the quick test of the columns and sets before the provider itself is touched.
-func (s *search) hasRoom(slot *slot, id int32) bool {
+// hasCapacity is the quick test of the sets and columns before the provider
+// itself is read. It reports false only if the provider cannot serve the slot.
+func (s *search) hasCapacity(slot *slot, id int32) bool {
 	if !slot.allowed.has(id) {
 		return false
 	}
@@ -101,81 +101,82 @@ func (s *search) hasRoom(slot *slot, id int32) bool {
 		if d.class == unknown {
 			return false
 		}
-		if c := s.world.columns.at(d.class); c.rooms.at(id) <= d.amount {
+		if c := s.world.columns.at(d.class); c.free.at(id) <= d.amount {
 			return false
 		}
 	}
 	return true
 }
 
-// sharedFor lists the sharing providers that the anchor's aggregates make usable; nil when there are none.
-func (s *search) sharedFor(anchor *tree) *sharedOptions {
+// sharingProviders returns the sharing providers that the anchor's aggregates
+// make usable, nil if there are none.
+func (s *search) sharingProviders(anchor *tree) *sharedOptions {
 	s.clauseArena = s.clauseArena[:0] // the options of the anchor before are gone
-	if len(anchor.aggregates) == 0 {
-		return nil
-	}
 	var key []byte
 	for _, id := range anchor.aggregates {
-		if entry := s.world.aggregated.at(id); len(entry.sharers) > 0 {
+		if entry := s.world.aggregateIndex.at(id); len(entry.sharing) > 0 {
 			key = append(key, byte(id), byte(id>>8), byte(id>>16), byte(id>>24))
 		}
 	}
 	if len(key) == 0 {
 		return nil
 	}
-	if shared, found := s.shared[string(key)]; found {
+	if shared, ok := s.shared[string(key)]; ok {
 		return shared
 	}
-	ids := map[int32]bool{}
+	var nodes []*node
 	for _, id := range anchor.aggregates {
-		for _, sharer := range s.world.aggregated.at(id).sharers {
-			ids[sharer] = true
+		for _, member := range s.world.aggregateIndex.at(id).sharing {
+			nodes = append(nodes, s.world.nodes.at(member))
 		}
 	}
-	nodes := make([]*node, 0, len(ids))
-	for id := range maps.Keys(ids) {
-		nodes = append(nodes, s.world.nodes.at(id))
-	}
-	slices.SortFunc(nodes, comparePlaces)
+	slices.SortFunc(nodes, comparePaths)
+	nodes = slices.Compact(nodes)
 
 	shared := &sharedOptions{options: make([][]option, len(s.slots))}
 	for i := range s.slots {
-		slot := &s.slots[i]
 		s.step(len(nodes))
 		for _, n := range nodes {
-			if s.serves(slot, n, nil) {
-				number, found := s.numbers[n.id]
-				if !found {
-					number = int32(len(s.numbers))
-					s.numbers[n.id] = number
-				}
-				shared.options[i] = append(shared.options[i], option{node: n, local: number, meets: s.meets(i, n)})
+			if s.serves(&s.slots[i], n, nil) {
+				shared.options[i] = append(shared.options[i], option{node: n, local: s.numberOf(n), clauses: s.clausesMet(i, n)})
 			}
 		}
 	}
 	s.shared[string(key)] = shared
-	s.clauseArena = nil // what it holds is kept with the shared options
+	s.clauseArena = nil // the shared options keep what it holds
 	return shared
 }
 
-// meets are the clauses of the unsuffixed group that a provider's traits meet, nil for other slots.
-func (s *search) meets(i int, n *node) []uint64 {
+// numberOf returns the local number of a sharing provider of another tree.
+func (s *search) numberOf(n *node) int32 {
+	number, ok := s.numbers[n.id]
+	if !ok {
+		number = int32(len(s.numbers))
+		s.numbers[n.id] = number
+	}
+	return number
+}
+
+// clausesMet returns the clauses of the unsuffixed group that a provider's
+// traits meet, nil for other slots.
+func (s *search) clausesMet(i int, n *node) []uint64 {
 	if i >= s.classSlots || len(s.clauses) == 0 {
 		return nil
 	}
 	words := (len(s.clauses) + 63) / 64
 	start := len(s.clauseArena)
 	s.clauseArena = append(s.clauseArena, make([]uint64, words)...)
-	meets := s.clauseArena[start : start+words : start+words]
+	met := s.clauseArena[start : start+words : start+words]
 	for c, clause := range s.clauses {
 		if intersects(clause, n.traits) {
-			meets[c/64] |= 1 << (c % 64)
+			met[c/64] |= 1 << (c % 64)
 		}
 	}
-	return meets
+	return met
 }
 
-// reachClauses works out which clauses each slot and those after it can meet; false if some clause never is.
+// reachClauses computes which clauses each slot and those after it can meet. It
+// reports false if some clause never is met.
 func (s *search) reachClauses() bool {
 	if len(s.clauses) == 0 {
 		return true
@@ -183,16 +184,16 @@ func (s *search) reachClauses() bool {
 	for i := s.classSlots - 1; i >= 0; i-- {
 		copy(s.reach[i], s.reach[i+1])
 		for _, o := range s.options[i] {
-			for word := range o.meets {
-				s.reach[i][word] |= o.meets[word]
+			for word := range o.clauses {
+				s.reach[i][word] |= o.clauses[word]
 			}
 		}
 	}
-	return s.clausesWithin(s.reach[0], s.met[0])
+	return s.areAllClauses(s.reach[0], s.met[0])
 }
 
-// clausesWithin says whether two sets together hold every clause.
-func (s *search) clausesWithin(a, b []uint64) bool {
+// areAllClauses reports whether two sets together hold every clause.
+func (s *search) areAllClauses(a, b []uint64) bool {
 	for c := range s.clauses {
 		if (a[c/64]|b[c/64])&(1<<(c%64)) == 0 {
 			return false

@@ -60,7 +60,7 @@ func (o *oracle) usable(uuid, anchor string) bool {
 	return false
 }
 
-func (o *oracle) gives(uuid string, amount Amount) bool {
+func (o *oracle) fits(uuid string, amount Amount) bool {
 	for _, inventory := range o.providers[uuid].Inventories {
 		if inventory.ResourceClass == amount.ResourceClass {
 			capacity := float64(inventory.Total-inventory.Reserved) * inventory.AllocationRatio
@@ -105,7 +105,7 @@ func (o *oracle) traits(uuids ...string) map[string]bool {
 	return union
 }
 
-func (o *oracle) joined(uuid string, memberOf []AggregateFilter) bool {
+func (o *oracle) isMember(uuid string, memberOf []AggregateFilter) bool {
 	for _, filter := range memberOf {
 		if len(filter.AnyOf) > 0 && !o.inAnyOf(uuid, filter.AnyOf) {
 			return false
@@ -118,9 +118,9 @@ func (o *oracle) barred(uuid string, memberOf []AggregateFilter) bool {
 	return slices.ContainsFunc(memberOf, func(f AggregateFilter) bool { return o.inAnyOf(uuid, f.NoneOf) })
 }
 
-// servesClass: may the provider give this class of the unsuffixed group from this anchor?
+// servesClass: may the provider serve this class of the unsuffixed group from this anchor?
 func (o *oracle) servesClass(uuid, anchor string, g *Group, amount Amount) bool {
-	if !o.usable(uuid, anchor) || !o.gives(uuid, amount) {
+	if !o.usable(uuid, anchor) || !o.fits(uuid, amount) {
 		return false
 	}
 	foreign := o.root(uuid) != anchor
@@ -137,12 +137,12 @@ func (o *oracle) servesClass(uuid, anchor string, g *Group, amount Amount) bool 
 	if o.barred(uuid, g.MemberOf) || o.barred(anchor, g.MemberOf) {
 		return false
 	}
-	return o.joined(uuid, g.MemberOf) || !foreign && o.joined(anchor, g.MemberOf)
+	return o.isMember(uuid, g.MemberOf) || !foreign && o.isMember(anchor, g.MemberOf)
 }
 
 // servesGroup: may the provider serve this suffixed group from this anchor?
 func (o *oracle) servesGroup(uuid, anchor string, g *Group) bool {
-	if !o.usable(uuid, anchor) || !o.joined(uuid, g.MemberOf) || o.barred(uuid, g.MemberOf) {
+	if !o.usable(uuid, anchor) || !o.isMember(uuid, g.MemberOf) || o.barred(uuid, g.MemberOf) {
 		return false
 	}
 	if g.InTree != "" {
@@ -151,7 +151,7 @@ func (o *oracle) servesGroup(uuid, anchor string, g *Group) bool {
 		}
 	}
 	for _, amount := range g.Resources {
-		if !o.gives(uuid, amount) {
+		if !o.fits(uuid, amount) {
 			return false
 		}
 	}
@@ -174,17 +174,7 @@ func (o *oracle) candidates(r *Request) []Candidate {
 	var found []Candidate
 	seen := map[string]bool{}
 	for _, anchor := range o.order { // anchors by uuid; within one, assignments by paths
-		if o.root(anchor) != anchor {
-			continue
-		}
-		refused := false
-		for _, trait := range r.RootRequired {
-			refused = refused || !o.hasTrait(anchor, trait)
-		}
-		for _, trait := range r.RootForbidden {
-			refused = refused || o.hasTrait(anchor, trait)
-		}
-		if refused {
+		if !o.mayAnchor(anchor, r) {
 			continue
 		}
 		var try func(chosen []string)
@@ -215,6 +205,21 @@ func (o *oracle) candidates(r *Request) []Candidate {
 	return found
 }
 
+// mayAnchor reports whether a provider is a root that the request allows.
+func (o *oracle) mayAnchor(uuid string, r *Request) bool {
+	for _, trait := range r.RootRequired {
+		if !o.hasTrait(uuid, trait) {
+			return false
+		}
+	}
+	for _, trait := range r.RootForbidden {
+		if o.hasTrait(uuid, trait) {
+			return false
+		}
+	}
+	return o.root(uuid) == uuid
+}
+
 // holds tests what concerns the assignment as a whole.
 func (o *oracle) holds(r *Request, classes []Amount, groups []Group, chosen []string) bool {
 	if !o.meets(o.traits(chosen[:len(classes)]...), clauses(&r.Unsuffixed)) && len(classes) > 0 {
@@ -230,19 +235,31 @@ func (o *oracle) holds(r *Request, classes []Amount, groups []Group, chosen []st
 		return false
 	}
 	for _, subtree := range r.SameSubtree {
-		hasTop := false
-		for _, top := range subtree.Suffixes {
-			over := true
-			for _, other := range subtree.Suffixes {
-				over = over && slices.Contains(o.paths[serving[other]], serving[top])
-			}
-			hasTop = hasTop || over
-		}
-		if !hasTop {
+		if !o.haveTop(subtree, serving) {
 			return false
 		}
 	}
-	for _, allocation := range o.candidate(classes, groups, chosen).Allocations {
+	return o.fit(o.candidate(classes, groups, chosen).Allocations)
+}
+
+// haveTop reports whether one of the providers serving the groups of a
+// constraint is an ancestor of all the others or the same.
+func (o *oracle) haveTop(subtree Subtree, serving map[string]string) bool {
+	for _, top := range subtree.Suffixes {
+		over := true
+		for _, other := range subtree.Suffixes {
+			over = over && slices.Contains(o.paths[serving[other]], serving[top])
+		}
+		if over {
+			return true
+		}
+	}
+	return false
+}
+
+// fit tests the sums of amounts.
+func (o *oracle) fit(allocations []ProviderAllocation) bool {
+	for _, allocation := range allocations {
 		for _, inventory := range o.providers[allocation.Provider].Inventories {
 			for _, amount := range allocation.Resources {
 				if amount.ResourceClass != inventory.ResourceClass {

@@ -6,15 +6,21 @@ import (
 	"sort"
 )
 
-// edit identifies one change of a World. What an edit has copied it may write to until it ends; everything
-// else is shared with older Worlds and is copied first. A chunk names the edit that owns it, so nothing has
-// to be sealed afterwards: no later edit has the same identity.
+// The lists and maps of a World are persistent: a write copies what it changes
+// and shares the rest with older Worlds. They are our own because the search
+// reads them in its inner loops, by dense id and in key order, and they must be
+// about as fast there as plain slices.
+
+// edit identifies one update of a World. What an edit has copied it may write
+// to until it ends; everything else is shared with older Worlds and is copied
+// first. A chunk names the edit that owns it, so nothing has to be sealed
+// afterwards: no later edit has the same identity.
 type edit struct{ _ byte }
 
 const chunkSize = 256
 
-// array is a sequence indexed by dense ids, kept in chunks: a write copies one chunk and the list of chunks.
-// An index never written reads as the zero value.
+// array is a sequence indexed by dense ids, kept in chunks: a write copies one
+// chunk and the list of chunks. An index never written reads as the zero value.
 type array[T any] struct {
 	owner  *edit
 	chunks []*chunk[T]
@@ -64,11 +70,12 @@ func (b *bitset) put(e *edit, id int32, member bool) {
 	b.words.set(e, id/64, word)
 }
 
-// word is the i-th group of 64 ids.
+// word returns the i-th group of 64 ids.
 func (b *bitset) word(i int) uint64 { return b.words.at(int32(i)) }
 
-// sorted maps text keys to values in key order, kept in runs: a write copies one run and the list of runs.
-type sorted[V any] struct {
+// sortedMap maps text keys to values in key order, kept in runs: a write copies
+// one run and the list of runs.
+type sortedMap[V any] struct {
 	owner *edit
 	runs  []*run[V]
 	size  int
@@ -82,17 +89,17 @@ type run[V any] struct {
 
 const (
 	runLimit = 512 // a run beyond this is halved
-	runLeast = 64  // a run below this joins its neighbour if there is room
+	runMin   = 64  // a run below this is joined to the one before if there is room
 )
 
-// locate finds the run that holds or would hold the key.
-func (s *sorted[V]) locate(key string) int {
-	return max(0, sort.Search(len(s.runs), func(i int) bool { return s.runs[i].keys[0] > key })-1)
+// locate returns the index of the run that holds or would hold the key.
+func (m *sortedMap[V]) locate(key string) int {
+	return max(0, sort.Search(len(m.runs), func(i int) bool { return m.runs[i].keys[0] > key })-1)
 }
 
-func (s *sorted[V]) get(key string) (V, bool) {
-	if len(s.runs) > 0 {
-		r := s.runs[s.locate(key)]
+func (m *sortedMap[V]) get(key string) (V, bool) {
+	if len(m.runs) > 0 {
+		r := m.runs[m.locate(key)]
 		if i, found := slices.BinarySearch(r.keys, key); found {
 			return r.values[i], true
 		}
@@ -101,34 +108,35 @@ func (s *sorted[V]) get(key string) (V, bool) {
 	return zero, false
 }
 
-func (s *sorted[V]) has(key string) bool {
-	_, found := s.get(key)
-	return found
+func (m *sortedMap[V]) has(key string) bool {
+	_, ok := m.get(key)
+	return ok
 }
 
-// own makes the list of runs, and the run at i, writable by the edit.
-func (s *sorted[V]) own(e *edit, i int) *run[V] {
-	if s.owner != e {
-		s.owner, s.runs = e, slices.Clone(s.runs)
+// writable makes the list of runs and the run at i writable by the edit, and
+// returns the run.
+func (m *sortedMap[V]) writable(e *edit, i int) *run[V] {
+	if m.owner != e {
+		m.owner, m.runs = e, slices.Clone(m.runs)
 	}
-	if len(s.runs) == 0 {
-		s.runs = append(s.runs, &run[V]{owner: e})
+	if len(m.runs) == 0 {
+		m.runs = append(m.runs, &run[V]{owner: e})
 	}
-	if r := s.runs[i]; r.owner != e {
-		s.runs[i] = &run[V]{owner: e, keys: slices.Clone(r.keys), values: slices.Clone(r.values)}
+	if r := m.runs[i]; r.owner != e {
+		m.runs[i] = &run[V]{owner: e, keys: slices.Clone(r.keys), values: slices.Clone(r.values)}
 	}
-	return s.runs[i]
+	return m.runs[i]
 }
 
-func (s *sorted[V]) set(e *edit, key string, value V) {
-	at := s.locate(key)
-	r := s.own(e, at)
+func (m *sortedMap[V]) set(e *edit, key string, value V) {
+	n := m.locate(key)
+	r := m.writable(e, n)
 	i, found := slices.BinarySearch(r.keys, key)
 	if found {
 		r.values[i] = value
 		return
 	}
-	s.size++
+	m.size++
 	r.keys = slices.Insert(r.keys, i, key)
 	r.values = slices.Insert(r.values, i, value)
 	if len(r.keys) > runLimit {
@@ -137,40 +145,41 @@ func (s *sorted[V]) set(e *edit, key string, value V) {
 		clear(r.keys[half:])
 		clear(r.values[half:])
 		r.keys, r.values = r.keys[:half], r.values[:half]
-		s.runs = slices.Insert(s.runs, at+1, upper)
+		m.runs = slices.Insert(m.runs, n+1, upper)
 	}
 }
 
-func (s *sorted[V]) remove(e *edit, key string) {
-	if !s.has(key) {
+func (m *sortedMap[V]) remove(e *edit, key string) {
+	if !m.has(key) {
 		return
 	}
-	at := s.locate(key)
-	r := s.own(e, at)
+	n := m.locate(key)
+	r := m.writable(e, n)
 	i, _ := slices.BinarySearch(r.keys, key)
-	s.size--
+	m.size--
 	r.keys = slices.Delete(r.keys, i, i+1)
 	r.values = slices.Delete(r.values, i, i+1)
 	switch {
 	case len(r.keys) == 0:
-		s.runs = slices.Delete(s.runs, at, at+1)
-	case len(r.keys) < runLeast && at > 0 && len(s.runs[at-1].keys) <= runLimit/2:
-		lower := s.own(e, at-1)
+		m.runs = slices.Delete(m.runs, n, n+1)
+	case len(r.keys) < runMin && n > 0 && len(m.runs[n-1].keys) <= runLimit/2:
+		lower := m.writable(e, n-1)
 		lower.keys = append(lower.keys, r.keys...)
 		lower.values = append(lower.values, r.values...)
-		s.runs = slices.Delete(s.runs, at, at+1)
+		m.runs = slices.Delete(m.runs, n, n+1)
 	}
 }
 
-// from yields every entry whose key is not below the given one, in key order.
-func (s *sorted[V]) from(key string) iter.Seq2[string, V] {
+// from yields every entry whose key is not less than the given one, in key
+// order.
+func (m *sortedMap[V]) from(key string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
-		if len(s.runs) == 0 {
+		if len(m.runs) == 0 {
 			return
 		}
-		first := s.locate(key)
-		start, _ := slices.BinarySearch(s.runs[first].keys, key)
-		for _, r := range s.runs[first:] {
+		first := m.locate(key)
+		start, _ := slices.BinarySearch(m.runs[first].keys, key)
+		for _, r := range m.runs[first:] {
 			for i := start; i < len(r.keys); i++ {
 				if !yield(r.keys[i], r.values[i]) {
 					return
@@ -181,28 +190,55 @@ func (s *sorted[V]) from(key string) iter.Seq2[string, V] {
 	}
 }
 
-func (s *sorted[V]) all() iter.Seq2[string, V] { return s.from("") }
+func (m *sortedMap[V]) all() iter.Seq2[string, V] { return m.from("") }
 
-func (s *sorted[V]) keys() []string {
-	keys := make([]string, 0, s.size)
-	for key := range s.all() {
+func (m *sortedMap[V]) keys() []string {
+	keys := make([]string, 0, m.size)
+	for key := range m.all() {
 		keys = append(keys, key)
 	}
 	return keys
 }
 
-// interned gives every name it has ever seen a dense id.
-type interned struct {
-	ids   sorted[int32]
-	names array[string]
-}
+// interner assigns a dense id to every name it has ever seen.
+type interner struct{ ids sortedMap[int32] }
 
-func (n *interned) intern(e *edit, name string) int32 {
-	if id, found := n.ids.get(name); found {
+// unknown is the id of a name never seen; no set has it.
+const unknown = int32(1<<31 - 1)
+
+func (n *interner) intern(e *edit, name string) int32 {
+	if id, ok := n.ids.get(name); ok {
 		return id
 	}
 	id := int32(n.ids.size)
 	n.ids.set(e, name, id)
-	n.names.set(e, id, name)
 	return id
+}
+
+// internAll returns the sorted ids of names.
+func (n *interner) internAll(e *edit, names []string) []int32 {
+	ids := make([]int32, len(names))
+	for i, name := range names {
+		ids[i] = n.intern(e, name)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// lookup returns the id of a name, or unknown.
+func (n *interner) lookup(name string) int32 {
+	if id, ok := n.ids.get(name); ok {
+		return id
+	}
+	return unknown
+}
+
+// lookupAll returns the sorted ids of names.
+func (n *interner) lookupAll(names []string) []int32 {
+	ids := make([]int32, len(names))
+	for i, name := range names {
+		ids[i] = n.lookup(name)
+	}
+	slices.Sort(ids)
+	return ids
 }

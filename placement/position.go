@@ -1,74 +1,78 @@
 package placement
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/google/uuid"
 )
 
-// Position is a place in the total order of one request's candidates. It names uuids, not rows, so a search
-// can go on from it after providers came, changed or vanished.
+// Position is a position in the total order of one request's candidates. It
+// names uuids, not rows, so that a search can go on from it after providers
+// were added, changed or deleted.
 type Position struct {
 	request fingerprint
 	anchor  string
 	paths   [][]string // per slot: the uuids from the root to the provider
 }
 
-// ErrInvalidPosition says that a text is no position.
+// ErrInvalidPosition is the error of a text that is not a position.
 var ErrInvalidPosition = errors.New("placement: not a position of candidates")
 
-// ErrPositionMismatch says that a position came from another request.
+// ErrPositionMismatch is the error of a position that came from another
+// request.
 var ErrPositionMismatch = errors.New("placement: a position of another request")
 
-// A position of the largest request over providers some thousand levels deep fits.
+// Limits of a position. The largest request over providers some thousand levels
+// deep is within them.
 const (
-	maxPositionText  = 65536
-	maxPositionSlots = MaxGroups + MaxResources
+	maxPositionLength = 65536 // of the text
+	maxPositionSlots  = MaxGroups + MaxResources
 )
 
-// String is the position as text of A-Z, a-z, 0-9, - and _, which ParsePosition reads. The form is: the
-// request's fingerprint; the anchor; a table of providers, each a uuid and the number of its parent, which
-// stands before it, plus one; and per slot a number in that table.
+// String returns the position as text of A-Z, a-z, 0-9, - and _, which
+// ParsePosition reads. The form is: the request's fingerprint; the anchor; a
+// table of providers, each a uuid and the number of its parent, which comes
+// before it, plus one; and per slot a number in that table.
 func (p Position) String() string {
 	type entry struct {
 		uuid   string
 		parent uint64
 	}
 	numbers := map[entry]uint64{}
-	var table []byte
-	var slots []byte
+	var table, slots []byte
 	for _, path := range p.paths {
 		var last uint64
-		for _, uuid := range path {
-			e := entry{uuid, last}
-			number, found := numbers[e]
-			if !found {
+		for _, id := range path {
+			e := entry{id, last}
+			number, ok := numbers[e]
+			if !ok {
 				number = uint64(len(numbers)) + 1
 				numbers[e] = number
-				table = append(table, packUUID(uuid)...)
+				table = appendUUID(table, id)
 				table = binary.AppendUvarint(table, last)
 			}
 			last = number
 		}
 		slots = binary.AppendUvarint(slots, last)
 	}
-	packed := slices.Concat(p.request[:], packUUID(p.anchor))
+	packed := appendUUID(p.request[:], p.anchor)
 	packed = binary.AppendUvarint(packed, uint64(len(numbers)))
 	packed = append(packed, table...)
 	packed = binary.AppendUvarint(packed, uint64(len(p.paths)))
 	return base64.RawURLEncoding.EncodeToString(append(packed, slots...))
 }
 
-// ParsePosition reads what String wrote; anything else is ErrInvalidPosition.
+// ParsePosition returns the position that String wrote as text. The error wraps
+// ErrInvalidPosition.
 func ParsePosition(text string) (Position, error) {
-	if len(text) > maxPositionText {
-		return Position{}, fmt.Errorf("%w: longer than %d characters", ErrInvalidPosition, maxPositionText)
+	if len(text) > maxPositionLength {
+		return Position{}, fmt.Errorf("%w: longer than %d characters", ErrInvalidPosition, maxPositionLength)
 	}
 	packed, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
@@ -76,12 +80,12 @@ func ParsePosition(text string) (Position, error) {
 	}
 	r := positionReader{rest: packed}
 	var p Position
-	copy(p.request[:], r.take(len(p.request)))
-	p.anchor = unpackUUID(r.take(16))
+	copy(p.request[:], r.bytes(len(p.request)))
+	p.anchor = r.uuid()
 
 	uuids, parents := []string{""}, []int{0} // entry 0 stands for "no provider"
-	for range r.count(len(r.rest) / 17) {
-		uuids = append(uuids, unpackUUID(r.take(16)))
+	for range r.count(len(r.rest) / (len(uuid.UUID{}) + 1)) {
+		uuids = append(uuids, r.uuid())
 		parents = append(parents, r.count(len(parents)-1))
 	}
 	for range r.count(maxPositionSlots) {
@@ -98,62 +102,55 @@ func ParsePosition(text string) (Position, error) {
 	return p, nil
 }
 
-// positionReader reads packed positions of any origin; after the first failure it yields zeros.
+// appendUUID appends the 16 bytes of a uuid.
+func appendUUID(packed []byte, text string) []byte {
+	id, _ := uuid.Parse(text)
+	return append(packed, id[:]...)
+}
+
+// positionReader reads packed positions of any origin; after the first failure
+// it returns zeros.
 type positionReader struct {
 	rest   []byte
 	failed bool
 }
 
-func (r *positionReader) take(n int) []byte {
+func (r *positionReader) bytes(n int) []byte {
 	if r.failed || len(r.rest) < n {
 		r.failed = true
 		return make([]byte, n)
 	}
-	taken := r.rest[:n]
+	read := r.rest[:n]
 	r.rest = r.rest[n:]
-	return taken
+	return read
 }
 
-func (r *positionReader) number() uint64 {
+func (r *positionReader) uuid() string {
+	var id uuid.UUID
+	return uuid.UUID(r.bytes(len(id))).String()
+}
+
+// count returns a number that must not exceed the limit.
+func (r *positionReader) count(limit int) int {
 	n, size := binary.Uvarint(r.rest)
-	if r.failed || size <= 0 {
+	if r.failed || size <= 0 || n > uint64(limit) {
 		r.failed = true
 		return 0
 	}
 	r.rest = r.rest[size:]
-	return n
-}
-
-func (r *positionReader) count(limit int) int {
-	n := r.number()
-	if n > uint64(limit) {
-		r.failed = true
-		return 0
-	}
 	return int(n)
 }
 
-// packUUID is the 16 bytes of a canonical uuid.
-func packUUID(uuid string) []byte {
-	packed, _ := hex.DecodeString(string(bytes.ReplaceAll([]byte(uuid), []byte("-"), nil)))
-	return append(packed, make([]byte, 16)...)[:16]
-}
-
-func unpackUUID(packed []byte) string {
-	text := hex.EncodeToString(packed)
-	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
-}
-
-// comparePath orders a node against the path of a position's slot.
-func (w *World) comparePath(n *node, paths [][]string, slot int) int {
-	if slot >= len(paths) {
+// compare orders the path of a slot's provider in the position against a node.
+func (p *Position) compare(w *World, n *node, slot int) int {
+	if slot >= len(p.paths) {
 		return 1
 	}
-	return slices.Compare(w.path(n), paths[slot])
+	return slices.Compare(w.path(n), p.paths[slot])
 }
 
-// position is where the chosen assignment stands.
-func (s *search) position(request fingerprint) Position {
+// currentPosition returns the position of the chosen assignment.
+func (s *search) currentPosition(request fingerprint) Position {
 	p := Position{request: request, anchor: s.anchor.root, paths: make([][]string, len(s.chosen))}
 	for i, o := range s.chosen {
 		p.paths[i] = s.world.path(o.node)
@@ -164,71 +161,81 @@ func (s *search) position(request fingerprint) Position {
 // fingerprint identifies a request.
 type fingerprint [8]byte
 
-// hash is the fingerprint of what the request means: the order of its lists and repetitions do not count.
-func (r *Request) hash() fingerprint {
-	var text []byte
-	put := func(parts ...string) {
-		text = binary.AppendUvarint(text, uint64(len(parts)))
-		for _, part := range parts {
-			text = binary.AppendUvarint(text, uint64(len(part)))
-			text = append(text, part...)
-		}
-	}
-	sets := func(lists [][]string) {
-		canonical := make([][]string, len(lists))
-		for i, list := range lists {
-			canonical[i] = sortedSet(list)
-		}
-		slices.SortFunc(canonical, slices.Compare)
-		canonical = slices.CompactFunc(canonical, slices.Equal)
-		put(fmt.Sprint(len(canonical)))
-		for _, list := range canonical {
-			put(list...)
-		}
-	}
-	group := func(g *Group) {
-		put(g.Suffix, canonicalOr(g.InTree))
-		resources := slices.SortedFunc(slices.Values(g.Resources), compareAmounts)
-		put(fmt.Sprint(len(resources)))
-		for _, amount := range resources {
-			put(amount.ResourceClass, fmt.Sprint(amount.Amount))
-		}
-		sets(g.clauses())
-		put(sortedSet(g.Forbidden)...)
-		var anyOf [][]string
-		var noneOf []string
-		for _, filter := range g.MemberOf {
-			if len(filter.AnyOf) > 0 {
-				anyOf = append(anyOf, canonicalAll(filter.AnyOf))
-			}
-			noneOf = append(noneOf, canonicalAll(filter.NoneOf)...)
-		}
-		sets(anyOf)
-		put(sortedSet(noneOf)...)
-	}
-	group(&r.Unsuffixed)
-	groups := slices.Clone(r.Groups)
-	slices.SortFunc(groups, func(a, b Group) int { return cmp.Compare(a.Suffix, b.Suffix) })
-	put(fmt.Sprint(len(groups)), fmt.Sprint(r.Policy))
-	for i := range groups {
-		group(&groups[i])
+// fingerprint returns the fingerprint of what the request means: the order of
+// its lists and repetitions do not count.
+func (r *Request) fingerprint() fingerprint {
+	var w fingerprintWriter
+	w.group(&r.Unsuffixed)
+	w.strings(fmt.Sprint(len(r.Groups)), fmt.Sprint(r.Policy))
+	for _, g := range bySuffix(r.Groups) {
+		w.group(&g)
 	}
 	var subtrees [][]string
 	for _, subtree := range r.SameSubtree {
 		subtrees = append(subtrees, subtree.Suffixes)
 	}
-	sets(subtrees)
-	put(sortedSet(r.RootRequired)...)
-	put(sortedSet(r.RootForbidden)...)
-
-	sum := sha256.Sum256(text)
+	w.sets(subtrees)
+	w.set(r.RootRequired)
+	w.set(r.RootForbidden)
+	sum := sha256.Sum256(w.text)
 	return fingerprint(sum[:8])
+}
+
+// fingerprintWriter writes a request so that no two that differ in meaning are
+// the same text.
+type fingerprintWriter struct{ text []byte }
+
+func (w *fingerprintWriter) strings(list ...string) {
+	w.text = binary.AppendUvarint(w.text, uint64(len(list)))
+	for _, s := range list {
+		w.text = binary.AppendUvarint(w.text, uint64(len(s)))
+		w.text = append(w.text, s...)
+	}
+}
+
+func (w *fingerprintWriter) set(list []string) { w.strings(sortedSet(list)...) }
+
+// sets writes a set of sets.
+func (w *fingerprintWriter) sets(lists [][]string) {
+	sorted := make([][]string, len(lists))
+	for i, list := range lists {
+		sorted[i] = sortedSet(list)
+	}
+	slices.SortFunc(sorted, slices.Compare)
+	sorted = slices.CompactFunc(sorted, slices.Equal)
+	w.strings(fmt.Sprint(len(sorted)))
+	for _, list := range sorted {
+		w.strings(list...)
+	}
+}
+
+func (w *fingerprintWriter) group(g *Group) {
+	w.strings(g.Suffix, canonicalOr(g.InTree))
+	amounts := slices.SortedFunc(slices.Values(g.Resources), func(a, b Amount) int {
+		return cmp.Compare(a.ResourceClass, b.ResourceClass)
+	})
+	w.strings(fmt.Sprint(len(amounts)))
+	for _, amount := range amounts {
+		w.strings(amount.ResourceClass, fmt.Sprint(amount.Amount))
+	}
+	w.sets(g.clauses())
+	w.set(g.Forbidden)
+	var anyOf [][]string
+	var noneOf []string
+	for _, filter := range g.MemberOf {
+		if len(filter.AnyOf) > 0 {
+			anyOf = append(anyOf, canonicalAll(filter.AnyOf))
+		}
+		noneOf = append(noneOf, canonicalAll(filter.NoneOf)...)
+	}
+	w.sets(anyOf)
+	w.set(noneOf)
 }
 
 func canonicalAll(uuids []string) []string {
 	canonical := make([]string, len(uuids))
-	for i, uuid := range uuids {
-		canonical[i] = canonicalOr(uuid)
+	for i, text := range uuids {
+		canonical[i] = canonicalOr(text)
 	}
 	return canonical
 }

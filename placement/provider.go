@@ -1,24 +1,29 @@
 package placement
 
-import (
-	"fmt"
-	"math"
-	"time"
-)
+import "time"
 
-// Provider is one resource provider with everything placement knows of it. UUIDs are canonical (see
-// CanonicalUUID). A Provider that a World holds or returns is never changed; copy before editing.
+// MaxProviderNameLength is the maximum length of the name of a provider, in
+// code points, as in the Placement reference.
+const MaxProviderNameLength = 200
+
+// MaxProviderTraits is the maximum number of traits of one provider.
+const MaxProviderTraits = 1000
+
+// Provider is one resource provider with everything placement knows of it.
+// UUIDs are canonical (see CanonicalUUID). A Provider that a World holds or
+// returns is never changed; copy before editing.
 type Provider struct {
 	UUID string
 	Name string
 
-	// Generation is the public counter that clients compare-and-set; see the store for what moves it.
+	// Generation is the public counter that clients compare and set.
 	Generation int64
-	// Version grows with every write of anything below. A World ignores a state older than the one it holds.
+	// Version grows with every write of any field below. A World ignores a
+	// state older than the one it holds.
 	Version int64
 
-	// Parent is the uuid of the parent provider, "" for a root. Root is the uuid of the tree's root;
-	// the World fills it in.
+	// Parent is the uuid of the parent provider, "" for a root. Root is the
+	// uuid of the tree's root; the World fills it in.
 	Parent string
 	Root   string
 	// Resource is the uuid of the linked resource, "" for none.
@@ -32,90 +37,93 @@ type Provider struct {
 	Aggregates  []string    // sorted uuids
 }
 
-// Inventory is what a provider has of one resource class.
-type Inventory struct {
-	ResourceClass   string
-	Total           int32
-	Reserved        int32
-	MinUnit         int32
-	MaxUnit         int32
-	StepSize        int32
-	AllocationRatio float64
-
-	// Capacity is Capacity(Total, Reserved, AllocationRatio), computed by whoever makes the Inventory and
-	// kept with it, so that the database and the World agree to the unit. Used is the sum of all
-	// allocations. Used may exceed Capacity after an inventory shrank.
-	Capacity int64
-	Used     int64
+// NewProvider is a provider to be created. It follows
+// `CreateResourceProviderInput`.
+type NewProvider struct {
+	Name string
+	// UUID nil asks for a new one.
+	UUID *string
+	// Parent and Resource are uuids, nil for none.
+	Parent   *string
+	Resource *string
 }
 
-// Free is the amount still to be had; negative when more is used than the inventory now holds.
-func (i Inventory) Free() int64 { return i.Capacity - i.Used }
-
-// Capacity is (total - reserved) × allocationRatio without its fraction, in units of the class. The product
-// is taken in float64 as the Placement reference does, and a product beyond int64 counts as the largest
-// int64. The reference compares used + amount with the product itself; amounts being whole, the comparison
-// with its whole part decides the same: n <= x exactly when n <= trunc(x), for every x that is not negative.
-func Capacity(total, reserved int32, allocationRatio float64) int64 {
-	product := float64(int64(total)-int64(reserved)) * allocationRatio
-	switch {
-	case math.IsNaN(product):
-		return 0
-	case product >= math.MaxInt64:
-		return math.MaxInt64
-	case product <= math.MinInt64:
-		return math.MinInt64
+// Validate returns every problem of the new provider's form, each at its path
+// below path ("input").
+func (n *NewProvider) Validate(path string) []Problem {
+	var v validator
+	v.require(isText(n.Name, MaxProviderNameLength), under(path, "name"), providerNameRule)
+	if n.UUID != nil && n.Parent != nil {
+		v.require(*n.UUID != *n.Parent, under(path, "parent"), ownParentRule)
 	}
-	return int64(product)
+	return v.problems
 }
 
-// Bounds of an inventory and of its provider, as the Placement reference has them.
-const (
-	MaxProviderNameLength = 200
-	MaxAllocationRatio    = 3.40282e38
-)
+// ProviderPatch is what is to change about a provider. A nil field stays; an
+// empty Parent or Resource removes the link. It follows
+// `UpdateResourceProviderInput`.
+type ProviderPatch struct {
+	Provider string // uuid
+	NewName  *string
+	Parent   *string // uuid
+	Resource *string // uuid
+}
 
-// ValidateInventories checks the inventories given for one provider: every bound, a capacity that is not
-// negative, no class twice. That MinUnit may exceed MaxUnit, or StepSize or MaxUnit the total, is the
-// reference's rule. Whether the classes exist is for the one who knows them.
-func ValidateInventories(path string, inventories []Inventory) []Problem {
-	var found problems
-	found.tooMany(path, len(inventories), MaxInventories)
+const ownParentRule = "must not be the provider itself"
+
+// Validate returns every problem of the patch's form, each at its path below
+// path ("input").
+func (p *ProviderPatch) Validate(path string) []Problem {
+	var v validator
+	if p.NewName != nil {
+		v.require(isText(*p.NewName, MaxProviderNameLength), under(path, "newName"), providerNameRule)
+	}
+	if p.Parent != nil {
+		v.require(*p.Parent != p.Provider, under(path, "parent"), ownParentRule)
+	}
+	return v.problems
+}
+
+// ProviderTraits is the whole set of traits a provider is to have. It follows
+// `SetProviderTraitsInput`.
+type ProviderTraits struct {
+	Provider string // uuid
+	// Generation nil is unconditional.
+	Generation *int64
+	Traits     []string
+}
+
+// Validate returns every problem of the form of the names, each at its path
+// below path ("input"). It does not ask whether the traits exist; a name that
+// stands there twice counts once.
+func (p *ProviderTraits) Validate(path string) []Problem {
+	var v validator
+	path = under(path, "traits")
+	v.atMost(MaxProviderTraits, path, len(p.Traits))
+	for i, name := range p.Traits {
+		v.require(isName(name), at(path, i), nameRule)
+	}
+	return v.problems
+}
+
+// ProviderAggregates is the whole set of aggregates a provider is to be a
+// member of. It follows `SetProviderAggregatesInput`.
+type ProviderAggregates struct {
+	Provider string // uuid
+	// Generation nil is unconditional.
+	Generation *int64
+	Aggregates []string
+}
+
+// Validate returns every problem of the aggregates, each at its path below path
+// ("input"): texts that are no UUIDs, and those that stand there twice.
+func (p *ProviderAggregates) Validate(path string) []Problem {
+	var v validator
+	path = under(path, "aggregates")
+	v.atMost(MaxAggregates, path, len(p.Aggregates))
 	seen := map[string]bool{}
-	for i, inventory := range inventories {
-		here := at(path, i)
-		found = append(found, ValidateInventory(here, inventory)...)
-		if seen[inventory.ResourceClass] {
-			found.add(under(here, "resourceClass"), "must not repeat the class %s", inventory.ResourceClass)
-		}
-		seen[inventory.ResourceClass] = true
+	for i, aggregate := range p.Aggregates {
+		v.checkDistinctUUID(seen, at(path, i), aggregate)
 	}
-	return found
-}
-
-// ValidateInventory checks one inventory's bounds; path is where it stands in the input.
-func ValidateInventory(path string, inventory Inventory) []Problem {
-	var found problems
-	if !isName(inventory.ResourceClass) {
-		found.add(under(path, "resourceClass"), nameRule)
-	}
-	atLeast := func(field string, value, least int32) {
-		if value < least {
-			found.add(under(path, field), fmt.Sprintf("must be between %d and 2147483647", least))
-		}
-	}
-	atLeast("total", inventory.Total, 1)
-	atLeast("reserved", inventory.Reserved, 0)
-	atLeast("minUnit", inventory.MinUnit, 1)
-	atLeast("maxUnit", inventory.MaxUnit, 1)
-	atLeast("stepSize", inventory.StepSize, 1)
-
-	ratio := inventory.AllocationRatio
-	switch {
-	case math.IsNaN(ratio) || ratio < 0 || ratio > MaxAllocationRatio:
-		found.add(under(path, "allocationRatio"), "must be between 0 and 3.40282e38")
-	case Capacity(inventory.Total, inventory.Reserved, ratio) < 0:
-		found.add(under(path, "reserved"), "must not leave a negative capacity")
-	}
-	return found
+	return v.problems
 }

@@ -5,17 +5,20 @@ import (
 	"sort"
 )
 
-// What is here and in matching.go only prunes: it finds out early that a partial assignment cannot be
-// completed. It never changes the order in which candidates come.
+// What this file and matching.go hold only prunes: it finds out early that a
+// partial assignment cannot be completed. It never changes the order of
+// candidates.
 
-// narrowSubtrees drops options that no same-subtree constraint can use: each needs an ancestor-or-self that
-// serves one of the constraint's slots and has options below it for all of them.
+// narrowSubtrees removes options that no same-subtree constraint can use: each
+// needs an ancestor, or itself, that serves one of the constraint's slots and
+// covers options for all of them. It reports whether every slot has options
+// left.
 func (s *search) narrowSubtrees() bool {
 	for _, subtree := range s.subtrees {
 		var tops []*node
 		for _, i := range subtree {
 			for _, o := range s.options[i] {
-				if s.isTop(subtree, o.node) {
+				if s.coversOptions(o.node, subtree) {
 					tops = append(tops, o.node)
 				}
 			}
@@ -38,50 +41,48 @@ func (s *search) narrowSubtrees() bool {
 	return true
 }
 
-// isTop says whether every slot of the constraint has an option at or below the node.
-func (s *search) isTop(subtree []int, top *node) bool {
-	for _, i := range subtree {
-		if below := s.below(i, top); len(below) == 0 {
-			return false
-		}
-	}
-	return true
+// coversOptions reports whether every one of the slots has an option that the
+// node covers.
+func (s *search) coversOptions(top *node, slots []int) bool {
+	return !slices.ContainsFunc(slots, func(i int) bool { return len(s.covered(i, top)) == 0 })
 }
 
-// below are the options of a slot at or below a node.
-func (s *search) below(i int, top *node) []option {
+// covered returns the options of a slot that a node covers.
+func (s *search) covered(i int, top *node) []option {
 	s.step(1)
 	options := s.options[i]
-	low := sort.Search(len(options), func(k int) bool { return comparePlaces(options[k].node, top) >= 0 })
+	low := sort.Search(len(options), func(k int) bool { return comparePaths(options[k].node, top) >= 0 })
 	options = options[low:]
-	end := top.tree.ends[top.place]
+	end := top.tree.ends[top.index]
 	high := sort.Search(len(options), func(k int) bool {
 		n := options[k].node
-		return n.tree != top.tree || n.place >= end
+		return n.tree != top.tree || n.index >= end
 	})
 	return options[:high]
 }
 
-// subtreePossible says whether a same-subtree constraint can still be met once the slots up to depth are
-// chosen; when all of its slots are, whether it is met: one of the providers serving them is an ancestor of
-// all the others or the same.
-func (s *search) subtreePossible(subtree []int, depth int) bool {
+// isSubtreePossible reports whether a same-subtree constraint can still be met
+// once the slots up to depth are chosen; when all of its slots are, whether it
+// is met: one of the providers serving them is an ancestor of all the others or
+// the same.
+func (s *search) isSubtreePossible(subtree []int, depth int) bool {
 	chosen := subtree[:sort.SearchInts(subtree, depth+1)]
 	rest := subtree[len(chosen):]
 	if len(chosen) == 0 || chosen[len(chosen)-1] != depth {
-		return true // nothing new since it was last asked
+		return true // nothing new since the last time
 	}
 	first := s.chosen[chosen[0]].node
-	for place := first.place; place >= 0; place = first.tree.parents[place] {
-		top := s.world.nodes.at(first.tree.members[place])
-		if s.isTopNow(chosen, rest, top) {
+	for i := first.index; i >= 0; i = first.tree.parents[i] {
+		if s.isTop(s.world.nodes.at(first.tree.members[i]), chosen, rest) {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *search) isTopNow(chosen, rest []int, top *node) bool {
+// isTop reports whether a node covers what is chosen for some slots of a
+// constraint and options of the rest, and is or may be one of these providers.
+func (s *search) isTop(top *node, chosen, rest []int) bool {
 	serves := false
 	for _, i := range chosen {
 		n := s.chosen[i].node
@@ -92,7 +93,7 @@ func (s *search) isTopNow(chosen, rest []int, top *node) bool {
 	}
 	for _, i := range rest {
 		possible := false
-		for _, o := range s.below(i, top) {
+		for _, o := range s.covered(i, top) {
 			if !s.step(1) {
 				return false
 			}
@@ -109,34 +110,29 @@ func (s *search) isTopNow(chosen, rest []int, top *node) bool {
 	return serves
 }
 
-// narrowAnchors keeps only the roots that have a provider for every slot and clause that few providers can
-// serve, judged by their traits and aggregates. Sharing providers could serve from many roots; where one of
-// them is among the few, nothing is narrowed.
+// narrowAnchors keeps only the roots that have a provider for every slot and
+// clause that few providers can serve by their traits and aggregates. Sharing
+// providers could serve from many roots; where one of them is among the few,
+// nothing is narrowed.
 func (p *plan) narrowAnchors() *plan {
 	for i := range p.slots {
 		p.keepRootsOf(p.slots[i].allowed)
 	}
 	for _, clause := range p.clauses {
-		var sets []bitset
-		for _, trait := range clause {
-			if trait != unknown {
-				sets = append(sets, p.world.traitMembers.at(trait))
-			}
-		}
-		few := p.world.full()
-		few.keep(sets)
-		p.keepRootsOf(few)
+		p.keepRootsOf(p.world.union(p.world.traitSets(clause)))
 	}
 	return p
 }
 
-func (p *plan) keepRootsOf(few mask) {
-	if few == nil || few.count() > max(4, p.world.Len()/8) {
+// keepRootsOf restricts the anchors to the roots of some providers, if these
+// are few and none of them shares.
+func (p *plan) keepRootsOf(providers mask) {
+	if providers == nil || providers.count() > max(4, p.world.Len()/8) {
 		return
 	}
-	roots := make(mask, len(few))
-	for id := range p.world.limit {
-		if !few.has(id) {
+	roots := p.world.newMask()
+	for id := range p.world.idLimit {
+		if !providers.has(id) {
 			continue
 		}
 		n := p.world.nodes.at(id)
@@ -146,8 +142,7 @@ func (p *plan) keepRootsOf(few mask) {
 		if n.sharing {
 			return
 		}
-		root := n.tree.members[0]
-		roots[root/64] |= 1 << (root % 64)
+		roots.add(n.tree.members[0])
 	}
 	p.restrictAnchors(roots)
 }

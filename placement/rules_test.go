@@ -77,7 +77,7 @@ func TestInventoryBounds(t *testing.T) {
 		}
 	}
 	twice := texts(ValidateInventories("input.inventories", []Inventory{good, good}))
-	if want := []string{"input.inventories[1].resourceClass: must not repeat the class VCPU"}; !slices.Equal(twice, want) {
+	if want := []string{"input.inventories[1].resourceClass: duplicate resource class \"VCPU\""}; !slices.Equal(twice, want) {
 		t.Errorf("%q", twice)
 	}
 }
@@ -168,17 +168,17 @@ func TestClaimNamesEveryProblem(t *testing.T) {
 	}}
 	got := texts(claim.Validate("input"))
 	want := []string{
-		"input.consumers[0].allocations[0].resources[1].resourceClass: must not repeat the class VCPU",
+		"input.consumers[0].allocations[0].resources[1].resourceClass: duplicate resource class \"VCPU\"",
 		"input.consumers[0].allocations[0].resources[1].amount: must be between 1 and 2147483647",
-		"input.consumers[0].allocations[1].provider: must not repeat the uuid " + uuidOf(2),
+		"input.consumers[0].allocations[1].provider: duplicate uuid " + uuidOf(2),
 		"input.consumers[0].allocations[1].resources: must name at least one amount",
 		"input.consumers[0].allocations[2].provider: must be a UUID",
 		"input.consumers[0].allocations[2].resources[0].resourceClass: must be 1 to 255 of A-Z, 0-9 and _",
 		"input.consumers[0].mappings[0].providers: must name at least one provider",
-		"input.consumers[0].mappings[1].suffix: must not repeat the suffix ",
+		"input.consumers[0].mappings[1].suffix: duplicate suffix \"\"",
 		"input.consumers[0].mappings[1].providers[0]: must be a UUID",
 		"input.consumers[0].mappings[2].suffix: must be empty or 1 to 64 of A-Z, a-z, 0-9, _ and -",
-		"input.consumers[1].uuid: must not repeat the uuid " + uuidOf(1),
+		"input.consumers[1].uuid: duplicate uuid " + uuidOf(1),
 		"input.consumers[1].projectId: must be 1 to 255 characters of valid text",
 		"input.consumers[1].userId: must be 1 to 255 characters of valid text",
 		"input.consumers[1].type: must be 1 to 255 of A-Z, 0-9 and _",
@@ -190,8 +190,8 @@ func TestClaimNamesEveryProblem(t *testing.T) {
 	if got := texts((&Claim{}).Validate("input")); !slices.Equal(got, []string{"input.consumers: must name at least one consumer"}) {
 		t.Errorf("%q", got)
 	}
-	clear := Claim{Consumers: []ConsumerClaim{{UUID: uuidOf(1), ProjectID: "p", UserID: "u"}}}
-	if got := clear.Validate("input"); got != nil {
+	empty := Claim{Consumers: []ConsumerClaim{{UUID: uuidOf(1), ProjectID: "p", UserID: "u"}}}
+	if got := empty.Validate("input"); got != nil {
 		t.Errorf("clearing a consumer: %q", texts(got))
 	}
 }
@@ -205,7 +205,7 @@ func TestReshapeNamesEveryProblem(t *testing.T) {
 		{Provider: uuidOf(1)}, {Provider: uuidOf(1), Inventories: []Inventory{{ResourceClass: "VCPU", Total: 3, Reserved: 9, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}}},
 	}}
 	want := []string{
-		"input.inventories[1].provider: must not repeat the uuid " + uuidOf(1),
+		"input.inventories[1].provider: duplicate uuid " + uuidOf(1),
 		"input.inventories[1].inventories[0].reserved: must not leave a negative capacity",
 	}
 	if got := texts(reshape.Validate("input")); !slices.Equal(got, want) {
@@ -218,12 +218,12 @@ func TestLimitsOfARequest(t *testing.T) {
 	w := NewWorld(cloudNames, nil)
 	r := deviceGroups(65, GroupPolicyNone)
 	got := texts(Validate(w, r))
-	if want := []string{"groups: must not have more than 64 entries, has 65"}; !slices.Equal(got, want) {
+	if want := []string{"groups: has 65 entries, at most 64 are allowed"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	r = &Request{Unsuffixed: threeClasses(1)}
 	r.Unsuffixed.RequiredAny = slices.Repeat([]string{"CUSTOM_RARE"}, 257)
-	if got := texts(Validate(w, r)); !slices.Equal(got, []string{"requiredAny: must not have more than 256 entries, has 257"}) {
+	if got := texts(Validate(w, r)); !slices.Equal(got, []string{"requiredAny: has 257 entries, at most 256 are allowed"}) {
 		t.Errorf("%q", got)
 	}
 }

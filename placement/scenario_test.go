@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "rewrite the candidates listed in testda
 //	=> 1                                          # number of candidates, then each of them in order
 //	cn1 VCPU:1 | =cn1 _NET=cn1                    # what each gives | who serves which group
 //
-// Instead of "=> n" a case may say "violation path: rule" once or more. A "filter: ..." line asks for
+// Instead of "=> n" a case may say "problem path: message" once or more. A "filter: ..." line asks for
 // providers; its "=>" lists names. Providers are ordered as written: uuids are numbered from the top.
 // Inventories default to maxUnit = total.
 type scenario struct {
@@ -232,107 +232,127 @@ func (s *scenario) uuid(name string) string {
 	return name
 }
 
-// check runs a case and returns its lines with the candidates found.
-func (s *scenario) check(lines []string) []string {
-	var r Request
-	var violations []string
-	var filter *Group
-	summaries, want, at := -1, "", len(lines)
+// question is what a case asks and what it expects.
+type question struct {
+	request   Request
+	filter    *Group   // instead of the request
+	problems  []string // expected
+	summaries int      // expected, -1 for any
+	want      string   // after "=>"
+	after     []string // lines after that of "=>"
+}
+
+// read reads the lines of a case up to that of "=>" and returns how many.
+func (s *scenario) read(lines []string, q *question) int {
+	r := &q.request
 	for i, line := range lines {
 		verb, rest, _ := strings.Cut(line, " ")
-		switch {
-		case strings.HasPrefix(line, "#"):
-		case verb == "unsuffixed:":
+		switch verb {
+		case "unsuffixed:":
 			r.Unsuffixed = s.group("", rest)
-		case verb == "group":
+		case "group":
 			suffix, text, _ := strings.Cut(rest, ":")
 			r.Groups = append(r.Groups, s.group(strings.Trim(suffix, `"`), text))
-		case verb == "filter:":
+		case "filter:":
 			g := s.group("", rest)
-			filter = &g
-		case verb == "policy":
+			q.filter = &g
+		case "policy":
 			r.Policy = map[string]GroupPolicy{"none": GroupPolicyNone, "isolate": GroupPolicyIsolate}[rest]
-		case verb == "sameSubtree":
+		case "sameSubtree":
 			r.SameSubtree = append(r.SameSubtree, Subtree{Suffixes: strings.Split(strings.ReplaceAll(rest, `""`, ""), " ")})
-		case verb == "rootRequired":
+		case "rootRequired":
 			r.RootRequired = strings.Fields(rest)
-		case verb == "rootForbidden":
+		case "rootForbidden":
 			r.RootForbidden = strings.Fields(rest)
-		case verb == "violation":
-			violations = append(violations, rest)
-		case verb == "summaries":
-			summaries = int(s.number(rest))
-		case verb == "=>":
-			want, at = rest, i
+		case "problem":
+			q.problems = append(q.problems, rest)
+		case "summaries":
+			q.summaries = int(s.number(rest))
+		case "=>":
+			q.want, q.after = rest, lines[i+1:]
+			return i + 1
 		default:
-			s.t.Fatalf("no such line: %s", line)
-		}
-		if at < len(lines) {
-			break
+			if !strings.HasPrefix(line, "#") {
+				s.t.Fatalf("no such line: %s", line)
+			}
 		}
 	}
+	return len(lines)
+}
 
-	if filter != nil {
-		return s.filter(lines, *filter, want, violations)
-	}
-	if got := Validate(s.world, &r); !slices.Equal(texts(got), violations) {
-		s.t.Fatalf("violations %q, want %q", texts(got), violations)
-	}
-	if len(violations) > 0 {
+// check runs a case and returns its lines with the candidates found.
+func (s *scenario) check(lines []string) []string {
+	q := question{summaries: -1}
+	end := s.read(lines, &q)
+	if q.filter != nil {
+		s.checkFilter(q)
 		return lines
 	}
-	page, err := Candidates(s.world, &r, nil, MaxCount)
+	if got := texts(Validate(s.world, &q.request)); !slices.Equal(got, q.problems) {
+		s.t.Fatalf("problems %q, want %q", got, q.problems)
+	}
+	if len(q.problems) > 0 {
+		return lines
+	}
+	got := s.checkCandidates(q)
+	if *update {
+		return append(lines[:end:end], got...)
+	}
+	if !slices.Equal(got, q.after) {
+		s.t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(q.after, "\n"))
+	}
+	return lines
+}
+
+// checkCandidates compares the candidates with the definitions and returns them
+// as lines.
+func (s *scenario) checkCandidates(q question) []string {
+	page, err := Candidates(s.world, &q.request, nil, MaxCount)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	var got []string
 	for _, c := range page.Candidates {
 		got = append(got, renderCandidate(c, func(uuid string) string { return s.byUUID[uuid] }))
-		if err := Check(s.world, &r, c); err != nil {
+		if err := Check(s.world, &q.request, c); err != nil {
 			s.t.Errorf("%s: %v", got[len(got)-1], err)
 		}
 	}
-	if fmt.Sprint(len(got)) != want {
-		s.t.Errorf("%d candidates, want %s:\n%s", len(got), want, strings.Join(got, "\n"))
+	if fmt.Sprint(len(got)) != q.want {
+		s.t.Errorf("%d candidates, want %s:\n%s", len(got), q.want, strings.Join(got, "\n"))
 	}
-	if brute := newOracle(s.list).candidates(&r); render(brute) != render(page.Candidates) {
+	if brute := newOracle(s.list).candidates(&q.request); render(brute) != render(page.Candidates) {
 		s.t.Errorf("the oracle says\n%s", render(brute))
 	}
-	if n := len(ProviderSummaries(s.world, page.Candidates)); summaries >= 0 && n != summaries {
-		s.t.Errorf("%d summaries, want %d", n, summaries)
+	if n := len(ProviderSummaries(s.world, page.Candidates)); q.summaries >= 0 && n != q.summaries {
+		s.t.Errorf("%d summaries, want %d", n, q.summaries)
 	}
-	if *update {
-		return append(lines[:at+1:at+1], got...)
-	}
-	if !slices.Equal(got, lines[at+1:]) {
-		s.t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines[at+1:], "\n"))
-	}
-	return lines
+	return got
 }
 
-func (s *scenario) filter(lines []string, g Group, want string, violations []string) []string {
-	f := ProviderFilter{MemberOf: g.MemberOf, RequiredAll: g.RequiredAll, RequiredAny: g.RequiredAny,
-		RequiredAnySets: g.RequiredAnySets, Forbidden: g.Forbidden, Resources: g.Resources, InTree: g.InTree}
-	if got := f.Validate(s.world, "filter"); !slices.Equal(texts(got), violations) {
-		s.t.Fatalf("violations %q, want %q", texts(got), violations)
+func (s *scenario) checkFilter(q question) {
+	f := filterOf(q.filter)
+	if got := texts(f.Validate(s.world, "filter")); !slices.Equal(got, q.problems) {
+		s.t.Fatalf("problems %q, want %q", got, q.problems)
 	}
-	if len(violations) > 0 {
-		return lines
+	if len(q.problems) > 0 {
+		return
 	}
-	var got []string
-	for _, p := range s.world.Filter(f) {
-		got = append(got, p.Name)
+	if got := named(s.world.Filter(f)); got != strings.TrimSpace(q.want) {
+		s.t.Errorf("got %s, want %s", got, q.want)
 	}
-	if strings.Join(got, " ") != strings.TrimSpace(want) {
-		s.t.Errorf("got %v, want %s", got, want)
-	}
-	return lines
 }
 
-func texts(violations []Problem) []string {
+// filterOf returns the filter with the constraints of a group.
+func filterOf(g *Group) ProviderFilter {
+	return ProviderFilter{InTree: g.InTree, MemberOf: g.MemberOf, RequiredAll: g.RequiredAll, RequiredAny: g.RequiredAny,
+		RequiredAnySets: g.RequiredAnySets, Forbidden: g.Forbidden, Resources: g.Resources}
+}
+
+func texts(problems []Problem) []string {
 	var list []string
-	for _, v := range violations {
-		list = append(list, v.String())
+	for _, p := range problems {
+		list = append(list, p.String())
 	}
 	return list
 }

@@ -6,35 +6,37 @@ import (
 	"slices"
 )
 
-// TraitShares marks a provider whose inventories may be used from every tree with a provider in one of its
-// aggregates.
+// TraitShares marks a provider whose inventories may be used from every tree
+// with a provider in one of its aggregates.
 const TraitShares = "MISC_SHARES_VIA_AGGREGATE"
 
-// World is everything the decision needs to know, as one immutable value: readers share it without waiting,
-// and a change makes a new World that shares what it did not touch. Providers have dense ids; per resource
-// class there is a column of free capacity by id, per trait and per aggregate a set of ids; trees are lists
-// in pre-order, children by uuid, so that "in the subtree of" is two comparisons. Per aggregate the roots it
-// reaches and the sharing providers in it are kept, which is the whole of sharing.
+// World is everything the decision reads, as one immutable value: readers share
+// it without waiting, and an update makes a new World that shares what it did
+// not change. Providers have dense ids. Each resource class has a column of
+// free capacity by id, each trait and each aggregate a set of ids. Trees are
+// lists in pre-order, children by uuid, so that "in the subtree of" is two
+// comparisons. Each aggregate has the roots of the trees with a member in it
+// and its sharing members, which is all that sharing needs.
 type World struct {
-	traitNames sorted[bool] // names that exist
-	classNames sorted[bool]
+	traitNames sortedMap[bool] // names that exist
+	classNames sortedMap[bool]
 
-	nodes  array[*node]
-	limit  int32   // ids given out so far, vacant ones included
-	vacant []int32 // ids free for reuse
+	nodes   array[*node]
+	idLimit int32   // ids assigned so far, free ones included
+	freeIDs []int32 // ids of deleted providers, to be assigned again
 
-	byUUID sorted[int32]
-	byName sorted[int32]
-	trees  sorted[*tree] // by the root's uuid
+	byUUID sortedMap[int32]
+	byName sortedMap[int32]
+	trees  sortedMap[*tree] // by the root's uuid
 
-	traits       interned
-	classes      interned
-	aggregates   interned
-	traitMembers array[bitset]    // by trait
-	columns      array[column]    // by class
-	aggregated   array[aggregate] // by aggregate
+	traits         interner
+	classes        interner
+	aggregates     interner
+	traitMembers   array[bitset]    // by trait
+	columns        array[column]    // by class
+	aggregateIndex array[aggregate] // by aggregate
 
-	orphans []int32 // providers whose parent is not known (yet); each is the root of its tree
+	orphans []int32 // providers whose parent is unknown; each is the root of its tree
 }
 
 // Names are the traits and resource classes that exist, standard and custom.
@@ -43,8 +45,9 @@ type Names struct {
 	ResourceClasses []string
 }
 
-// Update is what became different: whole new states of providers (new ones included), deleted uuids, and
-// names that came or went. Deletions are applied first.
+// Update is what a World is brought up to date with: whole new states of
+// providers (new ones included), uuids of deleted ones, and names that were
+// added or removed. Deletions are applied first.
 type Update struct {
 	Providers []Provider
 	Deleted   []string
@@ -52,23 +55,24 @@ type Update struct {
 	Removed   Names
 }
 
-// column is the room per provider in one resource class: 0 without inventory, else 1 more than what is free.
-type column struct{ rooms array[int64] }
+// column holds per provider the free capacity of one resource class plus 1, and
+// 0 for a provider without an inventory of it.
+type column struct{ free array[int64] }
 
 // node is a provider as the decision reads it.
 type node struct {
-	provider   *Provider
-	id         int32
-	tree       *tree
-	place      int32 // in tree.members
-	sharing    bool
-	traits     []int32 // sorted ids
-	aggregates []int32
-	stocks     []stock
+	provider    *Provider
+	id          int32
+	tree        *tree
+	index       int32 // in tree.members
+	sharing     bool
+	traits      []int32 // sorted ids
+	aggregates  []int32
+	inventories []nodeInventory
 }
 
-// stock is one inventory of a node.
-type stock struct {
+// nodeInventory is one inventory of a node.
+type nodeInventory struct {
 	class            int32
 	free             int64
 	minUnit, maxUnit int64
@@ -79,37 +83,39 @@ type stock struct {
 type tree struct {
 	root       string  // uuid
 	members    []int32 // ids; a parent before its children, children by uuid
-	ends       []int32 // per member: the place after its last descendant
-	parents    []int32 // per member: the place of its parent, -1 for the root
+	ends       []int32 // per member: the index after its last descendant
+	parents    []int32 // per member: the index of its parent, -1 for the root
 	aggregates []int32 // sorted ids of every aggregate of any member
 }
 
-// aggregate is who is in it and what that connects.
+// aggregate is what one aggregate connects.
 type aggregate struct {
 	members bitset
-	sharers []int32       // sorted ids of sharing providers in it
-	roots   sorted[int32] // by uuid: roots of the trees with any member in it
+	sharing []int32          // sorted ids of its sharing members
+	roots   sortedMap[int32] // by uuid: roots of the trees with a member in it
 }
 
-// NewWorld builds a World. It keeps the providers' lists, which must not be changed afterwards.
+// NewWorld returns a World. It keeps the providers' lists, which must not be
+// changed afterwards.
 func NewWorld(names Names, providers []Provider) *World {
 	return new(World).With(Update{Providers: providers, Added: names})
 }
 
-// Provider is the provider of a canonical uuid.
+// Provider returns the provider with a canonical uuid.
 func (w *World) Provider(uuid string) (*Provider, bool) {
-	if id, found := w.byUUID.get(uuid); found {
-		return w.nodes.at(id).provider, true
-	}
-	return nil, false
+	return w.providerOf(w.byUUID.get(uuid))
 }
 
-// ProviderNamed is the provider of a name.
+// ProviderNamed returns the provider with a name.
 func (w *World) ProviderNamed(name string) (*Provider, bool) {
-	if id, found := w.byName.get(name); found {
-		return w.nodes.at(id).provider, true
+	return w.providerOf(w.byName.get(name))
+}
+
+func (w *World) providerOf(id int32, ok bool) (*Provider, bool) {
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	return w.nodes.at(id).provider, true
 }
 
 // Providers yields every provider by name.
@@ -123,28 +129,29 @@ func (w *World) Providers() iter.Seq[*Provider] {
 	}
 }
 
-// Len is the number of providers.
+// Len returns the number of providers.
 func (w *World) Len() int { return w.byUUID.size }
 
-// Children are the providers directly below one, by uuid; none for an unknown uuid.
+// Children returns the providers directly below one, by uuid; none for an
+// unknown uuid.
 func (w *World) Children(uuid string) []*Provider {
-	id, found := w.byUUID.get(uuid)
-	if !found {
+	id, ok := w.byUUID.get(uuid)
+	if !ok {
 		return nil
 	}
 	var children []*Provider
 	n := w.nodes.at(id)
-	for place := n.place + 1; place < n.tree.ends[n.place]; place = n.tree.ends[place] {
-		children = append(children, w.nodes.at(n.tree.members[place]).provider)
+	for i := n.index + 1; i < n.tree.ends[n.index]; i = n.tree.ends[i] {
+		children = append(children, w.nodes.at(n.tree.members[i]).provider)
 	}
 	return children
 }
 
-// Tree is every provider of the tree that holds the uuid, parents before children and children by uuid; none
-// for an unknown uuid.
+// Tree returns every provider of the tree that holds the uuid, parents before
+// children and children by uuid; none for an unknown uuid.
 func (w *World) Tree(uuid string) []*Provider {
-	id, found := w.byUUID.get(uuid)
-	if !found {
+	id, ok := w.byUUID.get(uuid)
+	if !ok {
 		return nil
 	}
 	members := w.nodes.at(id).tree.members
@@ -155,71 +162,73 @@ func (w *World) Tree(uuid string) []*Provider {
 	return providers
 }
 
-// HasTrait says whether a trait of this name exists.
+// HasTrait reports whether a trait of this name exists.
 func (w *World) HasTrait(name string) bool { return w.traitNames.has(name) }
 
-// HasResourceClass says whether a resource class of this name exists.
+// HasResourceClass reports whether a resource class of this name exists.
 func (w *World) HasResourceClass(name string) bool { return w.classNames.has(name) }
 
-// Names are the traits and resource classes that exist, sorted.
+// Names returns the traits and resource classes that exist, sorted.
 func (w *World) Names() Names {
 	return Names{Traits: w.traitNames.keys(), ResourceClasses: w.classNames.keys()}
 }
 
-// covers says whether the other node is this one or lies below it.
-func (n *node) covers(other *node) bool {
-	return n.tree == other.tree && n.place <= other.place && other.place < n.tree.ends[n.place]
+// treeOf returns the tree that holds a provider, nil for an unknown one.
+func (w *World) treeOf(uuid string) *tree {
+	if id, ok := w.byUUID.get(canonicalOr(uuid)); ok {
+		return w.nodes.at(id).tree
+	}
+	return nil
 }
 
-// stock is the node's inventory of a class, nil if it has none.
-func (n *node) stock(class int32) *stock {
-	for i := range n.stocks {
-		if n.stocks[i].class == class {
-			return &n.stocks[i]
+// covers reports whether the other node is this one or a descendant of it.
+func (n *node) covers(other *node) bool {
+	return n.tree == other.tree && n.index <= other.index && other.index < n.tree.ends[n.index]
+}
+
+// reaches reports whether the node may be used from an anchor's tree: its own,
+// or, for a sharing provider, one with any provider in one of its aggregates.
+func (n *node) reaches(anchor *tree) bool {
+	return n.tree == anchor || n.sharing && intersects(n.aggregates, anchor.aggregates)
+}
+
+// inventoryOf returns the node's inventory of a class, nil if it has none.
+func (n *node) inventoryOf(class int32) *nodeInventory {
+	for i := range n.inventories {
+		if n.inventories[i].class == class {
+			return &n.inventories[i]
 		}
 	}
 	return nil
 }
 
-// fits is the test of one amount on one inventory (Placement reference: capacity including use, min_unit,
-// max_unit and step_size).
-func (s *stock) fits(amount int64) bool {
-	return s != nil && amount <= s.free && s.minUnit <= amount && amount <= s.maxUnit &&
-		(s.stepSize <= 1 || amount%s.stepSize == 0)
+// fits reports whether the inventory, which may be nil, can take one amount
+// (Placement reference: capacity including use, min_unit, max_unit and
+// step_size).
+func (i *nodeInventory) fits(amount int64) bool {
+	return i != nil && amount <= i.free && i.minUnit <= amount && amount <= i.maxUnit &&
+		(i.stepSize <= 1 || amount%i.stepSize == 0)
 }
 
-// path are the uuids from the root down to the node.
+// path returns the uuids from the root down to the node.
 func (w *World) path(n *node) []string {
-	depth := 0
-	for place := n.place; place >= 0; place = n.tree.parents[place] {
-		depth++
+	path := make([]string, 0, 4)
+	for i := n.index; i >= 0; i = n.tree.parents[i] {
+		path = append(path, w.nodes.at(n.tree.members[i]).provider.UUID)
 	}
-	path := make([]string, depth)
-	for place := n.place; place >= 0; place = n.tree.parents[place] {
-		depth--
-		path[depth] = w.nodes.at(n.tree.members[place]).provider.UUID
-	}
+	slices.Reverse(path)
 	return path
 }
 
-// comparePlaces orders nodes by their paths of uuids.
-func comparePlaces(a, b *node) int {
+// comparePaths orders nodes by their paths of uuids.
+func comparePaths(a, b *node) int {
 	if a.tree == b.tree {
-		return cmp.Compare(a.place, b.place)
+		return cmp.Compare(a.index, b.index)
 	}
 	return cmp.Compare(a.tree.root, b.tree.root)
 }
 
-// reaches says whether the node may be used from an anchor's tree: its own, or, for a sharing provider, one
-// with any provider in one of its aggregates.
-func (n *node) reaches(anchor *tree) bool {
-	if n.tree == anchor {
-		return true
-	}
-	return n.sharing && intersects(n.aggregates, anchor.aggregates)
-}
-
-// intersects says whether two sorted lists share an element.
+// intersects reports whether two sorted lists have a common element.
 func intersects(a, b []int32) bool {
 	for len(a) > 0 && len(b) > 0 {
 		switch {
@@ -232,21 +241,4 @@ func intersects(a, b []int32) bool {
 		}
 	}
 	return false
-}
-
-// insertSorted and removeSorted make a new list; the given one may be shared.
-func insertSorted(list []int32, id int32) []int32 {
-	i, found := slices.BinarySearch(list, id)
-	if found {
-		return list
-	}
-	return slices.Insert(slices.Clip(list), i, id)
-}
-
-func removeSorted(list []int32, id int32) []int32 {
-	i, found := slices.BinarySearch(list, id)
-	if !found {
-		return list
-	}
-	return slices.Concat(list[:i], list[i+1:])
 }

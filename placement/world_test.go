@@ -1,7 +1,7 @@
 package placement_test
 
 import (
-	"fmt"
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -9,7 +9,14 @@ import (
 	"time"
 
 	. "github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/placement/placementtest"
 )
+
+// differenceOf explains the first difference between two worlds, or what is
+// wrong inside one of them; "" if there is none.
+func differenceOf(a, b *World) string {
+	return cmp.Or(placementtest.Difference(a, b), a.Inconsistency(), b.Inconsistency())
+}
 
 func named(providers []*Provider) string {
 	var names []string
@@ -45,6 +52,14 @@ func TestWorldAnswersLookups(t *testing.T) {
 	if _, found := w.ProviderNamed("CHILD2"); found {
 		t.Error("names differ by case")
 	}
+	if got := w.Names(); !slices.Equal(got.Traits, []string{"CUSTOM_A", "CUSTOM_B"}) || !w.HasResourceClass("VCPU") || w.HasTrait("VCPU") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWorldKnowsTrees(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(Names{}, family())
 	// uuidOf(2) sorts before uuidOf(1).
 	if got := named(w.Children(uuidOf(0))); got != "child2 child1" {
 		t.Errorf("children %s", got)
@@ -63,9 +78,6 @@ func TestWorldAnswersLookups(t *testing.T) {
 			t.Errorf("IsDescendant(%s)", p.Name)
 		}
 	}
-	if got := w.Names(); !slices.Equal(got.Traits, []string{"CUSTOM_A", "CUSTOM_B"}) || !w.HasResourceClass("VCPU") || w.HasTrait("VCPU") {
-		t.Errorf("%+v", got)
-	}
 }
 
 func TestMoveTakesTheSubtreeAlong(t *testing.T) {
@@ -83,7 +95,7 @@ func TestMoveTakesTheSubtreeAlong(t *testing.T) {
 	}
 }
 
-func TestOlderNewsIsIgnored(t *testing.T) {
+func TestOlderStateIsIgnored(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(Names{}, family())
 	w = w.With(Update{Providers: []Provider{{UUID: uuidOf(4), Name: "renamed", Version: 3}}})
@@ -110,14 +122,15 @@ func TestNamesMayBeSwapped(t *testing.T) {
 	}
 }
 
-// TestBrokenNewsDoesNoHarm: parents that are missing or come late, and loops that no database should hold.
-func TestBrokenNewsDoesNoHarm(t *testing.T) {
+// TestBrokenUpdatesDoNoHarm: parents that are missing or come late, and loops
+// that no database should hold.
+func TestBrokenUpdatesDoNoHarm(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(Names{}, nil)
 	for _, p := range family() {
 		w = w.With(Update{Providers: []Provider{p}})
 	}
-	if difference := w.Difference(NewWorld(Names{}, family())); difference != "" {
+	if difference := differenceOf(w, NewWorld(Names{}, family())); difference != "" {
 		t.Error(difference)
 	}
 	loop := []Provider{
@@ -147,7 +160,7 @@ func TestLargeWorldStaysEqualToOneBuiltAnew(t *testing.T) {
 	for _, batch := range slices.Collect(slices.Chunk(providers, 250)) {
 		w = w.With(Update{Providers: batch})
 	}
-	if difference := w.Difference(NewWorld(cloudNames, providers)); difference != "" {
+	if difference := differenceOf(w, NewWorld(cloudNames, providers)); difference != "" {
 		t.Fatal(difference)
 	}
 	// Whole hosts go, in random order, until few are left; then some come back.
@@ -161,14 +174,14 @@ func TestLargeWorldStaysEqualToOneBuiltAnew(t *testing.T) {
 		w = w.With(Update{Deleted: gone})
 	}
 	left := slices.Concat(hosts[280:]...)
-	if difference := w.Difference(NewWorld(cloudNames, left)); difference != "" {
+	if difference := differenceOf(w, NewWorld(cloudNames, left)); difference != "" {
 		t.Fatal(difference)
 	}
 	for _, host := range hosts[:100] {
 		left = append(left, host...)
 		w = w.With(Update{Providers: host})
 	}
-	if difference := w.Difference(NewWorld(cloudNames, left)); difference != "" {
+	if difference := differenceOf(w, NewWorld(cloudNames, left)); difference != "" {
 		t.Fatal(difference)
 	}
 }
@@ -190,17 +203,17 @@ func TestDifferenceNamesWhatDiffers(t *testing.T) {
 	} {
 		other := base
 		change(&other)
-		if got := w.Difference(NewWorld(diceNames, []Provider{other})); !strings.Contains(strings.ToLower(got), strings.ToLower(want)) {
+		if got := differenceOf(w, NewWorld(diceNames, []Provider{other})); !strings.Contains(strings.ToLower(got), strings.ToLower(want)) {
 			t.Errorf("%s: %q", want, got)
 		}
 	}
 	same := base
 	same.CreatedAt, same.Aggregates = time.Unix(1, 0).UTC(), []string{}
-	if got := w.Difference(NewWorld(diceNames, []Provider{same})); got != "" {
+	if got := differenceOf(w, NewWorld(diceNames, []Provider{same})); got != "" {
 		t.Errorf("the same: %q", got)
 	}
 	for _, names := range []Names{{Traits: diceNames.Traits}, {ResourceClasses: diceNames.ResourceClasses}} {
-		if got := w.Difference(NewWorld(names, []Provider{base})); got == "" {
+		if got := differenceOf(w, NewWorld(names, []Provider{base})); got == "" {
 			t.Errorf("names %+v are not missed", names)
 		}
 	}
@@ -233,9 +246,9 @@ func TestFilterByNameAndUUID(t *testing.T) {
 	}
 }
 
-// TestFilterJudgesProvidersAlone compares with the definitions: the filter is a suffixed group without
-// sharing.
-func TestFilterJudgesProvidersAlone(t *testing.T) {
+// TestFilterSelectsEachProviderByItself compares with the definitions: the
+// filter is a suffixed group without sharing.
+func TestFilterSelectsEachProviderByItself(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, _ *Request) {
 		g := d.group("", len(providers))
 		o := newOracle(providers)
@@ -246,8 +259,7 @@ func TestFilterJudgesProvidersAlone(t *testing.T) {
 			}
 		}
 		slices.Sort(want)
-		f := ProviderFilter{InTree: g.InTree, MemberOf: g.MemberOf, RequiredAll: g.RequiredAll, RequiredAny: g.RequiredAny,
-			RequiredAnySets: g.RequiredAnySets, Forbidden: g.Forbidden, Resources: g.Resources}
+		f := filterOf(&g)
 		if got := named(NewWorld(diceNames, providers).Filter(f)); got != strings.Join(want, " ") {
 			t.Errorf("got %s, want %v: %+v", got, want, f)
 		}
@@ -256,11 +268,11 @@ func TestFilterJudgesProvidersAlone(t *testing.T) {
 
 func TestRefusalsSayWhy(t *testing.T) {
 	t.Parallel()
-	seen := map[string]bool{}
-	for refusal := AllocationFits; refusal <= InsufficientCapacity; refusal++ {
-		seen[fmt.Sprint(refusal)] = true
-	}
-	if len(seen) != 6 {
-		t.Errorf("%v", seen)
+	seen := map[AllocationCheck]bool{AllocationFits: true}
+	for _, check := range []AllocationCheck{NoInventory, BelowMinUnit, AboveMaxUnit, NotStepMultiple, InsufficientCapacity} {
+		if seen[check] {
+			t.Errorf("%q is the text of two", check)
+		}
+		seen[check] = true
 	}
 }

@@ -153,7 +153,7 @@ func (c *claimTx) released(uuid string) *placement.Consumer {
 func refusalOf(refusals []placement.Refusal) error {
 	first := refusals[0]
 	switch first.Kind {
-	case placement.UnknownProvider, placement.UnknownResourceClass:
+	case placement.UnknownReference:
 		var problems problem.Problems
 		for _, refusal := range refusals {
 			problems.Add(refusal.Path, "%s", refusal.Message)

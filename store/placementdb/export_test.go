@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/placement/placementtest"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
@@ -36,7 +37,7 @@ func (s *PlacementStore) WorldDifference(ctx context.Context) (string, error) {
 	if _, err := fresh.loadWorld(ctx); err != nil {
 		return "", err
 	}
-	return s.resident.world.Load().Difference(fresh.resident.world.Load()), nil
+	return placementtest.Difference(s.resident.world.Load(), fresh.resident.world.Load()), nil
 }
 
 // DeletedElsewhere deletes a provider as another process does, loads the world

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/placement/placementtest"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -59,7 +60,7 @@ func TestServersFollowEachOther(t *testing.T) {
 		history.change(t, ctx, at)
 		if i%10 == 9 {
 			within(t, time.Second, "the same world", func() bool {
-				return worldOf(t, servers[0]).Difference(worldOf(t, servers[1])) == ""
+				return placementtest.Difference(worldOf(t, servers[0]), worldOf(t, servers[1])) == ""
 			})
 		}
 	}
@@ -106,7 +107,7 @@ func TestAWriteBringsAllThatItSaw(t *testing.T) {
 	for i := range 4 {
 		roomyProvider(t, servers[0], uuidOf(i))
 	}
-	within(t, time.Second, "the same world", func() bool { return worldOf(t, servers[0]).Difference(worldOf(t, servers[1])) == "" })
+	within(t, time.Second, "the same world", func() bool { return placementtest.Difference(worldOf(t, servers[0]), worldOf(t, servers[1])) == "" })
 	used := func(s *store.Store, i int) int64 {
 		provider, _ := worldOf(t, s).Provider(uuidOf(i))
 		return provider.Inventories[0].Used

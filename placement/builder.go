@@ -1,0 +1,237 @@
+package placement
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// With returns the World after an update. It costs what the update touches: the
+// trees whose shape or aggregates changed, and one chunk of each list that a
+// changed provider is in; a change of use alone leaves trees as they are. A
+// state with a lower Version than the one held is ignored, so that repeated and
+// reordered updates do no harm. A provider whose parent is unknown is a root
+// until the parent is added.
+func (w *World) With(update Update) *World {
+	next := *w
+	b := &builder{World: &next, edit: new(edit), stale: map[*tree]bool{}, detached: map[int32]bool{}}
+	for _, name := range update.Added.Traits {
+		b.traitNames.set(b.edit, name, true)
+	}
+	for _, name := range update.Added.ResourceClasses {
+		b.classNames.set(b.edit, name, true)
+	}
+	for _, name := range update.Removed.Traits {
+		b.traitNames.remove(b.edit, name)
+	}
+	for _, name := range update.Removed.ResourceClasses {
+		b.classNames.remove(b.edit, name)
+	}
+	for _, uuid := range update.Deleted {
+		b.remove(uuid)
+	}
+	for i := range update.Providers {
+		b.put(&update.Providers[i])
+	}
+	b.rebuildTrees()
+	return b.World
+}
+
+// builder is a World that is being made.
+type builder struct {
+	*World
+	edit     *edit
+	stale    map[*tree]bool // trees to be built again
+	detached map[int32]bool // providers to be put into a tree
+}
+
+// remove removes a provider; children that it leaves become roots.
+func (b *builder) remove(uuid string) {
+	id, ok := b.byUUID.get(uuid)
+	if !ok {
+		return
+	}
+	n := b.nodes.at(id)
+	b.reindex(n, &node{provider: new(Provider), id: id})
+	b.byUUID.remove(b.edit, uuid)
+	b.removeName(n)
+	b.nodes.set(b.edit, id, nil)
+	b.freeIDs = append(slices.Clip(b.freeIDs), id)
+	delete(b.detached, id)
+	if n.tree != nil {
+		b.stale[n.tree] = true
+	}
+}
+
+// put adds a provider or replaces its state.
+func (b *builder) put(state *Provider) {
+	provider := withSortedLists(*state)
+	old := &node{provider: new(Provider)}
+	id, exists := b.byUUID.get(provider.UUID)
+	if exists {
+		old = b.nodes.at(id)
+		if old.provider.Version > provider.Version {
+			return
+		}
+		provider.Root = old.provider.Root
+	} else {
+		id = b.newID()
+		provider.Root = provider.UUID
+		b.byUUID.set(b.edit, provider.UUID, id)
+	}
+	n := b.newNode(id, &provider)
+	n.tree, n.index = old.tree, old.index
+	b.nodes.set(b.edit, id, n)
+	b.reindex(old, n)
+	if !exists || old.provider.Name != provider.Name {
+		b.removeName(old)
+		b.byName.set(b.edit, provider.Name, id)
+	}
+	if !exists || old.provider.Parent != provider.Parent {
+		b.detached[id] = true
+		if parent, ok := b.byUUID.get(provider.Parent); ok {
+			if t := b.nodes.at(parent).tree; t != nil {
+				b.stale[t] = true
+			}
+		}
+	}
+	if n.tree != nil && (b.detached[id] || !slices.Equal(old.aggregates, n.aggregates)) {
+		b.stale[n.tree] = true
+	}
+}
+
+// withSortedLists returns the provider with its lists sorted. Lists that are
+// not are copied.
+func withSortedLists(p Provider) Provider {
+	byClass := func(a, b Inventory) int { return cmp.Compare(a.ResourceClass, b.ResourceClass) }
+	if !slices.IsSortedFunc(p.Inventories, byClass) {
+		p.Inventories = slices.SortedFunc(slices.Values(p.Inventories), byClass)
+	}
+	if !slices.IsSorted(p.Traits) {
+		p.Traits = sortedSet(p.Traits)
+	}
+	if !slices.IsSorted(p.Aggregates) {
+		p.Aggregates = sortedSet(p.Aggregates)
+	}
+	return p
+}
+
+// newID returns a dense id that no provider has.
+func (b *builder) newID() int32 {
+	if last := len(b.freeIDs) - 1; last >= 0 {
+		id := b.freeIDs[last]
+		b.freeIDs = b.freeIDs[:last:last]
+		return id
+	}
+	b.idLimit++
+	return b.idLimit - 1
+}
+
+// removeName removes the name of a node, unless another provider has it by now.
+func (b *builder) removeName(n *node) {
+	if id, ok := b.byName.get(n.provider.Name); ok && id == n.id && n.provider.UUID != "" {
+		b.byName.remove(b.edit, n.provider.Name)
+	}
+}
+
+// newNode returns the node of a provider.
+func (b *builder) newNode(id int32, provider *Provider) *node {
+	n := &node{
+		provider:    provider,
+		id:          id,
+		traits:      b.traits.internAll(b.edit, provider.Traits),
+		aggregates:  b.aggregates.internAll(b.edit, provider.Aggregates),
+		sharing:     slices.Contains(provider.Traits, TraitShares),
+		inventories: make([]nodeInventory, len(provider.Inventories)),
+	}
+	for i, inventory := range provider.Inventories {
+		n.inventories[i] = nodeInventory{
+			class:    b.classes.intern(b.edit, inventory.ResourceClass),
+			free:     inventory.Free(),
+			minUnit:  int64(inventory.MinUnit),
+			maxUnit:  int64(inventory.MaxUnit),
+			stepSize: int64(inventory.StepSize),
+		}
+	}
+	return n
+}
+
+// reindex changes the sets and columns of traits, aggregates and classes from
+// the old state of a node to the new one.
+func (b *builder) reindex(old, n *node) {
+	differences(old.traits, n.traits, func(trait int32, added bool) {
+		members := b.traitMembers.at(trait)
+		members.put(b.edit, n.id, added)
+		b.traitMembers.set(b.edit, trait, members)
+	})
+	differences(old.aggregates, n.aggregates, func(id int32, added bool) {
+		entry := b.aggregateIndex.at(id)
+		entry.members.put(b.edit, n.id, added)
+		b.aggregateIndex.set(b.edit, id, entry)
+	})
+	differences(old.sharedAggregates(), n.sharedAggregates(), func(id int32, added bool) {
+		entry := b.aggregateIndex.at(id)
+		entry.sharing = withMember(entry.sharing, n.id, added)
+		b.aggregateIndex.set(b.edit, id, entry)
+	})
+	for i := range old.inventories {
+		if class := old.inventories[i].class; n.inventoryOf(class) == nil {
+			b.setColumn(class, n.id, 0)
+		}
+	}
+	for i := range n.inventories {
+		inventory := &n.inventories[i]
+		before := old.inventoryOf(inventory.class)
+		if value := inventory.columnValue(); before == nil || before.columnValue() != value {
+			b.setColumn(inventory.class, n.id, value)
+		}
+	}
+}
+
+// sharedAggregates returns the aggregates that the node shares with, none
+// unless it is a sharing provider.
+func (n *node) sharedAggregates() []int32 {
+	if n.sharing {
+		return n.aggregates
+	}
+	return nil
+}
+
+// columnValue returns what the column of the class holds for the inventory.
+func (i *nodeInventory) columnValue() int64 { return max(0, min(i.free, math.MaxInt64-1)) + 1 }
+
+func (b *builder) setColumn(class, id int32, value int64) {
+	c := b.columns.at(class)
+	c.free.set(b.edit, id, value)
+	b.columns.set(b.edit, class, c)
+}
+
+// differences calls yield for each element of only one of two sorted lists;
+// added is true for those of the second.
+func differences(before, after []int32, yield func(element int32, added bool)) {
+	for len(before) > 0 || len(after) > 0 {
+		switch {
+		case len(after) == 0 || len(before) > 0 && before[0] < after[0]:
+			yield(before[0], false)
+			before = before[1:]
+		case len(before) == 0 || after[0] < before[0]:
+			yield(after[0], true)
+			after = after[1:]
+		default:
+			before, after = before[1:], after[1:]
+		}
+	}
+}
+
+// withMember returns a new sorted list with or without the id; the given one
+// may be shared.
+func withMember(list []int32, id int32, member bool) []int32 {
+	i, found := slices.BinarySearch(list, id)
+	switch {
+	case found == member:
+		return list
+	case member:
+		return slices.Insert(slices.Clip(list), i, id)
+	}
+	return slices.Concat(list[:i], list[i+1:])
+}

@@ -1,0 +1,69 @@
+// Package placement decides which resource providers can serve a request for
+// resources, and whether a claim of resources may be written. Its rules are
+// those of the OpenStack Placement API at microversion 1.39 together with the
+// any-traits specification; comments call the first "the Placement reference".
+//
+// The package is pure. Every answer follows from its arguments alone, in the
+// same order in every process. There are no databases, no GraphQL, no users, no
+// clocks, no randomness and no cancellation in it; work is bounded by counted
+// steps (MaxSteps), and what is wrong with an input is returned as Problems
+// that name the argument.
+//
+// # Nouns
+//
+// A Provider has inventories, traits and aggregates, and may have a parent:
+// providers form trees. An Inventory is what it has of one resource class; its
+// Capacity is (total - reserved) × allocationRatio. A provider with the trait
+// TraitShares may also be used from every tree with a member in one of its
+// aggregates. A Consumer uses resources: each Allocation is an amount of a
+// class on a provider.
+//
+// A World holds all providers as one immutable value. With returns the World
+// after an Update; readers of the old one are not disturbed.
+//
+// A Request asks for amounts in groups. A suffixed group is served by one
+// provider; each class of the unsuffixed group is served by one provider, which
+// may differ from class to class. All providers of a Candidate must be usable
+// from one root, its anchor. Candidates returns them page by page in one total
+// order, in which a Position survives changes of the world; Count counts them;
+// Explain accounts for the providers that are not among them; World.Filter
+// selects providers by themselves, without groups and sharing.
+//
+// # How candidates are found
+//
+// A request is compiled to a plan over dense ids, with one slot for each
+// provider to be chosen. For each anchor the search lists every slot's options
+// and assigns them depth first. It prunes where the traits, same-subtree
+// constraints or capacities of what is left cannot suffice (prune.go,
+// matching.go), and skips anchors that cannot hold what few providers have.
+//
+// # The ledger
+//
+// A Claim replaces the allocations of its consumers, all or none. A Ledger is
+// the part of the allocations that claims concern: their consumers, with all
+// they have, and every provider involved. The caller reads it under locks,
+// applies claims and reshapes one after the other, and writes back what
+// changed. Allocations that the consumers of a claim have already are returned
+// before the new ones are checked, so that a claim can move them among
+// themselves. A consumer's generation grows with each claim, that of a provider
+// with each claim that allocates on it or clears a consumer with allocations on
+// it.
+//
+// # Laws
+//
+// These hold for every world and request, and are tested on random ones:
+//
+//   - The candidates are exactly those of the definitions, in their order
+//     (TestCandidatesAreThoseOfTheDefinitions).
+//   - Pages concatenate to the whole (TestPagesConcatenateToTheWhole).
+//   - Every candidate can be claimed on the world as it is
+//     (TestEveryCandidateCanBeClaimed).
+//   - A stricter request and more use never add candidates
+//     (TestStricterRequestNeverAddsCandidates, TestMoreUseNeverAddsCandidates).
+//   - The order of providers and of lists does not matter
+//     (TestOrderOfProvidersAndListsDoesNotMatter).
+//   - A World after any updates equals one built anew, and no World changes
+//     (TestWithEqualsNewWorld).
+//   - An explanation leaves no provider exactly when there is no candidate
+//     (TestExplainAgreesWithTheAnswer).
+package placement

@@ -1,0 +1,157 @@
+package placement
+
+import "math"
+
+// MaxAllocationRatio is the maximum allocation ratio of an inventory, as in the
+// Placement reference.
+const MaxAllocationRatio = 3.40282e38
+
+// Inventory is what a provider has of one resource class.
+type Inventory struct {
+	ResourceClass   string
+	Total           int32
+	Reserved        int32
+	MinUnit         int32
+	MaxUnit         int32
+	StepSize        int32
+	AllocationRatio float64
+
+	// Capacity is Capacity(Total, Reserved, AllocationRatio). Whoever makes the
+	// Inventory computes it, so that the database and the World agree to the
+	// unit. Used is the sum of all allocations; it may exceed Capacity after
+	// the inventory shrank.
+	Capacity int64
+	Used     int64
+}
+
+// Free returns the amount that can still be allocated; it is negative when more
+// is used than the capacity.
+func (i Inventory) Free() int64 { return i.Capacity - i.Used }
+
+// Capacity returns (total - reserved) × allocationRatio without its fraction,
+// in units of the class. The product is taken in float64 as the Placement
+// reference does, and a product beyond int64 counts as the largest int64. The
+// reference compares used + amount with the product itself; amounts being
+// whole, the comparison with its whole part decides the same: n <= x exactly
+// when n <= trunc(x), for every x that is not negative.
+func Capacity(total, reserved int32, allocationRatio float64) int64 {
+	product := float64(int64(total)-int64(reserved)) * allocationRatio
+	switch {
+	case math.IsNaN(product):
+		return 0
+	case product >= math.MaxInt64:
+		return math.MaxInt64
+	case product <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(product)
+}
+
+// AllocationCheck is the answer of CheckAllocation: why an inventory cannot
+// take an allocation, as a text for the user, or AllocationFits.
+type AllocationCheck string
+
+const (
+	AllocationFits       AllocationCheck = ""
+	NoInventory          AllocationCheck = "the provider has no inventory of the class"
+	BelowMinUnit         AllocationCheck = "the amount is below the inventory's minUnit"
+	AboveMaxUnit         AllocationCheck = "the amount is above the inventory's maxUnit"
+	NotStepMultiple      AllocationCheck = "the amount is not a multiple of the inventory's stepSize"
+	InsufficientCapacity AllocationCheck = "the amount exceeds the inventory's free capacity"
+)
+
+// CheckAllocation checks whether a consumer that had ownOld units of an
+// inventory, 0 if none, may have amount units instead, when all other consumers
+// have othersUsed. As in the Placement reference, an inventory over its
+// capacity takes what does not raise its use, so that shrinking and repeating
+// work. The inventory's Used is not read.
+func CheckAllocation(inventory Inventory, othersUsed, ownOld, amount int64) AllocationCheck {
+	switch {
+	case amount < int64(inventory.MinUnit):
+		return BelowMinUnit
+	case amount > int64(inventory.MaxUnit):
+		return AboveMaxUnit
+	case inventory.StepSize > 1 && amount%int64(inventory.StepSize) != 0:
+		return NotStepMultiple
+	case amount <= inventory.Capacity-othersUsed:
+		return AllocationFits
+	case othersUsed+ownOld > inventory.Capacity && amount <= ownOld:
+		return AllocationFits
+	}
+	return InsufficientCapacity
+}
+
+// ProviderInventories is the whole set of inventories a provider is to have.
+type ProviderInventories struct {
+	Provider string // uuid
+	// Generation nil is unconditional.
+	Generation  *int64
+	Inventories []Inventory
+}
+
+// OneInventory is one inventory that a provider is to have. It follows
+// `SetInventoryInput`.
+type OneInventory struct {
+	Provider string // uuid
+	// Generation nil is unconditional.
+	Generation *int64
+	Inventory  Inventory
+}
+
+// InventoryClass names one inventory of a provider. It follows
+// `DeleteInventoryInput`.
+type InventoryClass struct {
+	Provider string // uuid
+	// Generation nil is unconditional.
+	Generation    *int64
+	ResourceClass string
+}
+
+// ValidateInventories returns every problem of the inventories of one provider:
+// of each by itself, and resource classes that stand there twice. It does not
+// ask whether the classes exist.
+func ValidateInventories(path string, inventories []Inventory) []Problem {
+	var v validator
+	v.checkInventories(path, inventories)
+	return v.problems
+}
+
+// ValidateInventory returns every problem of one inventory: a value out of its
+// bounds, or a negative capacity. MinUnit may exceed MaxUnit, and StepSize and
+// MaxUnit the total, as in the Placement reference. It does not ask whether the
+// class exists.
+func ValidateInventory(path string, inventory Inventory) []Problem {
+	var v validator
+	v.checkInventory(path, inventory)
+	return v.problems
+}
+
+func (v *validator) checkInventories(path string, inventories []Inventory) {
+	v.atMost(MaxInventories, path, len(inventories))
+	seen := map[string]bool{}
+	for i, inventory := range inventories {
+		v.checkInventory(at(path, i), inventory)
+		v.duplicate(seen, under(at(path, i), "resourceClass"), "duplicate resource class %q", inventory.ResourceClass)
+	}
+}
+
+func (v *validator) checkInventory(path string, inventory Inventory) {
+	v.require(isName(inventory.ResourceClass), under(path, "resourceClass"), nameRule)
+	v.atLeast(1, under(path, "total"), inventory.Total)
+	v.atLeast(0, under(path, "reserved"), inventory.Reserved)
+	v.atLeast(1, under(path, "minUnit"), inventory.MinUnit)
+	v.atLeast(1, under(path, "maxUnit"), inventory.MaxUnit)
+	v.atLeast(1, under(path, "stepSize"), inventory.StepSize)
+	if ratio := inventory.AllocationRatio; !(ratio >= 0 && ratio <= MaxAllocationRatio) { // NaN too
+		v.add(under(path, "allocationRatio"), "must be between 0 and 3.40282e38")
+	} else if Capacity(inventory.Total, inventory.Reserved, ratio) < 0 {
+		v.add(under(path, "reserved"), "must not leave a negative capacity")
+	}
+}
+
+// atLeast checks the lower bound of a 32-bit value.
+func (v *validator) atLeast(bound int32, path string, value int32) {
+	if value < bound {
+		v.add(path, "must be between %d and 2147483647", bound)
+	}
+}

@@ -1,0 +1,95 @@
+package placement
+
+import "math/bits"
+
+// mask is a set of dense ids as plain words; nil stands for all of them.
+type mask []uint64
+
+// newMask returns the mask of no provider of the world.
+func (w *World) newMask() mask { return make(mask, (w.idLimit+63)/64) }
+
+func (m mask) has(id int32) bool { return m == nil || m[id/64]&(1<<(id%64)) != 0 }
+
+func (m mask) add(id int32) { m[id/64] |= 1 << (id % 64) }
+
+func (m mask) remove(id int32) { m[id/64] &^= 1 << (id % 64) }
+
+func (m mask) count() int {
+	n := 0
+	for _, word := range m {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// union returns the mask of the members of any of the sets.
+func (w *World) union(sets []bitset) mask {
+	m := w.newMask()
+	for i := range m {
+		for s := range sets {
+			m[i] |= sets[s].word(i)
+		}
+	}
+	return m
+}
+
+// keep removes what is not in the other mask.
+func (m mask) keep(other mask) {
+	for i := range m {
+		m[i] &= other[i]
+	}
+}
+
+// removeAll removes the members of every set.
+func (m mask) removeAll(sets []bitset) {
+	for i := range m {
+		for s := range sets {
+			m[i] &^= sets[s].word(i)
+		}
+	}
+}
+
+// matching returns the mask of the providers that meet constraints on their own
+// traits and aggregates.
+func (w *World) matching(clauses [][]string, forbidden []string, memberOf []AggregateFilter) mask {
+	if len(clauses) == 0 && len(forbidden) == 0 && len(memberOf) == 0 {
+		return nil
+	}
+	m := w.newMask()
+	for i := range m {
+		m[i] = ^uint64(0)
+	}
+	for _, clause := range clauses {
+		m.keep(w.union(w.traitSets(w.traits.lookupAll(clause))))
+	}
+	m.removeAll(w.traitSets(w.traits.lookupAll(forbidden)))
+	for _, filter := range memberOf {
+		if len(filter.AnyOf) > 0 {
+			m.keep(w.union(w.aggregateSets(filter.AnyOf)))
+		}
+		m.removeAll(w.aggregateSets(filter.NoneOf))
+	}
+	return m
+}
+
+// traitSets returns the sets of the providers with each known trait.
+func (w *World) traitSets(traits []int32) []bitset {
+	sets := make([]bitset, 0, len(traits))
+	for _, trait := range traits {
+		if trait != unknown {
+			sets = append(sets, w.traitMembers.at(trait))
+		}
+	}
+	return sets
+}
+
+// aggregateSets returns the sets of the members of each known aggregate.
+func (w *World) aggregateSets(uuids []string) []bitset {
+	sets := make([]bitset, 0, len(uuids))
+	for _, uuid := range uuids {
+		if id := w.aggregates.lookup(canonicalOr(uuid)); id != unknown {
+			sets = append(sets, w.aggregateIndex.at(id).members)
+		}
+	}
+	return sets
+}

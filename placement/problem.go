@@ -1,0 +1,85 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Problem is one thing that is wrong with an input. Path names the argument or
+// field in the terms of the public language (`groups[1].requiredAny[0]`),
+// Message says what is wrong with it, without a period.
+type Problem struct {
+	Path    string
+	Message string
+}
+
+func (p Problem) String() string { return p.Path + ": " + p.Message }
+
+// validator collects every problem of an input, so that one answer can name
+// them all. Its world says which traits and resource classes exist; a nil world
+// leaves that open.
+type validator struct {
+	world    *World
+	problems []Problem
+}
+
+func (v *validator) add(path, format string, args ...any) {
+	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// require adds a problem unless the rule holds.
+func (v *validator) require(holds bool, path, rule string) {
+	if !holds {
+		v.problems = append(v.problems, Problem{Path: path, Message: rule})
+	}
+}
+
+// atMost checks the length of a list.
+func (v *validator) atMost(limit int, path string, length int) {
+	if length > limit {
+		v.add(path, "has %d entries, at most %d are allowed", length, limit)
+	}
+}
+
+// duplicate reports whether the key of a list's entry was seen before, and adds
+// a problem if it was; format takes the key.
+func (v *validator) duplicate(seen map[string]bool, path, format, key string) bool {
+	if seen[key] {
+		v.add(path, format, key)
+		return true
+	}
+	seen[key] = true
+	return false
+}
+
+// checkUUID checks that a text is a UUID.
+func (v *validator) checkUUID(path, text string) {
+	_, ok := CanonicalUUID(text)
+	v.require(ok, path, uuidRule)
+}
+
+// checkDistinctUUID checks that a text is a UUID and, in any spelling, none that was
+// seen before.
+func (v *validator) checkDistinctUUID(seen map[string]bool, path, text string) {
+	if canonical, ok := CanonicalUUID(text); ok {
+		v.duplicate(seen, path, "duplicate uuid %s", canonical)
+	} else {
+		v.add(path, uuidRule)
+	}
+}
+
+// at returns the path of an element of the list at path.
+func at(path string, index int) string { return fmt.Sprintf("%s[%d]", path, index) }
+
+// under returns the path of a field of the object at path.
+func under(path, field string) string {
+	if path == "" {
+		return field
+	}
+	return path + "." + field
+}
+
+// sortedSet returns the list without duplicates, sorted by code point.
+func sortedSet(list []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}

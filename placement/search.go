@@ -1,0 +1,216 @@
+package placement
+
+// search walks the assignments of slots to providers, anchor by anchor, in the
+// total order of candidates.
+type search struct {
+	*plan
+	after *Position
+	emit  func() bool // for the assignment in chosen; false ends the search
+	steps int
+	err   error
+
+	anchor  *tree
+	options [][]option // per slot, in path order
+	chosen  []option   // per slot, up to the current depth
+
+	// By the provider's local number: the amounts of each merged class chosen
+	// so far, and how many suffixed slots it serves so far.
+	amountsChosen []int64
+	slotsServed   []int32
+
+	matchers    []*matcher
+	clauseArena []uint64   // the clauses that own options meet, reused from anchor to anchor
+	met         [][]uint64 // per depth: clauses met so far
+	reach       [][]uint64 // per slot: clauses that this slot and later ones can still meet
+
+	shared    map[string]*sharedOptions
+	numbers   map[int32]int32 // local numbers of sharing providers of other trees, counted from 0
+	exhausted map[*sharedOptions]bool
+}
+
+func newSearch(p *plan) *search {
+	s := &search{
+		plan:      p,
+		options:   make([][]option, len(p.slots)),
+		chosen:    make([]option, len(p.slots)),
+		shared:    map[string]*sharedOptions{},
+		numbers:   map[int32]int32{},
+		exhausted: map[*sharedOptions]bool{},
+	}
+	s.matchers = p.newMatchers()
+	words := (len(p.clauses) + 63) / 64
+	for range p.classSlots + 1 {
+		s.met = append(s.met, make([]uint64, words))
+		s.reach = append(s.reach, make([]uint64, words))
+	}
+	return s
+}
+
+// run emits every candidate after the position.
+func (s *search) run() error {
+	if len(s.slots) == 0 {
+		return nil
+	}
+	start := ""
+	if s.after != nil {
+		start = s.after.anchor
+	}
+	for root, anchor := range s.world.trees.from(start) {
+		if !s.enter(anchor) {
+			if s.err != nil {
+				return s.err
+			}
+			continue
+		}
+		if !s.assign(0, s.after != nil && root == start) {
+			return s.err
+		}
+	}
+	return s.err
+}
+
+// step counts work and reports whether it is within MaxSteps.
+func (s *search) step(n int) bool {
+	if s.steps += n; s.steps > MaxSteps {
+		s.err = ErrTooComplex
+		return false
+	}
+	return true
+}
+
+// assign chooses a provider for the slot at this depth and goes on to the next.
+// Resuming means that all slots so far were chosen as in the position to
+// continue after. It reports false when the search has ended.
+func (s *search) assign(depth int, resuming bool) bool {
+	if depth == len(s.slots) {
+		if resuming || !s.isFirstAnchor() {
+			return s.err == nil
+		}
+		return s.emit()
+	}
+	for _, o := range s.options[depth] {
+		if !s.step(1) {
+			return false
+		}
+		stillResuming := false
+		if resuming {
+			order := s.after.compare(s.world, o.node, depth)
+			if order < 0 {
+				continue
+			}
+			stillResuming = order == 0
+		}
+		if !s.fits(depth, o) {
+			continue
+		}
+		s.choose(depth, o)
+		goOn := !s.isFeasible(depth) || s.assign(depth+1, stillResuming)
+		s.unchoose(depth, o)
+		if !goOn || s.err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// fits reports whether a provider can take a slot on top of what is chosen
+// already.
+func (s *search) fits(i int, o option) bool {
+	if s.isolate && i >= s.classSlots && s.slotsServed[o.local] > 0 {
+		return false
+	}
+	for _, d := range s.slots[i].demands {
+		if !d.merged {
+			continue
+		}
+		sum := s.amountsChosen[int(o.local)*s.classes+d.index] + d.amount
+		if inventory := o.node.inventoryOf(d.class); sum > inventory.free || sum > inventory.maxUnit {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *search) choose(i int, o option) {
+	s.chosen[i] = o
+	for _, d := range s.slots[i].demands {
+		if d.merged {
+			s.amountsChosen[int(o.local)*s.classes+d.index] += d.amount
+		}
+	}
+	if i >= s.classSlots {
+		s.slotsServed[o.local]++
+	} else if len(s.clauses) > 0 {
+		for word := range o.clauses {
+			s.met[i+1][word] = s.met[i][word] | o.clauses[word]
+		}
+	}
+}
+
+func (s *search) unchoose(i int, o option) {
+	for _, d := range s.slots[i].demands {
+		if d.merged {
+			s.amountsChosen[int(o.local)*s.classes+d.index] -= d.amount
+		}
+	}
+	if i >= s.classSlots {
+		s.slotsServed[o.local]--
+	}
+}
+
+// isFeasible reports false only if no choice for the slots after this depth
+// completes a candidate.
+func (s *search) isFeasible(depth int) bool {
+	if depth < s.classSlots && len(s.clauses) > 0 && !s.areAllClauses(s.met[depth+1], s.reach[depth+1]) {
+		return false
+	}
+	for _, subtree := range s.subtrees {
+		if !s.isSubtreePossible(subtree, depth) {
+			return false
+		}
+	}
+	for _, m := range s.matchers {
+		if !s.rematch(m, depth) {
+			return false
+		}
+	}
+	return s.err == nil
+}
+
+// isFirstAnchor reports whether no earlier anchor allows the same assignment.
+// An assignment with a provider that does not share has only this anchor;
+// otherwise every anchor is a root that the first provider's aggregates reach,
+// or that provider's own, which its aggregates reach too if it has any.
+func (s *search) isFirstAnchor() bool {
+	for _, o := range s.chosen {
+		if !o.node.sharing {
+			return true
+		}
+	}
+	for _, id := range s.chosen[0].node.aggregates {
+		roots := s.world.aggregateIndex.at(id).roots
+		for root, rootID := range roots.all() {
+			if root >= s.anchor.root {
+				break
+			}
+			if !s.step(1) || s.allowsAnchor(s.world.nodes.at(rootID).tree) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// allowsAnchor reports whether the chosen providers, all of them sharing, could
+// serve from another anchor too.
+func (s *search) allowsAnchor(anchor *tree) bool {
+	if !s.mayAnchor(anchor) {
+		return false
+	}
+	for i, o := range s.chosen {
+		if !o.node.reaches(anchor) || !s.serves(&s.slots[i], o.node, anchor) {
+			return false
+		}
+	}
+	return true
+}
