@@ -14,7 +14,7 @@ import (
 // until the parent is added.
 func (w *World) With(update Update) *World {
 	next := *w
-	b := &builder{World: &next, edit: new(edit), stale: map[*tree]bool{}, detached: map[int32]bool{}}
+	b := &builder{World: &next, edit: new(edit), stale: map[*providerTree]bool{}, detached: map[int32]bool{}}
 	for _, name := range update.Added.Traits {
 		b.traitNames.set(b.edit, name, true)
 	}
@@ -41,8 +41,8 @@ func (w *World) With(update Update) *World {
 type builder struct {
 	*World
 	edit     *edit
-	stale    map[*tree]bool // trees to be built again
-	detached map[int32]bool // providers to be put into a tree
+	stale    map[*providerTree]bool // trees to be built again
+	detached map[int32]bool         // providers to be put into a tree
 }
 
 // remove removes a provider; children that it leaves become roots.
@@ -67,8 +67,8 @@ func (b *builder) remove(uuid string) {
 func (b *builder) put(state *Provider) {
 	provider := withSortedLists(*state)
 	old := &node{provider: new(Provider)}
-	id, exists := b.byUUID.get(provider.UUID)
-	if exists {
+	id, ok := b.byUUID.get(provider.UUID)
+	if ok {
 		old = b.nodes.at(id)
 		if old.provider.Version > provider.Version {
 			return
@@ -83,11 +83,11 @@ func (b *builder) put(state *Provider) {
 	n.tree, n.index = old.tree, old.index
 	b.nodes.set(b.edit, id, n)
 	b.reindex(old, n)
-	if !exists || old.provider.Name != provider.Name {
+	if !ok || old.provider.Name != provider.Name {
 		b.removeName(old)
 		b.byName.set(b.edit, provider.Name, id)
 	}
-	if !exists || old.provider.Parent != provider.Parent {
+	if !ok || old.provider.Parent != provider.Parent {
 		b.detached[id] = true
 		if parent, ok := b.byUUID.get(provider.Parent); ok {
 			if t := b.nodes.at(parent).tree; t != nil {
@@ -226,9 +226,9 @@ func differences(before, after []int32, yield func(element int32, added bool)) {
 // withMember returns a new sorted list with or without the id; the given one
 // may be shared.
 func withMember(list []int32, id int32, member bool) []int32 {
-	i, found := slices.BinarySearch(list, id)
+	i, ok := slices.BinarySearch(list, id)
 	switch {
-	case found == member:
+	case ok == member:
 		return list
 	case member:
 		return slices.Insert(slices.Clip(list), i, id)

@@ -193,7 +193,7 @@ func (p *plan) checkSums(chosen []*node) error {
 
 // isAnchored reports whether an anchor lets every chosen provider serve its
 // slot.
-func (p *plan) isAnchored(chosen []*node, anchor *tree) bool {
+func (p *plan) isAnchored(chosen []*node, anchor *providerTree) bool {
 	if !p.mayAnchor(anchor) {
 		return false
 	}

@@ -8,7 +8,8 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// The tests of this file bound the counted steps, not the time: what is pruned shows on every machine.
+// The tests of this file bound the counted steps, not the time: what is pruned
+// shows on every machine.
 
 func TestNineGroupsOnEightDevicesAnswerAtOnce(t *testing.T) {
 	t.Parallel()
@@ -82,7 +83,8 @@ func TestMixedAmountsOnOneClassPruneBySums(t *testing.T) {
 	}
 }
 
-// TestHopelessSearchEndsWithAnError packs amounts into devices so that every bound holds but nothing fits.
+// TestHopelessSearchEndsWithAnError packs amounts into devices so that every
+// bound holds but nothing fits.
 func TestHopelessSearchEndsWithAnError(t *testing.T) {
 	t.Parallel()
 	providers := devices(12)

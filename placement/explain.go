@@ -38,7 +38,7 @@ func Explain(w *World, r *Request) Explanation {
 		e.explainSlot(at("groups", i), &r.Groups[i], w.demands(r.Groups[i].Resources))
 	}
 	e.explainWhole(r)
-	return Explanation{Considered: w.Len(), Steps: e.steps, Nearest: nearest(w, r)}
+	return Explanation{Considered: w.Len(), Steps: e.steps, Nearest: nearestMisses(w, r)}
 }
 
 // explainer collects the steps of an explanation. Remaining are the providers
@@ -59,7 +59,7 @@ func (e *explainer) add(constraint string, before, after int) {
 func (e *explainer) explainSlot(path string, g *Group, demands []demand) {
 	left := slices.Clone(e.all)
 	for _, c := range e.constraints(g, path == "", demands) {
-		before := left.count()
+		before := left.size()
 		if before == 0 {
 			break
 		}
@@ -68,15 +68,15 @@ func (e *explainer) explainSlot(path string, g *Group, demands []demand) {
 				left.remove(id)
 			}
 		}
-		e.add(under(path, c.name), before, left.count())
+		e.add(under(path, c.name), before, left.size())
 	}
 	for i := range left {
 		e.remaining[i] |= left[i]
 	}
 }
 
-// constraint is what a provider must meet by itself to serve a slot.
-type constraint struct {
+// slotConstraint is what a provider must meet by itself to serve a slot.
+type slotConstraint struct {
 	name string
 	keep func(n *node) bool
 }
@@ -84,9 +84,9 @@ type constraint struct {
 // constraints returns the constraints of a slot of the group. The aggregates of
 // the unsuffixed group may be those of the root; its required traits concern
 // several providers and are not among the constraints.
-func (e *explainer) constraints(g *Group, unsuffixed bool, demands []demand) []constraint {
-	var list []constraint
-	add := func(name string, keep func(n *node) bool) { list = append(list, constraint{name, keep}) }
+func (e *explainer) constraints(g *Group, unsuffixed bool, demands []demand) []slotConstraint {
+	var list []slotConstraint
+	add := func(name string, keep func(n *node) bool) { list = append(list, slotConstraint{name, keep}) }
 	for _, d := range demands {
 		add("resources "+d.name, func(n *node) bool { return n.inventoryOf(d.class) != nil })
 		add(fmt.Sprintf("resources %s:%d", d.name, d.amount), func(n *node) bool {
@@ -159,9 +159,9 @@ func (e *explainer) explainWhole(r *Request) {
 			s.addOptions(clausesMet)
 		}
 	}
-	count := e.remaining.count()
+	count := e.remaining.size()
 	narrow := func(constraint string, m mask, always bool) {
-		if after := m.count(); count > 0 && (always || after < count) {
+		if after := m.size(); count > 0 && (always || after < count) {
 			e.add(constraint, count, after)
 			count = after
 		}
@@ -180,7 +180,7 @@ func (e *explainer) explainWhole(r *Request) {
 // listAllOptions lists the options of every slot from an anchor and reports
 // whether each has one. It does not count steps: one pass over the world is
 // bounded by the world.
-func (s *search) listAllOptions(anchor *tree) bool {
+func (s *search) listAllOptions(anchor *providerTree) bool {
 	s.steps = 0
 	shared := s.sharingProviders(anchor)
 	complete := true

@@ -80,9 +80,10 @@ near disk VCPU:8 CUSTOM_RARE HW_CPU_X86_AVX`
 	}
 }
 
-// TestExplainAgreesWithTheAnswer: the last step leaves nothing exactly when there is no candidate.
+// TestExplainAgreesWithTheAnswer: the last step leaves nothing exactly when
+// there is no candidate.
 func TestExplainAgreesWithTheAnswer(t *testing.T) {
-	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
+	eachRandom(t, func(t *testing.T, _ *dice, providers []Provider, r *Request) {
 		if len(r.Groups) == 0 && len(r.Unsuffixed.Resources) == 0 {
 			return
 		}

@@ -51,6 +51,7 @@ func Capacity(total, reserved int32, allocationRatio float64) int64 {
 // take an allocation, as a text for the user, or AllocationFits.
 type AllocationCheck string
 
+// The answers of CheckAllocation.
 const (
 	AllocationFits       AllocationCheck = ""
 	NoInventory          AllocationCheck = "the provider has no inventory of the class"

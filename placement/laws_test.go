@@ -115,7 +115,8 @@ func TestOrderOfProvidersAndListsDoesNotMatter(t *testing.T) {
 		if got := render(every(t, w, &turned)); got != want {
 			t.Errorf("got\n%swant\n%s", got, want)
 		}
-		// A position of the one is a position of the other: they are the same request.
+		// A position of the one is a position of the other: they are the same
+		// request.
 		page, err := Candidates(w, r, nil, 1)
 		if err != nil || len(page.Positions) == 0 {
 			return
@@ -126,9 +127,10 @@ func TestOrderOfProvidersAndListsDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestCheckAcceptsExactlyTheCandidates checks the candidates of a looser request against the stricter one.
+// TestCheckAcceptsExactlyTheCandidates checks the candidates of a looser
+// request against the stricter one.
 func TestCheckAcceptsExactlyTheCandidates(t *testing.T) {
-	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
+	eachRandom(t, func(t *testing.T, _ *dice, providers []Provider, r *Request) {
 		loose := Request{SameSubtree: nil, Unsuffixed: Group{Resources: r.Unsuffixed.Resources}}
 		for _, g := range r.Groups {
 			loose.Groups = append(loose.Groups, Group{Suffix: g.Suffix, Resources: g.Resources})
@@ -182,8 +184,8 @@ func TestCheckRefusesOtherAmountsAndMappings(t *testing.T) {
 	}
 }
 
-// TestWithEqualsNewWorld changes worlds at random (creates, edits, moves, deletes, stale states) and compares
-// each with one built from scratch.
+// TestWithEqualsNewWorld changes worlds at random (creates, edits, moves,
+// deletes, stale states) and compares each with one built from scratch.
 func TestWithEqualsNewWorld(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
 		state := map[string]Provider{}
@@ -261,7 +263,8 @@ func (d *dice) update(update *Update, state map[string]Provider, step int) {
 	update.Providers = append(update.Providers, p)
 }
 
-// parent chooses a parent that makes no loop, "" or, seldom, one that does not exist.
+// parent chooses a parent that makes no loop, "" or, seldom, one that does not
+// exist.
 func (d *dice) parent(state map[string]Provider, of string) string {
 	uuid := uuidOf(d.roll(14))
 	for at := uuid; at != ""; at = state[at].Parent {
@@ -303,9 +306,10 @@ func TestReadersOfOldWorldsSeeNoWrites(t *testing.T) {
 	}
 }
 
-// TestEveryCandidateCanBeClaimed claims each candidate as a whole on the unchanged world.
+// TestEveryCandidateCanBeClaimed claims each candidate as a whole on the
+// unchanged world.
 func TestEveryCandidateCanBeClaimed(t *testing.T) {
-	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
+	eachRandom(t, func(t *testing.T, _ *dice, providers []Provider, r *Request) {
 		w := NewWorld(diceNames, providers)
 		for _, c := range every(t, w, r) {
 			held := map[string]*LedgerProvider{}

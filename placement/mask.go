@@ -14,7 +14,7 @@ func (m mask) add(id int32) { m[id/64] |= 1 << (id % 64) }
 
 func (m mask) remove(id int32) { m[id/64] &^= 1 << (id % 64) }
 
-func (m mask) count() int {
+func (m mask) size() int {
 	n := 0
 	for _, word := range m {
 		n += bits.OnesCount64(word)

@@ -24,17 +24,18 @@ type Shortage struct {
 	Short         int64
 }
 
-// nearest returns the trees that lack least: fewest things, then fewest units,
-// then by the root's uuid. A tree where forbidden traits, aggregates or inTree
-// are in the way is not among them, for more units and traits would not help.
-func nearest(w *World, r *Request) []NearMiss {
+// nearestMisses returns the trees that lack least: fewest things, then fewest
+// units, then by the root's uuid. A tree where forbidden traits, aggregates or
+// inTree are in the way is not among them, for more units and traits would not
+// help.
+func nearestMisses(w *World, r *Request) []NearMiss {
 	f := &missFinder{search: newSearch(compile(w, r)), relaxed: compile(w, r.relaxed()), request: r, groups: bySuffix(r.Groups)}
 	misses := []NearMiss{}
 	for _, anchor := range w.trees.all() {
 		if !f.relaxed.mayAnchor(anchor) {
 			continue
 		}
-		if miss, ok := f.missing(anchor); ok && miss.things() > 0 {
+		if miss, ok := f.missOfTree(anchor); ok && miss.things() > 0 {
 			misses = append(misses, miss)
 		}
 	}
@@ -84,9 +85,9 @@ type missFinder struct {
 	able    []*node // reused from slot to slot
 }
 
-// missing returns what an anchor's tree and its sharing providers lack. It
+// missOfTree returns what an anchor's tree and its sharing providers lack. It
 // reports false if something else than units and traits is in the way.
-func (f *missFinder) missing(anchor *tree) (NearMiss, bool) {
+func (f *missFinder) missOfTree(anchor *providerTree) (NearMiss, bool) {
 	miss := NearMiss{Provider: f.world.nodes.at(anchor.members[0]).provider}
 	for _, trait := range f.request.RootRequired {
 		if !slices.Contains(miss.Provider.Traits, trait) {
@@ -96,7 +97,7 @@ func (f *missFinder) missing(anchor *tree) (NearMiss, bool) {
 	f.listAllOptions(anchor)
 	met := make([]bool, len(f.clauses))
 	for i := range f.slots {
-		if !f.slotMissing(i, anchor, &miss) {
+		if !f.addMissOfSlot(i, anchor, &miss) {
 			return miss, false
 		}
 		if f.slots[i].unsuffixed {
@@ -119,10 +120,10 @@ func (f *missFinder) missing(anchor *tree) (NearMiss, bool) {
 	return miss, true
 }
 
-// slotMissing adds what is missing for a slot and leaves in able the providers
-// that serve it or could with more units and traits. It reports false if there
-// are none.
-func (f *missFinder) slotMissing(i int, anchor *tree, miss *NearMiss) bool {
+// addMissOfSlot adds what is missing for a slot and leaves in able the
+// providers that serve it or could with more units and traits. It reports false
+// if there are none.
+func (f *missFinder) addMissOfSlot(i int, anchor *providerTree, miss *NearMiss) bool {
 	f.able = f.able[:0]
 	for _, o := range f.options[i] {
 		f.able = append(f.able, o.node)
@@ -142,7 +143,7 @@ func (f *missFinder) slotMissing(i int, anchor *tree, miss *NearMiss) bool {
 	}
 	misses := make([]NearMiss, len(f.able))
 	for k, n := range f.able {
-		misses[k] = f.missingOn(n, i)
+		misses[k] = f.missOfProvider(n, i)
 	}
 	least := slices.MinFunc(misses, compareMisses)
 	miss.Missing = append(miss.Missing, least.Missing...)
@@ -150,8 +151,8 @@ func (f *missFinder) slotMissing(i int, anchor *tree, miss *NearMiss) bool {
 	return true
 }
 
-// missingOn returns what a provider lacks for a slot.
-func (f *missFinder) missingOn(n *node, i int) NearMiss {
+// missOfProvider returns what a provider lacks for a slot.
+func (f *missFinder) missOfProvider(n *node, i int) NearMiss {
 	var miss NearMiss
 	for _, d := range f.slots[i].demands {
 		if short := d.amount - n.inventoryOf(d.class).available(d.amount); short > 0 {

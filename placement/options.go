@@ -19,7 +19,7 @@ type sharedOptions struct {
 
 // enter prepares the search below an anchor: the options of every slot, without
 // those that no assignment can use. It reports whether there may be candidates.
-func (s *search) enter(anchor *tree) bool {
+func (s *search) enter(anchor *providerTree) bool {
 	if !s.step(1) || !s.mayAnchor(anchor) {
 		return false
 	}
@@ -49,7 +49,7 @@ func (s *search) enter(anchor *tree) bool {
 
 // listOptions lists the options of a slot in path order and returns how many
 // are of the anchor's own tree; ok is false when there are none at all.
-func (s *search) listOptions(i int, anchor *tree, shared *sharedOptions) (own int, ok bool) {
+func (s *search) listOptions(i int, anchor *providerTree, shared *sharedOptions) (own int, ok bool) {
 	slot := &s.slots[i]
 	options := s.options[i][:0]
 	var foreign []option
@@ -110,7 +110,7 @@ func (s *search) hasCapacity(slot *slot, id int32) bool {
 
 // sharingProviders returns the sharing providers that the anchor's aggregates
 // make usable, nil if there are none.
-func (s *search) sharingProviders(anchor *tree) *sharedOptions {
+func (s *search) sharingProviders(anchor *providerTree) *sharedOptions {
 	s.clauseArena = s.clauseArena[:0] // the options of the anchor before are gone
 	var key []byte
 	for _, id := range anchor.aggregates {

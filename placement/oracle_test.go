@@ -8,8 +8,9 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// The oracle knows the definitions and nothing else: it tries every anchor and every assignment of the
-// request's classes and groups to providers, and shares only types with the solver.
+// The oracle knows the definitions and nothing else: it tries every anchor and
+// every assignment of the request's classes and groups to providers, and shares
+// only types with the solver.
 
 type oracle struct {
 	providers map[string]Provider
@@ -44,7 +45,8 @@ func (o *oracle) inAnyOf(uuid string, aggregates []string) bool {
 	})
 }
 
-// usable: of the anchor's tree, or sharing through an aggregate with any provider of that tree.
+// usable: of the anchor's tree, or sharing through an aggregate with any
+// provider of that tree.
 func (o *oracle) usable(uuid, anchor string) bool {
 	if o.root(uuid) == anchor {
 		return true
@@ -118,7 +120,8 @@ func (o *oracle) barred(uuid string, memberOf []AggregateFilter) bool {
 	return slices.ContainsFunc(memberOf, func(f AggregateFilter) bool { return o.inAnyOf(uuid, f.NoneOf) })
 }
 
-// servesClass: may the provider serve this class of the unsuffixed group from this anchor?
+// servesClass: may the provider serve this class of the unsuffixed group from
+// this anchor?
 func (o *oracle) servesClass(uuid, anchor string, g *Group, amount Amount) bool {
 	if !o.usable(uuid, anchor) || !o.fits(uuid, amount) {
 		return false

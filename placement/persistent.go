@@ -100,7 +100,7 @@ func (m *sortedMap[V]) locate(key string) int {
 func (m *sortedMap[V]) get(key string) (V, bool) {
 	if len(m.runs) > 0 {
 		r := m.runs[m.locate(key)]
-		if i, found := slices.BinarySearch(r.keys, key); found {
+		if i, ok := slices.BinarySearch(r.keys, key); ok {
 			return r.values[i], true
 		}
 	}
@@ -131,8 +131,8 @@ func (m *sortedMap[V]) writable(e *edit, i int) *run[V] {
 func (m *sortedMap[V]) set(e *edit, key string, value V) {
 	n := m.locate(key)
 	r := m.writable(e, n)
-	i, found := slices.BinarySearch(r.keys, key)
-	if found {
+	i, ok := slices.BinarySearch(r.keys, key)
+	if ok {
 		r.values[i] = value
 		return
 	}

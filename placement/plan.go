@@ -54,10 +54,10 @@ type demand struct {
 // treeLimit is the inTree of a group.
 type treeLimit struct {
 	set  bool
-	tree *tree // nil if there is no such tree
+	tree *providerTree // nil if there is no such tree
 }
 
-func (l treeLimit) allows(t *tree) bool { return !l.set || l.tree == t }
+func (l treeLimit) allows(t *providerTree) bool { return !l.set || l.tree == t }
 
 func (w *World) treeLimit(inTree string) treeLimit {
 	return treeLimit{set: inTree != "", tree: w.treeOf(inTree)}
@@ -176,13 +176,13 @@ func (p *plan) numberClasses() {
 }
 
 // mayAnchor reports whether a tree may anchor a candidate at all.
-func (p *plan) mayAnchor(anchor *tree) bool {
+func (p *plan) mayAnchor(anchor *providerTree) bool {
 	return p.inTree.allows(anchor) && p.anchors.has(anchor.members[0])
 }
 
 // serves reports whether a provider can serve a slot from an anchor that it
 // reaches, whatever serves the other slots.
-func (p *plan) serves(s *slot, n *node, anchor *tree) bool {
+func (p *plan) serves(s *slot, n *node, anchor *providerTree) bool {
 	if !s.allowed.has(n.id) || !s.inTree.allows(n.tree) {
 		return false
 	}

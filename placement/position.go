@@ -80,17 +80,17 @@ func ParsePosition(text string) (Position, error) {
 	}
 	r := positionReader{rest: packed}
 	var p Position
-	copy(p.request[:], r.bytes(len(p.request)))
-	p.anchor = r.uuid()
+	copy(p.request[:], r.readBytes(len(p.request)))
+	p.anchor = r.readUUID()
 
 	uuids, parents := []string{""}, []int{0} // entry 0 stands for "no provider"
-	for range r.count(len(r.rest) / (len(uuid.UUID{}) + 1)) {
-		uuids = append(uuids, r.uuid())
-		parents = append(parents, r.count(len(parents)-1))
+	for range r.readCount(len(r.rest) / (len(uuid.UUID{}) + 1)) {
+		uuids = append(uuids, r.readUUID())
+		parents = append(parents, r.readCount(len(parents)-1))
 	}
-	for range r.count(maxPositionSlots) {
+	for range r.readCount(maxPositionSlots) {
 		var path []string
-		for i := r.count(len(uuids) - 1); i > 0; i = parents[i] {
+		for i := r.readCount(len(uuids) - 1); i > 0; i = parents[i] {
 			path = append(path, uuids[i])
 		}
 		slices.Reverse(path)
@@ -115,7 +115,7 @@ type positionReader struct {
 	failed bool
 }
 
-func (r *positionReader) bytes(n int) []byte {
+func (r *positionReader) readBytes(n int) []byte {
 	if r.failed || len(r.rest) < n {
 		r.failed = true
 		return make([]byte, n)
@@ -125,13 +125,13 @@ func (r *positionReader) bytes(n int) []byte {
 	return read
 }
 
-func (r *positionReader) uuid() string {
+func (r *positionReader) readUUID() string {
 	var id uuid.UUID
-	return uuid.UUID(r.bytes(len(id))).String()
+	return uuid.UUID(r.readBytes(len(id))).String()
 }
 
-// count returns a number that must not exceed the limit.
-func (r *positionReader) count(limit int) int {
+// readCount returns a number that must not exceed the limit.
+func (r *positionReader) readCount(limit int) int {
 	n, size := binary.Uvarint(r.rest)
 	if r.failed || size <= 0 || n > uint64(limit) {
 		r.failed = true
@@ -146,14 +146,14 @@ func (p *Position) compare(w *World, n *node, slot int) int {
 	if slot >= len(p.paths) {
 		return 1
 	}
-	return slices.Compare(w.path(n), p.paths[slot])
+	return slices.Compare(w.pathOf(n), p.paths[slot])
 }
 
 // currentPosition returns the position of the chosen assignment.
 func (s *search) currentPosition(request fingerprint) Position {
 	p := Position{request: request, anchor: s.anchor.root, paths: make([][]string, len(s.chosen))}
 	for i, o := range s.chosen {
-		p.paths[i] = s.world.path(o.node)
+		p.paths[i] = s.world.pathOf(o.node)
 	}
 	return p
 }
@@ -165,18 +165,18 @@ type fingerprint [8]byte
 // its lists and repetitions do not count.
 func (r *Request) fingerprint() fingerprint {
 	var w fingerprintWriter
-	w.group(&r.Unsuffixed)
-	w.strings(fmt.Sprint(len(r.Groups)), fmt.Sprint(r.Policy))
+	w.writeGroup(&r.Unsuffixed)
+	w.writeList(fmt.Sprint(len(r.Groups)), fmt.Sprint(r.Policy))
 	for _, g := range bySuffix(r.Groups) {
-		w.group(&g)
+		w.writeGroup(&g)
 	}
 	var subtrees [][]string
 	for _, subtree := range r.SameSubtree {
 		subtrees = append(subtrees, subtree.Suffixes)
 	}
-	w.sets(subtrees)
-	w.set(r.RootRequired)
-	w.set(r.RootForbidden)
+	w.writeSets(subtrees)
+	w.writeSet(r.RootRequired)
+	w.writeSet(r.RootForbidden)
 	sum := sha256.Sum256(w.text)
 	return fingerprint(sum[:8])
 }
@@ -185,7 +185,7 @@ func (r *Request) fingerprint() fingerprint {
 // the same text.
 type fingerprintWriter struct{ text []byte }
 
-func (w *fingerprintWriter) strings(list ...string) {
+func (w *fingerprintWriter) writeList(list ...string) {
 	w.text = binary.AppendUvarint(w.text, uint64(len(list)))
 	for _, s := range list {
 		w.text = binary.AppendUvarint(w.text, uint64(len(s)))
@@ -193,33 +193,33 @@ func (w *fingerprintWriter) strings(list ...string) {
 	}
 }
 
-func (w *fingerprintWriter) set(list []string) { w.strings(sortedSet(list)...) }
+func (w *fingerprintWriter) writeSet(list []string) { w.writeList(sortedSet(list)...) }
 
-// sets writes a set of sets.
-func (w *fingerprintWriter) sets(lists [][]string) {
+// writeSets writes a set of sets.
+func (w *fingerprintWriter) writeSets(lists [][]string) {
 	sorted := make([][]string, len(lists))
 	for i, list := range lists {
 		sorted[i] = sortedSet(list)
 	}
 	slices.SortFunc(sorted, slices.Compare)
 	sorted = slices.CompactFunc(sorted, slices.Equal)
-	w.strings(fmt.Sprint(len(sorted)))
+	w.writeList(fmt.Sprint(len(sorted)))
 	for _, list := range sorted {
-		w.strings(list...)
+		w.writeList(list...)
 	}
 }
 
-func (w *fingerprintWriter) group(g *Group) {
-	w.strings(g.Suffix, canonicalOr(g.InTree))
+func (w *fingerprintWriter) writeGroup(g *Group) {
+	w.writeList(g.Suffix, canonicalOr(g.InTree))
 	amounts := slices.SortedFunc(slices.Values(g.Resources), func(a, b Amount) int {
 		return cmp.Compare(a.ResourceClass, b.ResourceClass)
 	})
-	w.strings(fmt.Sprint(len(amounts)))
+	w.writeList(fmt.Sprint(len(amounts)))
 	for _, amount := range amounts {
-		w.strings(amount.ResourceClass, fmt.Sprint(amount.Amount))
+		w.writeList(amount.ResourceClass, fmt.Sprint(amount.Amount))
 	}
-	w.sets(g.clauses())
-	w.set(g.Forbidden)
+	w.writeSets(g.clauses())
+	w.writeSet(g.Forbidden)
 	var anyOf [][]string
 	var noneOf []string
 	for _, filter := range g.MemberOf {
@@ -228,8 +228,8 @@ func (w *fingerprintWriter) group(g *Group) {
 		}
 		noneOf = append(noneOf, canonicalAll(filter.NoneOf)...)
 	}
-	w.sets(anyOf)
-	w.set(noneOf)
+	w.writeSets(anyOf)
+	w.writeSet(noneOf)
 }
 
 func canonicalAll(uuids []string) []string {

@@ -23,7 +23,8 @@ func TestPositionGoesOnAfterRowsVanish(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := page.Candidates[cut]
-		// Everything the last candidate of the page names is gone before the next page is asked for.
+		// Everything the last candidate of the page names is gone before the
+		// next page is asked for.
 		var gone []string
 		for _, allocation := range last.Allocations {
 			gone = append(gone, allocation.Provider)
@@ -39,7 +40,8 @@ func TestPositionGoesOnAfterRowsVanish(t *testing.T) {
 				want = append(want, c)
 			}
 		}
-		// Children of a vanished provider stand as roots; they are no longer of these trees.
+		// Children of a vanished provider stand as roots; they are no longer of
+		// these trees.
 		got := slices.DeleteFunc(rest.Candidates, func(c Candidate) bool { return !keys(all)[render([]Candidate{c})] })
 		for _, c := range want {
 			if before := keys(every(t, smaller, r)); before[render([]Candidate{c})] && !keys(got)[render([]Candidate{c})] {

@@ -58,8 +58,8 @@ func (v *validator) checkUUID(path, text string) {
 	v.require(ok, path, uuidRule)
 }
 
-// checkDistinctUUID checks that a text is a UUID and, in any spelling, none that was
-// seen before.
+// checkDistinctUUID checks that a text is a UUID and, in any spelling, none
+// that was seen before.
 func (v *validator) checkDistinctUUID(seen map[string]bool, path, text string) {
 	if canonical, ok := CanonicalUUID(text); ok {
 		v.duplicate(seen, path, "duplicate uuid %s", canonical)

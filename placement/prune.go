@@ -127,7 +127,7 @@ func (p *plan) narrowAnchors() *plan {
 // keepRootsOf restricts the anchors to the roots of some providers, if these
 // are few and none of them shares.
 func (p *plan) keepRootsOf(providers mask) {
-	if providers == nil || providers.count() > max(4, p.world.Len()/8) {
+	if providers == nil || providers.size() > max(4, p.world.Len()/8) {
 		return
 	}
 	roots := p.world.newMask()

@@ -32,7 +32,8 @@ var (
 	diceNames   = Names{Traits: append([]string{TraitShares}, diceTraits...), ResourceClasses: diceClasses}
 )
 
-// uuidOf numbers uuids so that neighbours in number are not neighbours in order.
+// uuidOf numbers uuids so that neighbours in number are not neighbours in
+// order.
 func uuidOf(n int) string {
 	return fmt.Sprintf("%02x0000%02x-0000-4000-8000-0000000000%02x", (n*167+13)%256, n%256, n%256)
 }
@@ -149,9 +150,9 @@ func (d *dice) request(providers int) *Request {
 	return r
 }
 
-// holdTogether compares the solver with the oracle on one world and request: the list, its order, the pages
-// of several sizes, the count, and Check.
-func holdTogether(t *testing.T, bytes []byte) {
+// compareWithOracle compares the solver with the oracle on one world and request:
+// the list, its order, the pages of several sizes, the count, and Check.
+func compareWithOracle(t *testing.T, bytes []byte) {
 	t.Helper()
 	d := &dice{bytes: bytes}
 	providers := d.providers()
@@ -179,7 +180,8 @@ func holdTogether(t *testing.T, bytes []byte) {
 	}
 }
 
-// soak is how long the random tests run: a moment, or CADASTRE_SOAK (a duration).
+// soak is how long the random tests run: a moment, or CADASTRE_SOAK (a
+// duration).
 func soak(t *testing.T) time.Duration {
 	text := os.Getenv("CADASTRE_SOAK")
 	if text == "" {
@@ -201,7 +203,7 @@ func TestCandidatesAreThoseOfTheDefinitions(t *testing.T) {
 			duration, start := soak(t), time.Now()
 			tried := 0
 			for seed := uint64(1 + worker); time.Since(start) < duration; seed += uint64(workers) {
-				holdTogether(t, randomBytes(seed, 400))
+				compareWithOracle(t, randomBytes(seed, 400))
 				tried++
 			}
 			t.Logf("%d worlds", tried)
@@ -213,7 +215,7 @@ func FuzzCandidatesAreThoseOfTheDefinitions(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(randomBytes(seed, 400))
 	}
-	f.Fuzz(holdTogether)
+	f.Fuzz(compareWithOracle)
 }
 
 // randomBytes are the same bytes for the same seed.
@@ -229,8 +231,8 @@ func randomBytes(seed uint64, n int) []byte {
 	return bytes
 }
 
-// renderCandidate writes a candidate as `"" a=VCPU:1,b=DISK_GB:2; "_1" c=...` would read: allocations, then
-// mappings.
+// renderCandidate writes a candidate as `"" a=VCPU:1,b=DISK_GB:2; "_1" c=...`
+// would read: allocations, then mappings.
 func renderCandidate(c Candidate, name func(string) string) string {
 	var allocations, mappings []string
 	for _, allocation := range c.Allocations {

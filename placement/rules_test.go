@@ -54,7 +54,7 @@ func TestInventoryBounds(t *testing.T) {
 		change func(i *Inventory)
 		want   string
 	}{
-		"good":            {func(i *Inventory) {}, ""},
+		"good":            {func(*Inventory) {}, ""},
 		"all reserved":    {func(i *Inventory) { i.Reserved = 8 }, ""},
 		"ratio 0":         {func(i *Inventory) { i.AllocationRatio = 0 }, ""},
 		"min beyond max":  {func(i *Inventory) { i.MinUnit, i.MaxUnit = 9, 3 }, ""},

@@ -15,7 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the candidates listed in testdata; the numbers stay")
 
-// A scenario file is a sequence of worlds and cases, each ended by an empty line; # begins a comment.
+// A scenario file is a sequence of worlds and cases, each ended by an empty
+// line; # begins a comment.
 //
 //	world
 //	cn1 [A] {COMPUTE_NODE}: VCPU 8 used 3, MEMORY_MB 2048 min 1024 step 128 max 2048 reserved 0 ratio 1.5
@@ -30,11 +31,12 @@ var update = flag.Bool("update", false, "rewrite the candidates listed in testda
 //	rootForbidden T
 //	summaries 3                                   # number of provider summaries
 //	=> 1                                          # number of candidates, then each of them in order
-//	cn1 VCPU:1 | =cn1 _NET=cn1                    # what each gives | who serves which group
+//	cn1 VCPU:1 | =cn1 _NET=cn1                    # allocations | who serves which group
 //
-// Instead of "=> n" a case may say "problem path: message" once or more. A "filter: ..." line asks for
-// providers; its "=>" lists names. Providers are ordered as written: uuids are numbered from the top.
-// Inventories default to maxUnit = total.
+// Instead of "=> n" a case may say "problem path: message" once or more. A
+// "filter: ..." line asks for providers; its "=>" lists names. Providers are
+// ordered as written: uuids are numbered from the top. Inventories default to
+// maxUnit = total.
 type scenario struct {
 	t      *testing.T
 	names  map[string]string // uuid by name
@@ -221,9 +223,10 @@ func (s *scenario) group(suffix, text string) Group {
 	return g
 }
 
-// uuid is a provider's uuid; a name that no provider has stands for a uuid that nobody has, or for itself.
+// uuid is a provider's uuid; a name that no provider has stands for a uuid that
+// nobody has, or for itself.
 func (s *scenario) uuid(name string) string {
-	if uuid, found := s.names[name]; found {
+	if uuid, ok := s.names[name]; ok {
 		return uuid
 	}
 	if name == "nobody" {

@@ -9,7 +9,7 @@ type search struct {
 	steps int
 	err   error
 
-	anchor  *tree
+	anchor  *providerTree
 	options [][]option // per slot, in path order
 	chosen  []option   // per slot, up to the current depth
 
@@ -203,7 +203,7 @@ func (s *search) isFirstAnchor() bool {
 
 // allowsAnchor reports whether the chosen providers, all of them sharing, could
 // serve from another anchor too.
-func (s *search) allowsAnchor(anchor *tree) bool {
+func (s *search) allowsAnchor(anchor *providerTree) bool {
 	if !s.mayAnchor(anchor) {
 		return false
 	}

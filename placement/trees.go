@@ -77,7 +77,7 @@ func (b *builder) detachStale() {
 
 // buildTree builds the tree below a root out of detached providers.
 func (b *builder) buildTree(root int32, children map[int32][]int32) {
-	t := &tree{root: b.nodes.at(root).provider.UUID}
+	t := &providerTree{root: b.nodes.at(root).provider.UUID}
 	type visit struct{ id, parent int32 }
 	stack := []visit{{root, -1}}
 	for len(stack) > 0 {
@@ -113,7 +113,7 @@ func (b *builder) buildTree(root int32, children map[int32][]int32) {
 }
 
 // attach returns the provider's node after it became a member of a tree.
-func (b *builder) attach(id int32, t *tree, index int32) *node {
+func (b *builder) attach(id int32, t *providerTree, index int32) *node {
 	n := *b.nodes.at(id)
 	n.tree, n.index = t, index
 	if n.provider.Root != t.root {

@@ -63,7 +63,8 @@ func (v *validator) checkSameSubtree(constraints []Subtree, suffixes map[string]
 	}
 }
 
-// checkGroup checks a group of a request, which must not require what it forbids.
+// checkGroup checks a group of a request, which must not require what it
+// forbids.
 func (v *validator) checkGroup(path string, g *Group) {
 	v.checkConstraints(path, g)
 	forbidden := func(trait string) bool { return slices.Contains(g.Forbidden, trait) }

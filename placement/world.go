@@ -27,7 +27,7 @@ type World struct {
 
 	byUUID sortedMap[int32]
 	byName sortedMap[int32]
-	trees  sortedMap[*tree] // by the root's uuid
+	trees  sortedMap[*providerTree] // by the root's uuid
 
 	traits         interner
 	classes        interner
@@ -63,7 +63,7 @@ type column struct{ free array[int64] }
 type node struct {
 	provider    *Provider
 	id          int32
-	tree        *tree
+	tree        *providerTree
 	index       int32 // in tree.members
 	sharing     bool
 	traits      []int32 // sorted ids
@@ -79,8 +79,8 @@ type nodeInventory struct {
 	stepSize         int64
 }
 
-// tree is one tree of providers in pre-order.
-type tree struct {
+// providerTree is one tree of providers in pre-order.
+type providerTree struct {
 	root       string  // uuid
 	members    []int32 // ids; a parent before its children, children by uuid
 	ends       []int32 // per member: the index after its last descendant
@@ -174,7 +174,7 @@ func (w *World) Names() Names {
 }
 
 // treeOf returns the tree that holds a provider, nil for an unknown one.
-func (w *World) treeOf(uuid string) *tree {
+func (w *World) treeOf(uuid string) *providerTree {
 	if id, ok := w.byUUID.get(canonicalOr(uuid)); ok {
 		return w.nodes.at(id).tree
 	}
@@ -188,7 +188,7 @@ func (n *node) covers(other *node) bool {
 
 // reaches reports whether the node may be used from an anchor's tree: its own,
 // or, for a sharing provider, one with any provider in one of its aggregates.
-func (n *node) reaches(anchor *tree) bool {
+func (n *node) reaches(anchor *providerTree) bool {
 	return n.tree == anchor || n.sharing && intersects(n.aggregates, anchor.aggregates)
 }
 
@@ -210,8 +210,8 @@ func (i *nodeInventory) fits(amount int64) bool {
 		(i.stepSize <= 1 || amount%i.stepSize == 0)
 }
 
-// path returns the uuids from the root down to the node.
-func (w *World) path(n *node) []string {
+// pathOf returns the uuids from the root down to the node.
+func (w *World) pathOf(n *node) []string {
 	path := make([]string, 0, 4)
 	for i := n.index; i >= 0; i = n.tree.parents[i] {
 		path = append(path, w.nodes.at(n.tree.members[i]).provider.UUID)

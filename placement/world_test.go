@@ -26,7 +26,8 @@ func named(providers []*Provider) string {
 	return strings.Join(names, " ")
 }
 
-// family is a tree of two levels below a root, given children first, beside a lone provider.
+// family is a tree of two levels below a root, given children first, beside a
+// lone provider.
 func family() []Provider {
 	return []Provider{
 		{UUID: uuidOf(3), Name: "grandchild", Parent: uuidOf(1), Version: 1},
@@ -40,16 +41,16 @@ func family() []Provider {
 func TestWorldAnswersLookups(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(Names{Traits: []string{"CUSTOM_B", "CUSTOM_A"}, ResourceClasses: []string{"VCPU"}}, family())
-	if p, found := w.Provider(uuidOf(3)); !found || p.Name != "grandchild" || p.Root != uuidOf(0) {
+	if p, ok := w.Provider(uuidOf(3)); !ok || p.Name != "grandchild" || p.Root != uuidOf(0) {
 		t.Errorf("%+v", p)
 	}
-	if _, found := w.Provider(uuidOf(9)); found {
+	if _, ok := w.Provider(uuidOf(9)); ok {
 		t.Error("found nobody")
 	}
-	if p, found := w.ProviderNamed("child2"); !found || p.UUID != uuidOf(2) {
+	if p, ok := w.ProviderNamed("child2"); !ok || p.UUID != uuidOf(2) {
 		t.Errorf("%+v", p)
 	}
-	if _, found := w.ProviderNamed("CHILD2"); found {
+	if _, ok := w.ProviderNamed("CHILD2"); ok {
 		t.Error("names differ by case")
 	}
 	if got := w.Names(); !slices.Equal(got.Traits, []string{"CUSTOM_A", "CUSTOM_B"}) || !w.HasResourceClass("VCPU") || w.HasTrait("VCPU") {
@@ -116,7 +117,7 @@ func TestNamesMayBeSwapped(t *testing.T) {
 		{UUID: uuidOf(2), Name: "child1", Parent: uuidOf(0), Version: 2},
 	}})
 	for name, uuid := range map[string]string{"child1": uuidOf(2), "child2": uuidOf(1)} {
-		if p, found := w.ProviderNamed(name); !found || p.UUID != uuid {
+		if p, ok := w.ProviderNamed(name); !ok || p.UUID != uuid {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
@@ -148,7 +149,8 @@ func TestBrokenUpdatesDoNoHarm(t *testing.T) {
 	}
 }
 
-// TestLargeWorldStaysEqualToOneBuiltAnew makes the persistent lists split, shrink and join.
+// TestLargeWorldStaysEqualToOneBuiltAnew makes the persistent lists split,
+// shrink and join.
 func TestLargeWorldStaysEqualToOneBuiltAnew(t *testing.T) {
 	t.Parallel()
 	providers := nestedCloud(300)
