@@ -111,23 +111,7 @@ func (s *scenario) build(lines []string) {
 			p.Parent = above[level-1]
 		}
 		above = append(above[:level], p.UUID)
-		var list *[]string
-		for _, word := range strings.Fields(strings.NewReplacer("[", " [ ", "]", " ] ", "{", " { ", "}", " } ").Replace(head)) {
-			switch {
-			case word == "[":
-				list = &p.Aggregates
-			case word == "{":
-				list = &p.Traits
-			case word == "]" || word == "}":
-				list = nil
-			case list == &p.Aggregates:
-				p.Aggregates = append(p.Aggregates, s.aggregate(word))
-			case list == &p.Traits:
-				p.Traits = append(p.Traits, word)
-			default:
-				p.Name = word
-			}
-		}
+		s.readHead(head, &p)
 		for _, part := range strings.Split(content, ",") {
 			if fields := strings.Fields(part); len(fields) > 0 {
 				p.Inventories = append(p.Inventories, s.inventory(fields))
@@ -139,6 +123,27 @@ func (s *scenario) build(lines []string) {
 		s.list = append(s.list, p)
 	}
 	s.world = NewWorld(names, s.list)
+}
+
+// readHead reads the name, the aggregates and the traits of a provider.
+func (s *scenario) readHead(head string, p *Provider) {
+	var list *[]string
+	for _, word := range strings.Fields(strings.NewReplacer("[", " [ ", "]", " ] ", "{", " { ", "}", " } ").Replace(head)) {
+		switch {
+		case word == "[":
+			list = &p.Aggregates
+		case word == "{":
+			list = &p.Traits
+		case word == "]" || word == "}":
+			list = nil
+		case list == &p.Aggregates:
+			p.Aggregates = append(p.Aggregates, s.aggregate(word))
+		case list == &p.Traits:
+			p.Traits = append(p.Traits, word)
+		default:
+			p.Name = word
+		}
+	}
 }
 
 func (s *scenario) aggregate(name string) string {
