@@ -35,12 +35,19 @@ func nearestMisses(w *World, r *Request) []NearMiss {
 		if !f.relaxed.mayAnchor(anchor) {
 			continue
 		}
-		if miss, ok := f.missOfTree(anchor); ok && miss.things() > 0 {
-			misses = append(misses, miss)
+		miss, ok := f.missOfTree(anchor)
+		if !ok || miss.things() == 0 {
+			continue
+		}
+		i := len(misses)
+		for i > 0 && compareMisses(miss, misses[i-1]) < 0 {
+			i--
+		}
+		if i < MaxNearest {
+			misses = slices.Insert(misses, i, miss)[:min(len(misses)+1, MaxNearest)]
 		}
 	}
-	slices.SortStableFunc(misses, compareMisses)
-	return slices.Clone(misses[:min(len(misses), MaxNearest)])
+	return misses
 }
 
 // relaxed returns the request without required traits; its slots are the same.
