@@ -92,7 +92,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.ResourceLimits != nil {
 		limits = *options.ResourceLimits
 	}
-	s := &Store{DB: db, MetadefStore: metadefdb.New(db, options.Definitions)}
+	s := &Store{DB: db, MetadefStore: metadefdb.New(db, options.Definitions), PlacementStore: placementdb.New(db)}
 	s.ResourceStore = resourcedb.New(db, s.MetadefStore, resourcedb.Options{
 		CapabilityDiscovery:         options.CapabilityDiscovery,
 		CapabilityDefaultVisibility: options.CapabilityDefaultVisibility,
@@ -107,27 +107,22 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) prepare(ctx context.Context) (err error) {
+func (s *Store) prepare(ctx context.Context) error {
 	if err := s.Migrate(ctx); err != nil {
 		return err
 	}
 	if err := s.fillBuiltIns(ctx); err != nil {
 		return err
 	}
-	s.PlacementStore, err = placementdb.Open(ctx, s.DB)
-	return err
+	return s.PlacementStore.Load(ctx)
 }
 
 // Close closes the database.
 func (s *Store) Close() error {
-	var err error
 	if s.AuditStore != nil {
 		s.AuditStore.Close()
 	}
-	if s.PlacementStore != nil {
-		err = s.PlacementStore.Close()
-	}
-	return errors.Join(err, s.DB.Close())
+	return errors.Join(s.PlacementStore.Close(), s.DB.Close())
 }
 
 // Ready reports why the store cannot serve at the moment: the database cannot be

@@ -14,26 +14,27 @@ type PlacementStore struct {
 	claims   claimQueue
 }
 
-// Open loads the world of a database, and follows what other servers commit to
-// it.
-func Open(ctx context.Context, db *sqldb.DB) (*PlacementStore, error) {
-	s := &PlacementStore{DB: db}
+// New returns the placement of a database, whose world is empty until Load.
+func New(db *sqldb.DB) *PlacementStore { return &PlacementStore{DB: db} }
+
+// Load loads the world, and begins to follow what other servers commit.
+func (s *PlacementStore) Load(ctx context.Context) error {
 	if !s.Postgres() {
 		_, err := s.loadWorld(ctx)
-		return s, err
+		return err
 	}
 	// Subscribe, load, apply: nothing that is committed meanwhile is missed.
 	follower, err := s.follow(ctx, s.Address())
 	if err != nil {
-		return s, err
+		return err
 	}
 	s.follower = follower
 	since, err := s.loadWorld(ctx)
 	if err != nil {
-		return s, err
+		return err
 	}
 	follower.start(since)
-	return s, nil
+	return nil
 }
 
 // Close stops following.
