@@ -21,13 +21,13 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
+	"github.com/cadastre-dev/cadastre/ent/change"
 	"github.com/cadastre-dev/cadastre/ent/consumer"
 	"github.com/cadastre-dev/cadastre/ent/inventory"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
-	"github.com/cadastre-dev/cadastre/ent/placementchange"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/provideraggregate"
 	"github.com/cadastre-dev/cadastre/ent/providertrait"
@@ -60,6 +60,8 @@ type Client struct {
 	CapabilityMember *CapabilityMemberClient
 	// CapabilityValue is the client for interacting with the CapabilityValue builders.
 	CapabilityValue *CapabilityValueClient
+	// Change is the client for interacting with the Change builders.
+	Change *ChangeClient
 	// Consumer is the client for interacting with the Consumer builders.
 	Consumer *ConsumerClient
 	// Inventory is the client for interacting with the Inventory builders.
@@ -72,8 +74,6 @@ type Client struct {
 	NamespaceMember *NamespaceMemberClient
 	// ObjectDefinition is the client for interacting with the ObjectDefinition builders.
 	ObjectDefinition *ObjectDefinitionClient
-	// PlacementChange is the client for interacting with the PlacementChange builders.
-	PlacementChange *PlacementChangeClient
 	// PropertyDefinition is the client for interacting with the PropertyDefinition builders.
 	PropertyDefinition *PropertyDefinitionClient
 	// ProviderAggregate is the client for interacting with the ProviderAggregate builders.
@@ -113,13 +113,13 @@ func (c *Client) init() {
 	c.CapabilityCount = NewCapabilityCountClient(c.config)
 	c.CapabilityMember = NewCapabilityMemberClient(c.config)
 	c.CapabilityValue = NewCapabilityValueClient(c.config)
+	c.Change = NewChangeClient(c.config)
 	c.Consumer = NewConsumerClient(c.config)
 	c.Inventory = NewInventoryClient(c.config)
 	c.MetadataItem = NewMetadataItemClient(c.config)
 	c.Namespace = NewNamespaceClient(c.config)
 	c.NamespaceMember = NewNamespaceMemberClient(c.config)
 	c.ObjectDefinition = NewObjectDefinitionClient(c.config)
-	c.PlacementChange = NewPlacementChangeClient(c.config)
 	c.PropertyDefinition = NewPropertyDefinitionClient(c.config)
 	c.ProviderAggregate = NewProviderAggregateClient(c.config)
 	c.ProviderTrait = NewProviderTraitClient(c.config)
@@ -229,13 +229,13 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		CapabilityCount:         NewCapabilityCountClient(cfg),
 		CapabilityMember:        NewCapabilityMemberClient(cfg),
 		CapabilityValue:         NewCapabilityValueClient(cfg),
+		Change:                  NewChangeClient(cfg),
 		Consumer:                NewConsumerClient(cfg),
 		Inventory:               NewInventoryClient(cfg),
 		MetadataItem:            NewMetadataItemClient(cfg),
 		Namespace:               NewNamespaceClient(cfg),
 		NamespaceMember:         NewNamespaceMemberClient(cfg),
 		ObjectDefinition:        NewObjectDefinitionClient(cfg),
-		PlacementChange:         NewPlacementChangeClient(cfg),
 		PropertyDefinition:      NewPropertyDefinitionClient(cfg),
 		ProviderAggregate:       NewProviderAggregateClient(cfg),
 		ProviderTrait:           NewProviderTraitClient(cfg),
@@ -272,13 +272,13 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		CapabilityCount:         NewCapabilityCountClient(cfg),
 		CapabilityMember:        NewCapabilityMemberClient(cfg),
 		CapabilityValue:         NewCapabilityValueClient(cfg),
+		Change:                  NewChangeClient(cfg),
 		Consumer:                NewConsumerClient(cfg),
 		Inventory:               NewInventoryClient(cfg),
 		MetadataItem:            NewMetadataItemClient(cfg),
 		Namespace:               NewNamespaceClient(cfg),
 		NamespaceMember:         NewNamespaceMemberClient(cfg),
 		ObjectDefinition:        NewObjectDefinitionClient(cfg),
-		PlacementChange:         NewPlacementChangeClient(cfg),
 		PropertyDefinition:      NewPropertyDefinitionClient(cfg),
 		ProviderAggregate:       NewProviderAggregateClient(cfg),
 		ProviderTrait:           NewProviderTraitClient(cfg),
@@ -320,8 +320,8 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.Allocation, c.AuditEvent, c.Capability, c.CapabilityCount, c.CapabilityMember,
-		c.CapabilityValue, c.Consumer, c.Inventory, c.MetadataItem, c.Namespace,
-		c.NamespaceMember, c.ObjectDefinition, c.PlacementChange, c.PropertyDefinition,
+		c.CapabilityValue, c.Change, c.Consumer, c.Inventory, c.MetadataItem,
+		c.Namespace, c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition,
 		c.ProviderAggregate, c.ProviderTrait, c.Resource, c.ResourceClass,
 		c.ResourceProvider, c.ResourceTag, c.ResourceType, c.ResourceTypeAssociation,
 		c.Tag, c.Trait,
@@ -335,8 +335,8 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.Allocation, c.AuditEvent, c.Capability, c.CapabilityCount, c.CapabilityMember,
-		c.CapabilityValue, c.Consumer, c.Inventory, c.MetadataItem, c.Namespace,
-		c.NamespaceMember, c.ObjectDefinition, c.PlacementChange, c.PropertyDefinition,
+		c.CapabilityValue, c.Change, c.Consumer, c.Inventory, c.MetadataItem,
+		c.Namespace, c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition,
 		c.ProviderAggregate, c.ProviderTrait, c.Resource, c.ResourceClass,
 		c.ResourceProvider, c.ResourceTag, c.ResourceType, c.ResourceTypeAssociation,
 		c.Tag, c.Trait,
@@ -360,6 +360,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.CapabilityMember.mutate(ctx, m)
 	case *CapabilityValueMutation:
 		return c.CapabilityValue.mutate(ctx, m)
+	case *ChangeMutation:
+		return c.Change.mutate(ctx, m)
 	case *ConsumerMutation:
 		return c.Consumer.mutate(ctx, m)
 	case *InventoryMutation:
@@ -372,8 +374,6 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.NamespaceMember.mutate(ctx, m)
 	case *ObjectDefinitionMutation:
 		return c.ObjectDefinition.mutate(ctx, m)
-	case *PlacementChangeMutation:
-		return c.PlacementChange.mutate(ctx, m)
 	case *PropertyDefinitionMutation:
 		return c.PropertyDefinition.mutate(ctx, m)
 	case *ProviderAggregateMutation:
@@ -1391,6 +1391,139 @@ func (c *CapabilityValueClient) mutate(ctx context.Context, m *CapabilityValueMu
 	}
 }
 
+// ChangeClient is a client for the Change schema.
+type ChangeClient struct {
+	config
+}
+
+// NewChangeClient returns a client for the Change from the given config.
+func NewChangeClient(c config) *ChangeClient {
+	return &ChangeClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `change.Hooks(f(g(h())))`.
+func (c *ChangeClient) Use(hooks ...Hook) {
+	c.hooks.Change = append(c.hooks.Change, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `change.Intercept(f(g(h())))`.
+func (c *ChangeClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Change = append(c.inters.Change, interceptors...)
+}
+
+// Create returns a builder for creating a Change entity.
+func (c *ChangeClient) Create() *ChangeCreate {
+	mutation := newChangeMutation(c.config, OpCreate)
+	return &ChangeCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Change entities.
+func (c *ChangeClient) CreateBulk(builders ...*ChangeCreate) *ChangeCreateBulk {
+	return &ChangeCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ChangeClient) MapCreateBulk(slice any, setFunc func(*ChangeCreate, int)) *ChangeCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ChangeCreateBulk{err: fmt.Errorf("calling to ChangeClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ChangeCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ChangeCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Change.
+func (c *ChangeClient) Update() *ChangeUpdate {
+	mutation := newChangeMutation(c.config, OpUpdate)
+	return &ChangeUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ChangeClient) UpdateOne(_m *Change) *ChangeUpdateOne {
+	mutation := newChangeMutation(c.config, OpUpdateOne, withChange(_m))
+	return &ChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ChangeClient) UpdateOneID(id int64) *ChangeUpdateOne {
+	mutation := newChangeMutation(c.config, OpUpdateOne, withChangeID(id))
+	return &ChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Change.
+func (c *ChangeClient) Delete() *ChangeDelete {
+	mutation := newChangeMutation(c.config, OpDelete)
+	return &ChangeDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ChangeClient) DeleteOne(_m *Change) *ChangeDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ChangeClient) DeleteOneID(id int64) *ChangeDeleteOne {
+	builder := c.Delete().Where(change.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ChangeDeleteOne{builder}
+}
+
+// Query returns a query builder for Change.
+func (c *ChangeClient) Query() *ChangeQuery {
+	return &ChangeQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeChange},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Change entity by its id.
+func (c *ChangeClient) Get(ctx context.Context, id int64) (*Change, error) {
+	return c.Query().Where(change.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ChangeClient) GetX(ctx context.Context, id int64) *Change {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *ChangeClient) Hooks() []Hook {
+	return c.hooks.Change
+}
+
+// Interceptors returns the client interceptors.
+func (c *ChangeClient) Interceptors() []Interceptor {
+	return c.inters.Change
+}
+
+func (c *ChangeClient) mutate(ctx context.Context, m *ChangeMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ChangeCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ChangeUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ChangeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Change mutation op: %q", m.Op())
+	}
+}
+
 // ConsumerClient is a client for the Consumer schema.
 type ConsumerClient struct {
 	config
@@ -2378,139 +2511,6 @@ func (c *ObjectDefinitionClient) mutate(ctx context.Context, m *ObjectDefinition
 		return (&ObjectDefinitionDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown ObjectDefinition mutation op: %q", m.Op())
-	}
-}
-
-// PlacementChangeClient is a client for the PlacementChange schema.
-type PlacementChangeClient struct {
-	config
-}
-
-// NewPlacementChangeClient returns a client for the PlacementChange from the given config.
-func NewPlacementChangeClient(c config) *PlacementChangeClient {
-	return &PlacementChangeClient{config: c}
-}
-
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `placementchange.Hooks(f(g(h())))`.
-func (c *PlacementChangeClient) Use(hooks ...Hook) {
-	c.hooks.PlacementChange = append(c.hooks.PlacementChange, hooks...)
-}
-
-// Intercept adds a list of query interceptors to the interceptors stack.
-// A call to `Intercept(f, g, h)` equals to `placementchange.Intercept(f(g(h())))`.
-func (c *PlacementChangeClient) Intercept(interceptors ...Interceptor) {
-	c.inters.PlacementChange = append(c.inters.PlacementChange, interceptors...)
-}
-
-// Create returns a builder for creating a PlacementChange entity.
-func (c *PlacementChangeClient) Create() *PlacementChangeCreate {
-	mutation := newPlacementChangeMutation(c.config, OpCreate)
-	return &PlacementChangeCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of PlacementChange entities.
-func (c *PlacementChangeClient) CreateBulk(builders ...*PlacementChangeCreate) *PlacementChangeCreateBulk {
-	return &PlacementChangeCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *PlacementChangeClient) MapCreateBulk(slice any, setFunc func(*PlacementChangeCreate, int)) *PlacementChangeCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &PlacementChangeCreateBulk{err: fmt.Errorf("calling to PlacementChangeClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*PlacementChangeCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &PlacementChangeCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for PlacementChange.
-func (c *PlacementChangeClient) Update() *PlacementChangeUpdate {
-	mutation := newPlacementChangeMutation(c.config, OpUpdate)
-	return &PlacementChangeUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *PlacementChangeClient) UpdateOne(_m *PlacementChange) *PlacementChangeUpdateOne {
-	mutation := newPlacementChangeMutation(c.config, OpUpdateOne, withPlacementChange(_m))
-	return &PlacementChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *PlacementChangeClient) UpdateOneID(id int64) *PlacementChangeUpdateOne {
-	mutation := newPlacementChangeMutation(c.config, OpUpdateOne, withPlacementChangeID(id))
-	return &PlacementChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for PlacementChange.
-func (c *PlacementChangeClient) Delete() *PlacementChangeDelete {
-	mutation := newPlacementChangeMutation(c.config, OpDelete)
-	return &PlacementChangeDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *PlacementChangeClient) DeleteOne(_m *PlacementChange) *PlacementChangeDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *PlacementChangeClient) DeleteOneID(id int64) *PlacementChangeDeleteOne {
-	builder := c.Delete().Where(placementchange.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &PlacementChangeDeleteOne{builder}
-}
-
-// Query returns a query builder for PlacementChange.
-func (c *PlacementChangeClient) Query() *PlacementChangeQuery {
-	return &PlacementChangeQuery{
-		config: c.config,
-		ctx:    &QueryContext{Type: TypePlacementChange},
-		inters: c.Interceptors(),
-	}
-}
-
-// Get returns a PlacementChange entity by its id.
-func (c *PlacementChangeClient) Get(ctx context.Context, id int64) (*PlacementChange, error) {
-	return c.Query().Where(placementchange.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *PlacementChangeClient) GetX(ctx context.Context, id int64) *PlacementChange {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// Hooks returns the client hooks.
-func (c *PlacementChangeClient) Hooks() []Hook {
-	return c.hooks.PlacementChange
-}
-
-// Interceptors returns the client interceptors.
-func (c *PlacementChangeClient) Interceptors() []Interceptor {
-	return c.inters.PlacementChange
-}
-
-func (c *PlacementChangeClient) mutate(ctx context.Context, m *PlacementChangeMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&PlacementChangeCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&PlacementChangeUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&PlacementChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&PlacementChangeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown PlacementChange mutation op: %q", m.Op())
 	}
 }
 
@@ -4493,15 +4493,15 @@ func (c *TraitClient) mutate(ctx context.Context, m *TraitMutation) (Value, erro
 type (
 	hooks struct {
 		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
-		CapabilityValue, Consumer, Inventory, MetadataItem, Namespace, NamespaceMember,
-		ObjectDefinition, PlacementChange, PropertyDefinition, ProviderAggregate,
+		CapabilityValue, Change, Consumer, Inventory, MetadataItem, Namespace,
+		NamespaceMember, ObjectDefinition, PropertyDefinition, ProviderAggregate,
 		ProviderTrait, Resource, ResourceClass, ResourceProvider, ResourceTag,
 		ResourceType, ResourceTypeAssociation, Tag, Trait []ent.Hook
 	}
 	inters struct {
 		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
-		CapabilityValue, Consumer, Inventory, MetadataItem, Namespace, NamespaceMember,
-		ObjectDefinition, PlacementChange, PropertyDefinition, ProviderAggregate,
+		CapabilityValue, Change, Consumer, Inventory, MetadataItem, Namespace,
+		NamespaceMember, ObjectDefinition, PropertyDefinition, ProviderAggregate,
 		ProviderTrait, Resource, ResourceClass, ResourceProvider, ResourceTag,
 		ResourceType, ResourceTypeAssociation, Tag, Trait []ent.Interceptor
 	}

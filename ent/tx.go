@@ -26,6 +26,8 @@ type Tx struct {
 	CapabilityMember *CapabilityMemberClient
 	// CapabilityValue is the client for interacting with the CapabilityValue builders.
 	CapabilityValue *CapabilityValueClient
+	// Change is the client for interacting with the Change builders.
+	Change *ChangeClient
 	// Consumer is the client for interacting with the Consumer builders.
 	Consumer *ConsumerClient
 	// Inventory is the client for interacting with the Inventory builders.
@@ -38,8 +40,6 @@ type Tx struct {
 	NamespaceMember *NamespaceMemberClient
 	// ObjectDefinition is the client for interacting with the ObjectDefinition builders.
 	ObjectDefinition *ObjectDefinitionClient
-	// PlacementChange is the client for interacting with the PlacementChange builders.
-	PlacementChange *PlacementChangeClient
 	// PropertyDefinition is the client for interacting with the PropertyDefinition builders.
 	PropertyDefinition *PropertyDefinitionClient
 	// ProviderAggregate is the client for interacting with the ProviderAggregate builders.
@@ -199,13 +199,13 @@ func (tx *Tx) init() {
 	tx.CapabilityCount = NewCapabilityCountClient(tx.config)
 	tx.CapabilityMember = NewCapabilityMemberClient(tx.config)
 	tx.CapabilityValue = NewCapabilityValueClient(tx.config)
+	tx.Change = NewChangeClient(tx.config)
 	tx.Consumer = NewConsumerClient(tx.config)
 	tx.Inventory = NewInventoryClient(tx.config)
 	tx.MetadataItem = NewMetadataItemClient(tx.config)
 	tx.Namespace = NewNamespaceClient(tx.config)
 	tx.NamespaceMember = NewNamespaceMemberClient(tx.config)
 	tx.ObjectDefinition = NewObjectDefinitionClient(tx.config)
-	tx.PlacementChange = NewPlacementChangeClient(tx.config)
 	tx.PropertyDefinition = NewPropertyDefinitionClient(tx.config)
 	tx.ProviderAggregate = NewProviderAggregateClient(tx.config)
 	tx.ProviderTrait = NewProviderTraitClient(tx.config)

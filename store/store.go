@@ -104,6 +104,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.AuditStore = auditdb.Open(db, options.AuditRetention)
+	db.StartPruning()
 	return s, nil
 }
 

@@ -81,6 +81,18 @@ func (f CapabilityValueFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Va
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.CapabilityValueMutation", m)
 }
 
+// The ChangeFunc type is an adapter to allow the use of ordinary
+// function as Change mutator.
+type ChangeFunc func(context.Context, *ent.ChangeMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ChangeFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ChangeMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ChangeMutation", m)
+}
+
 // The ConsumerFunc type is an adapter to allow the use of ordinary
 // function as Consumer mutator.
 type ConsumerFunc func(context.Context, *ent.ConsumerMutation) (ent.Value, error)
@@ -151,18 +163,6 @@ func (f ObjectDefinitionFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.V
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ObjectDefinitionMutation", m)
-}
-
-// The PlacementChangeFunc type is an adapter to allow the use of ordinary
-// function as PlacementChange mutator.
-type PlacementChangeFunc func(context.Context, *ent.PlacementChangeMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f PlacementChangeFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.PlacementChangeMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PlacementChangeMutation", m)
 }
 
 // The PropertyDefinitionFunc type is an adapter to allow the use of ordinary

@@ -258,6 +258,27 @@ var (
 			},
 		},
 	}
+	// ChangesColumns holds the columns for the "changes" table.
+	ChangesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "transaction", Type: field.TypeInt64},
+		{Name: "kind", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
+		{Name: "key", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(400)"}},
+		{Name: "created_at", Type: field.TypeTime},
+	}
+	// ChangesTable holds the schema information for the "changes" table.
+	ChangesTable = &schema.Table{
+		Name:       "changes",
+		Columns:    ChangesColumns,
+		PrimaryKey: []*schema.Column{ChangesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "change_transaction",
+				Unique:  false,
+				Columns: []*schema.Column{ChangesColumns[1]},
+			},
+		},
+	}
 	// ConsumersColumns holds the columns for the "consumers" table.
 	ConsumersColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -506,31 +527,6 @@ var (
 				Name:    "objectdefinition_namespace_id_name",
 				Unique:  true,
 				Columns: []*schema.Column{ObjectDefinitionsColumns[8], ObjectDefinitionsColumns[3]},
-			},
-		},
-	}
-	// PlacementChangesColumns holds the columns for the "placement_changes" table.
-	PlacementChangesColumns = []*schema.Column{
-		{Name: "id", Type: field.TypeInt64, Increment: true},
-		{Name: "provider", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(36)"}},
-		{Name: "transaction", Type: field.TypeInt64},
-		{Name: "created_at", Type: field.TypeTime},
-	}
-	// PlacementChangesTable holds the schema information for the "placement_changes" table.
-	PlacementChangesTable = &schema.Table{
-		Name:       "placement_changes",
-		Columns:    PlacementChangesColumns,
-		PrimaryKey: []*schema.Column{PlacementChangesColumns[0]},
-		Indexes: []*schema.Index{
-			{
-				Name:    "placementchange_transaction",
-				Unique:  false,
-				Columns: []*schema.Column{PlacementChangesColumns[2]},
-			},
-			{
-				Name:    "placementchange_created_at",
-				Unique:  false,
-				Columns: []*schema.Column{PlacementChangesColumns[3]},
 			},
 		},
 	}
@@ -978,13 +974,13 @@ var (
 		CapabilityCountsTable,
 		CapabilityMembersTable,
 		CapabilityValuesTable,
+		ChangesTable,
 		ConsumersTable,
 		InventoriesTable,
 		MetadataItemsTable,
 		NamespacesTable,
 		NamespaceMembersTable,
 		ObjectDefinitionsTable,
-		PlacementChangesTable,
 		PropertyDefinitionsTable,
 		ProviderAggregatesTable,
 		ProviderTraitsTable,
@@ -1027,6 +1023,9 @@ func init() {
 	CapabilityValuesTable.Annotation = &entsql.Annotation{
 		Table: "capability_values",
 	}
+	ChangesTable.Annotation = &entsql.Annotation{
+		Table: "changes",
+	}
 	ConsumersTable.Annotation = &entsql.Annotation{
 		Table: "consumers",
 	}
@@ -1049,9 +1048,6 @@ func init() {
 	ObjectDefinitionsTable.ForeignKeys[0].RefTable = NamespacesTable
 	ObjectDefinitionsTable.Annotation = &entsql.Annotation{
 		Table: "object_definitions",
-	}
-	PlacementChangesTable.Annotation = &entsql.Annotation{
-		Table: "placement_changes",
 	}
 	PropertyDefinitionsTable.ForeignKeys[0].RefTable = NamespacesTable
 	PropertyDefinitionsTable.ForeignKeys[1].RefTable = ObjectDefinitionsTable

@@ -24,6 +24,9 @@ type CapabilityMember func(*sql.Selector)
 // CapabilityValue is the predicate function for capabilityvalue builders.
 type CapabilityValue func(*sql.Selector)
 
+// Change is the predicate function for change builders.
+type Change func(*sql.Selector)
+
 // Consumer is the predicate function for consumer builders.
 type Consumer func(*sql.Selector)
 
@@ -41,9 +44,6 @@ type NamespaceMember func(*sql.Selector)
 
 // ObjectDefinition is the predicate function for objectdefinition builders.
 type ObjectDefinition func(*sql.Selector)
-
-// PlacementChange is the predicate function for placementchange builders.
-type PlacementChange func(*sql.Selector)
 
 // PropertyDefinition is the predicate function for propertydefinition builders.
 type PropertyDefinition func(*sql.Selector)

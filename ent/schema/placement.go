@@ -252,29 +252,3 @@ func (Allocation) Indexes() []ent.Index {
 		index.Fields("resource_class_id"),
 	}
 }
-
-// PlacementChange says that a transaction wrote a provider, or the names of
-// traits and classes, so that other processes read them again. Triggers write
-// it, on PostgreSQL only.
-type PlacementChange struct{ ent.Schema }
-
-func (PlacementChange) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
-
-func (PlacementChange) Annotations() []schema.Annotation {
-	return []schema.Annotation{table("placement_changes")}
-}
-
-func (PlacementChange) Fields() []ent.Field {
-	return []ent.Field{
-		field.String("provider").SchemaType(varchar(36)).Immutable().Comment("uuid; empty for names"),
-		field.Int64("transaction").Immutable().Comment("pg_current_xact_id()"),
-		field.Time("created_at").Immutable(),
-	}
-}
-
-func (PlacementChange) Indexes() []ent.Index {
-	return []ent.Index{
-		index.Fields("transaction"),
-		index.Fields("created_at"),
-	}
-}

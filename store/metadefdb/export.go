@@ -103,10 +103,10 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 			reports = append(reports, failedUnload(name, refusal))
 		}
 		for chunk := range slices.Chunk(doomed, unloadedAtOnce) {
-			if err := s.removeNamespaces(ctx, tx, chunk); err != nil {
+			if err := tx.Flush(ctx); err != nil {
 				return err
 			}
-			if err := tx.Flush(ctx); err != nil {
+			if err := s.removeNamespaces(ctx, tx, chunk); err != nil {
 				return err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -81,6 +82,11 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 			return err
 		}
 		changed = row
+		if row.Name != input.Name {
+			if err := renamedCapabilities(ctx, tx, row, input.Name); err != nil {
+				return err
+			}
+		}
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: input.Name, Before: before, After: resourceTypeFields(row)})
 		tx.Changed("ResourceType", input.Name, row.Name)
 		return nil
@@ -92,6 +98,16 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 		return nil, fmt.Errorf("change a resource type: %w", err)
 	}
 	return resourceTypeNoun(changed), nil
+}
+
+// renamedCapabilities notes the capabilities of a resource type that had another
+// name, which is a part of theirs.
+func renamedCapabilities(ctx context.Context, tx *sqldb.Tx, row *ent.ResourceType, before string) error {
+	names, err := tx.Capability.Query().Where(capability.ResourceTypeID(row.ID)).Select(capability.FieldName).Strings(ctx)
+	for _, name := range names {
+		tx.Changed("Capability", before+"/"+name, row.Name+"/"+name)
+	}
+	return err
 }
 
 func valueAfter(value bool, to metadef.Change[*bool]) bool {

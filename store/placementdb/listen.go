@@ -23,10 +23,9 @@ const (
 	deafLook = 500 * time.Millisecond
 	// StaleAfter is how old the world may be before the server is not ready.
 	StaleAfter = 30 * time.Second
-	// reloadAfter is how old it may be before it is loaded anew; notes of changes
-	// are kept for keepChanges, which is longer.
+	// reloadAfter is how old it may be before it is loaded anew; changes are
+	// kept for keepChanges, which is longer.
 	reloadAfter = 5 * time.Minute
-	keepChanges = 10 * time.Minute
 	// coalesce is how long commits are gathered before others are told.
 	coalesce = 20 * time.Millisecond
 	// listenWithin is how long a starting server waits for its ears.
@@ -34,9 +33,8 @@ const (
 )
 
 // follower keeps the world up to what other processes commit to the same
-// PostgreSQL database. Triggers note each written provider with the number of
-// its transaction; a follower reads everything noted since the oldest
-// transaction that ran at its last look, because transactions do not commit in
+// PostgreSQL database. It reads the log of changes from the oldest transaction
+// that ran at its last look on, because transactions do not commit in
 // the order of their numbers, and applies whole states, of which the world
 // ignores older ones. A notification says only that there is something to see;
 // it is sent in a transaction of its own, after the commit.
@@ -48,9 +46,8 @@ type follower struct {
 	hearing  atomic.Bool  // the listening connection is up
 	caughtUp atomic.Int64 // when the world was last known to be complete, in Unix nanoseconds
 
-	looking sync.Mutex // held for a look; guards since and pruned
+	looking sync.Mutex // held for a look; guards since
 	since   int64      // the oldest transaction that ran at the last look
-	pruned  time.Time
 
 	look chan struct{}
 	tell chan struct{}
@@ -62,7 +59,7 @@ type follower struct {
 // follow subscribes to what other processes commit. The world is loaded after
 // this, and before start.
 func (s *PlacementStore) follow(ctx context.Context, address string) (*follower, error) {
-	f := &follower{store: s, name: newUUID()[:8], look: make(chan struct{}, 1), tell: make(chan struct{}, 1), pruned: s.Now()}
+	f := &follower{store: s, name: newUUID()[:8], look: make(chan struct{}, 1), tell: make(chan struct{}, 1)}
 	var schema string
 	if err := s.Query(ctx, s.Pool, `SELECT current_schema()`, func(rows *sql.Rows) error { return rows.Scan(&schema) }); err != nil {
 		return nil, fmt.Errorf("look up the database schema: %w", err)
@@ -236,17 +233,7 @@ func (f *follower) catchUp(ctx context.Context) error {
 	}
 	f.since = since
 	f.caughtUp.Store(started.UnixNano())
-	return f.prune(ctx)
-}
-
-// prune deletes notes that nobody needs any more, once in a while.
-func (f *follower) prune(ctx context.Context) error {
-	now := f.store.Now()
-	if now.Sub(f.pruned) < keepChanges {
-		return nil
-	}
-	f.pruned = now
-	return f.store.Execute(ctx, f.store.Pool, `DELETE FROM placement_changes WHERE created_at < now() - make_interval(secs => $1)`, keepChanges.Seconds())
+	return nil
 }
 
 // age is how old the world may be: nothing while news is heard as it happens.

@@ -19,7 +19,7 @@ func (s *PlacementStore) applyChanges(ctx context.Context, since int64) (next in
 	var n news
 	var of noted
 	err = s.Snapshot(ctx, func(on sqldb.Conn) (err error) {
-		if next, err = s.oldestTransaction(ctx, on); err != nil {
+		if next, err = s.OldestTransaction(ctx, on); err != nil {
 			return err
 		}
 		if of, err = s.readNoted(ctx, on, since, held); err != nil {
@@ -56,17 +56,17 @@ type noted struct {
 
 // readNoted reads the notes of transactions from since on.
 func (s *PlacementStore) readNoted(ctx context.Context, on sqldb.Conn, since int64, held *placement.World) (of noted, err error) {
-	err = s.Query(ctx, on, `SELECT c.provider, COALESCE(p.id, 0), COALESCE(p.version, 0)
-		FROM (SELECT DISTINCT provider FROM placement_changes WHERE transaction >= $1) AS c
-		LEFT JOIN resource_providers p ON p.uuid = c.provider`, func(rows *sql.Rows) error {
-		var uuid string
+	err = s.Query(ctx, on, `SELECT c.kind, c.key, COALESCE(p.id, 0), COALESCE(p.version, 0)
+		FROM (SELECT DISTINCT kind, key FROM changes WHERE "transaction" >= $1 AND kind IN ('ResourceProvider', 'Trait', 'ResourceClass')) AS c
+		LEFT JOIN resource_providers p ON p.uuid = c.key AND c.kind = 'ResourceProvider' `, func(rows *sql.Rows) error {
+		var kind, uuid string
 		var id, version int64
-		if err := rows.Scan(&uuid, &id, &version); err != nil {
+		if err := rows.Scan(&kind, &uuid, &id, &version); err != nil {
 			return err
 		}
 		provider, found := held.Provider(uuid)
 		switch {
-		case uuid == "":
+		case kind != "ResourceProvider":
 			of.names = true
 		case id == 0:
 			of.absent = append(of.absent, uuid)
@@ -101,14 +101,6 @@ func (s *PlacementStore) confirmDeleted(ctx context.Context, uuids []string) ([]
 		deleted = append(deleted, deletedRow{id: id, uuid: uuid})
 	}
 	return deleted, err
-}
-
-// oldestTransaction is the oldest transaction that runs: all before it have
-// ended.
-func (s *PlacementStore) oldestTransaction(ctx context.Context, on sqldb.Conn) (xmin int64, err error) {
-	err = s.Query(ctx, on, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
-		func(rows *sql.Rows) error { return rows.Scan(&xmin) })
-	return xmin, err
 }
 
 // readNamesInto notes how the names that exist differ from those held.

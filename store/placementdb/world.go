@@ -32,7 +32,7 @@ func (s *PlacementStore) loadWorld(ctx context.Context) (since int64, err error)
 	var states []providerRow
 	err = s.Snapshot(ctx, func(on sqldb.Conn) (err error) {
 		if s.Postgres() {
-			if since, err = s.oldestTransaction(ctx, on); err != nil {
+			if since, err = s.OldestTransaction(ctx, on); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -226,6 +227,11 @@ func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name
 			return noCapability(resourceType, name)
 		}
 		deleted = row
+		uuids, err := tx.Resource.Query().Where(entresource.HasCapabilityValuesWith(capabilityvalue.CapabilityID(row.ID))).Select(entresource.FieldUUID).Strings(ctx)
+		if err != nil {
+			return err
+		}
+		tx.Changed("Resource", uuids...)
 		return tx.Capability.DeleteOneID(row.ID).Exec(ctx) // values, members and counts go with it
 	})
 	if err != nil {

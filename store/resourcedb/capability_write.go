@@ -3,6 +3,7 @@ package resourcedb
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"maps"
 	"slices"
 	"time"
@@ -39,21 +40,21 @@ func (s *ResourceStore) insertCapabilityRegistry(ctx context.Context, tx *sqldb.
 	if len(private) == 0 {
 		return nil
 	}
-	now := s.Now()
 	keys := slices.SortedFunc(maps.Keys(private), compareCapabilityKeys)
-	for chunk := range slices.Chunk(keys, sqldb.RowsAtOnce) {
-		creates := make([]*ent.CapabilityCreate, len(chunk))
-		for i, key := range chunk {
-			creates[i] = tx.Capability.Create().SetResourceTypeID(key.typeID).SetName(key.name).SetPrivate(private[key]).
-				SetCreatedAt(now).SetUpdatedAt(now)
-		}
-		err := tx.Capability.CreateBulk(creates...).
-			OnConflict(entsql.ConflictColumns(capability.FieldResourceTypeID, capability.FieldName), entsql.DoNothing()).Exec(ctx)
-		if err != nil {
-			return err
-		}
+	rows := make([][]any, len(keys))
+	for i, key := range keys {
+		rows[i] = []any{key.typeID, key.name, private[key]}
 	}
-	return nil
+	return s.Query(ctx, tx, `INSERT INTO capabilities (resource_type_id, name, private, created_at, updated_at)
+		SELECT d.resource_type_id, d.name, d.private, `+s.Time("$2")+`, `+s.Time("$2")+` FROM `+
+		s.Rows("$1", "d", "resource_type_id bigint", "name text", "private boolean")+`
+		WHERE true ON CONFLICT (resource_type_id, name) DO NOTHING
+		RETURNING (SELECT t.name FROM resource_types t WHERE t.id = resource_type_id) || '/' || name`, func(rows *sql.Rows) error {
+		var key string
+		err := rows.Scan(&key)
+		tx.Changed("Capability", key)
+		return err
+	}, sqldb.JSONOf(rows), s.Now())
 }
 
 func compareCapabilityKeys(a, b capabilityKey) int {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"entgo.io/ent/dialect"
@@ -22,6 +23,9 @@ type DB struct {
 	Clock     func() time.Time
 	Log       *slog.Logger
 	requestID func(context.Context) string
+
+	pruning     sync.WaitGroup
+	stopPruning context.CancelFunc
 }
 
 // Open opens the database that options name.
@@ -44,7 +48,12 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	return d, nil
 }
 
+// Close closes the database.
 func (d *DB) Close() error {
+	if d.stopPruning != nil {
+		d.stopPruning()
+		d.pruning.Wait()
+	}
 	err := d.Pool.Close()
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Unlock())
@@ -61,6 +70,13 @@ func (d *DB) Postgres() bool { return d.Pool.dialect == dialect.Postgres }
 // Address returns the URL of a PostgreSQL database, with the settings of a
 // session.
 func (d *DB) Address() string { return d.Pool.address }
+
+// StartPruning begins to delete old changes, until Close.
+func (d *DB) StartPruning() {
+	ctx, stop := context.WithCancel(context.Background())
+	d.stopPruning = stop
+	d.pruning.Go(func() { d.keepPruningChanges(ctx) })
+}
 
 // Ping reports whether the database answers.
 func (d *DB) Ping(ctx context.Context) error { return d.Pool.readers.PingContext(ctx) }

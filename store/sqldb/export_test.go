@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql/schema"
@@ -45,3 +46,49 @@ func (d *Database) Migrate(ctx context.Context, version int64) error {
 
 // SQL is the pool that writes.
 func (d *Database) SQL() *sql.DB { return d.writer }
+
+// ReadAll returns the rows of a statement, each as the texts of its columns.
+func (s *DB) ReadAll(ctx context.Context, query string) ([][]string, error) {
+	rows, err := s.Pool.readers.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	var read [][]string
+	for rows.Next() {
+		values := make([]any, len(columns))
+		for i := range values {
+			values[i] = new(sql.NullString)
+		}
+		if err := rows.Scan(values...); err != nil {
+			return nil, err
+		}
+		texts := make([]string, len(columns))
+		for i := range values {
+			texts[i] = values[i].(*sql.NullString).String
+		}
+		read = append(read, texts)
+	}
+	return read, rows.Err()
+}
+
+// TableNames are the names of the tables of the ent schema.
+func (s *DB) TableNames() []string {
+	var names []string
+	for _, table := range tables(s.Pool.Dialect()) {
+		names = append(names, table.Name)
+	}
+	return names
+}
+
+// AgeChanges makes all changes in the log so old.
+func (s *DB) AgeChanges(ctx context.Context, age time.Duration) error {
+	return s.Execute(ctx, s.Pool, `UPDATE changes SET created_at = $1`, s.Now().Add(-age))
+}
+
+// PruneChanges deletes the changes that are kept no longer.
+func (s *DB) PruneChanges(ctx context.Context) error { return s.pruneChanges(ctx) }

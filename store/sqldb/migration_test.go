@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,8 +82,8 @@ func numberMigrations(t *testing.T, folder string) {
 	_ = os.Remove(folder + "/atlas.sum")
 }
 
-// TestMigrationsEndAtTheEntSchema also holds that every text column of
-// PostgreSQL compares by code point.
+// TestMigrationsEndAtTheEntSchema also holds that no other table is left, and
+// that every text column of PostgreSQL compares by code point.
 func TestMigrationsEndAtTheEntSchema(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -96,6 +97,15 @@ func TestMigrationsEndAtTheEntSchema(t *testing.T) {
 		}
 		if left := missing(t, db); left != "" {
 			t.Errorf("the migrations lack:\n%s", left)
+		}
+		var tables []string
+		for _, table := range sqldb.Tables(db.Dialect()) {
+			tables = append(tables, table.Name)
+		}
+		for _, table := range tablesOf(t, db) {
+			if !slices.Contains(tables, table) {
+				t.Errorf("the migrations leave the table %s", table)
+			}
 		}
 		if db.Dialect() != dialect.Postgres {
 			return

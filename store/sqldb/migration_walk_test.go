@@ -1,8 +1,10 @@
 package sqldb_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"entgo.io/ent/dialect"
 
@@ -62,6 +64,42 @@ func fill(t *testing.T, url string) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// beforeChanges is the version of the last migration before the log of changes.
+var beforeChanges = map[string]int64{dialect.SQLite: 5, dialect.Postgres: 6}
+
+// TestAnUpgradedDatabaseIsFollowed fills a database, brings it to the version
+// before the log of changes and opens it again: what is written then is noted,
+// and on PostgreSQL a second server hears of it.
+func TestAnUpgradedDatabaseIsFollowed(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		fill(t, url)
+		db, closeDB, err := sqldb.OpenWithoutMigrating(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Migrate(t.Context(), beforeChanges[db.Dialect()]); err != nil {
+			t.Fatal(err)
+		}
+		if err := closeDB(); err != nil {
+			t.Fatal(err)
+		}
+		s := storetest.Open(t, url)
+		other := s
+		if strings.HasPrefix(url, "postgres") {
+			other = storetest.Open(t, url)
+		}
+		storetest.RoomyProvider(t, s, storetest.UUID(1))
+		storetest.Within(t, 5*time.Second, "told of the provider", func() bool {
+			provider, found := worldOf(t, other).Provider(storetest.UUID(1))
+			return found && len(provider.Inventories) == 1
+		})
+		if noted, _, _ := notedSince(t, s, 0); !noted[[2]string{"ResourceProvider", storetest.UUID(1)}] {
+			t.Errorf("the log of changes has only %v", noted)
+		}
+	})
 }
 
 // tablesOf are the tables there are, without the one that counts migrations.

@@ -39,12 +39,10 @@ type Tx struct {
 	*ent.Tx
 	db       *DB
 	mutation string
-	events   []attributedEvent
-	changes  []changedThing
-	changed  map[changedThing]bool
+	events   []attributedEvent // to be written
+	written  []attributedEvent // without their values, for the log of the server
+	changes  changes
 	after    []func(ctx context.Context, outcome Outcome)
-	// log has the events that are written already.
-	log []attributedEvent
 }
 
 // Outcome is what is known of a transaction after its COMMIT.
@@ -107,14 +105,14 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	defer func() { _ = begun.Rollback() }() // also where write panics; after a commit it does nothing
-	tx := &Tx{Tx: begun, db: d, mutation: mutation, changed: map[changedThing]bool{}}
+	tx := &Tx{Tx: begun, db: d, mutation: mutation}
 	if err := write(tx); err != nil {
 		return err
 	}
 	if tx.IsEmpty() {
 		return nil
 	}
-	if err := tx.Flush(ctx); err != nil {
+	if err := tx.flush(ctx, tx.changes.list); err != nil {
 		return err
 	}
 	outcome := Committed
@@ -131,7 +129,7 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 // ended does what is to follow a commit.
 func (tx *Tx) ended(ctx context.Context, outcome Outcome) {
 	if outcome == Committed {
-		tx.db.logEvents(tx.mutation, tx.log)
+		tx.db.logEvents(tx.mutation, tx.written)
 	}
 	for _, after := range tx.after {
 		after(ctx, outcome)
@@ -141,6 +139,9 @@ func (tx *Tx) ended(ctx context.Context, outcome Outcome) {
 // After has a function run once the transaction has ended with COMMIT, before
 // Write returns. On SQLite such functions run in the order of the commits.
 func (tx *Tx) After(run func(ctx context.Context, outcome Outcome)) { tx.after = append(tx.after, run) }
+
+// IsEmpty reports whether nothing was recorded and nothing changed.
+func (tx *Tx) IsEmpty() bool { return len(tx.written)+len(tx.events)+len(tx.changes.list) == 0 }
 
 // takeTurn waits on SQLite until no other transaction writes, nor what follows
 // one runs. PostgreSQL has many writers.

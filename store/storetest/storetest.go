@@ -14,10 +14,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	_ "github.com/lib/pq"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -164,4 +167,31 @@ func Database(t testing.TB, url string) *sql.DB {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	return db
+}
+
+// UUID returns the n-th of a row of uuids that are in no order.
+func UUID(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(n)*2654435761, n) }
+
+// RoomyProvider creates a provider with room for everybody.
+func RoomyProvider(t testing.TB, s *store.Store, uuid string) {
+	t.Helper()
+	if _, _, err := s.CreateResourceProvider(AsAdmin(), placement.NewProvider{Name: uuid, UUID: &uuid}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.SetInventory(AsAdmin(), placement.OneInventory{Provider: uuid, Inventory: placement.Inventory{
+		ResourceClass: "VCPU", Total: 1_000_000, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Within waits until a condition holds, for at most the limit times
+// CADASTRE_TEST_PATIENCE.
+func Within(t testing.TB, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
+	limit = patience.Of(t, limit)
+	for deadline := time.Now().Add(limit); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after %s: not %s", limit, what)
+		}
+	}
 }

@@ -11,53 +11,59 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/placementchange"
+	"github.com/cadastre-dev/cadastre/ent/change"
 )
 
-// PlacementChangeCreate is the builder for creating a PlacementChange entity.
-type PlacementChangeCreate struct {
+// ChangeCreate is the builder for creating a Change entity.
+type ChangeCreate struct {
 	config
-	mutation *PlacementChangeMutation
+	mutation *ChangeMutation
 	hooks    []Hook
 	conflict []sql.ConflictOption
 }
 
-// SetProvider sets the "provider" field.
-func (_c *PlacementChangeCreate) SetProvider(v string) *PlacementChangeCreate {
-	_c.mutation.SetProvider(v)
-	return _c
-}
-
 // SetTransaction sets the "transaction" field.
-func (_c *PlacementChangeCreate) SetTransaction(v int64) *PlacementChangeCreate {
+func (_c *ChangeCreate) SetTransaction(v int64) *ChangeCreate {
 	_c.mutation.SetTransaction(v)
 	return _c
 }
 
+// SetKind sets the "kind" field.
+func (_c *ChangeCreate) SetKind(v string) *ChangeCreate {
+	_c.mutation.SetKind(v)
+	return _c
+}
+
+// SetKey sets the "key" field.
+func (_c *ChangeCreate) SetKey(v string) *ChangeCreate {
+	_c.mutation.SetKey(v)
+	return _c
+}
+
 // SetCreatedAt sets the "created_at" field.
-func (_c *PlacementChangeCreate) SetCreatedAt(v time.Time) *PlacementChangeCreate {
+func (_c *ChangeCreate) SetCreatedAt(v time.Time) *ChangeCreate {
 	_c.mutation.SetCreatedAt(v)
 	return _c
 }
 
 // SetID sets the "id" field.
-func (_c *PlacementChangeCreate) SetID(v int64) *PlacementChangeCreate {
+func (_c *ChangeCreate) SetID(v int64) *ChangeCreate {
 	_c.mutation.SetID(v)
 	return _c
 }
 
-// Mutation returns the PlacementChangeMutation object of the builder.
-func (_c *PlacementChangeCreate) Mutation() *PlacementChangeMutation {
+// Mutation returns the ChangeMutation object of the builder.
+func (_c *ChangeCreate) Mutation() *ChangeMutation {
 	return _c.mutation
 }
 
-// Save creates the PlacementChange in the database.
-func (_c *PlacementChangeCreate) Save(ctx context.Context) (*PlacementChange, error) {
+// Save creates the Change in the database.
+func (_c *ChangeCreate) Save(ctx context.Context) (*Change, error) {
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
 // SaveX calls Save and panics if Save returns an error.
-func (_c *PlacementChangeCreate) SaveX(ctx context.Context) *PlacementChange {
+func (_c *ChangeCreate) SaveX(ctx context.Context) *Change {
 	v, err := _c.Save(ctx)
 	if err != nil {
 		panic(err)
@@ -66,33 +72,36 @@ func (_c *PlacementChangeCreate) SaveX(ctx context.Context) *PlacementChange {
 }
 
 // Exec executes the query.
-func (_c *PlacementChangeCreate) Exec(ctx context.Context) error {
+func (_c *ChangeCreate) Exec(ctx context.Context) error {
 	_, err := _c.Save(ctx)
 	return err
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (_c *PlacementChangeCreate) ExecX(ctx context.Context) {
+func (_c *ChangeCreate) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
 		panic(err)
 	}
 }
 
 // check runs all checks and user-defined validators on the builder.
-func (_c *PlacementChangeCreate) check() error {
-	if _, ok := _c.mutation.Provider(); !ok {
-		return &ValidationError{Name: "provider", err: errors.New(`ent: missing required field "PlacementChange.provider"`)}
-	}
+func (_c *ChangeCreate) check() error {
 	if _, ok := _c.mutation.Transaction(); !ok {
-		return &ValidationError{Name: "transaction", err: errors.New(`ent: missing required field "PlacementChange.transaction"`)}
+		return &ValidationError{Name: "transaction", err: errors.New(`ent: missing required field "Change.transaction"`)}
+	}
+	if _, ok := _c.mutation.Kind(); !ok {
+		return &ValidationError{Name: "kind", err: errors.New(`ent: missing required field "Change.kind"`)}
+	}
+	if _, ok := _c.mutation.Key(); !ok {
+		return &ValidationError{Name: "key", err: errors.New(`ent: missing required field "Change.key"`)}
 	}
 	if _, ok := _c.mutation.CreatedAt(); !ok {
-		return &ValidationError{Name: "created_at", err: errors.New(`ent: missing required field "PlacementChange.created_at"`)}
+		return &ValidationError{Name: "created_at", err: errors.New(`ent: missing required field "Change.created_at"`)}
 	}
 	return nil
 }
 
-func (_c *PlacementChangeCreate) sqlSave(ctx context.Context) (*PlacementChange, error) {
+func (_c *ChangeCreate) sqlSave(ctx context.Context) (*Change, error) {
 	if err := _c.check(); err != nil {
 		return nil, err
 	}
@@ -112,26 +121,30 @@ func (_c *PlacementChangeCreate) sqlSave(ctx context.Context) (*PlacementChange,
 	return _node, nil
 }
 
-func (_c *PlacementChangeCreate) createSpec() (*PlacementChange, *sqlgraph.CreateSpec) {
+func (_c *ChangeCreate) createSpec() (*Change, *sqlgraph.CreateSpec) {
 	var (
-		_node = &PlacementChange{config: _c.config}
-		_spec = sqlgraph.NewCreateSpec(placementchange.Table, sqlgraph.NewFieldSpec(placementchange.FieldID, field.TypeInt64))
+		_node = &Change{config: _c.config}
+		_spec = sqlgraph.NewCreateSpec(change.Table, sqlgraph.NewFieldSpec(change.FieldID, field.TypeInt64))
 	)
 	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
 	}
-	if value, ok := _c.mutation.Provider(); ok {
-		_spec.SetField(placementchange.FieldProvider, field.TypeString, value)
-		_node.Provider = value
-	}
 	if value, ok := _c.mutation.Transaction(); ok {
-		_spec.SetField(placementchange.FieldTransaction, field.TypeInt64, value)
+		_spec.SetField(change.FieldTransaction, field.TypeInt64, value)
 		_node.Transaction = value
 	}
+	if value, ok := _c.mutation.Kind(); ok {
+		_spec.SetField(change.FieldKind, field.TypeString, value)
+		_node.Kind = value
+	}
+	if value, ok := _c.mutation.Key(); ok {
+		_spec.SetField(change.FieldKey, field.TypeString, value)
+		_node.Key = value
+	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
-		_spec.SetField(placementchange.FieldCreatedAt, field.TypeTime, value)
+		_spec.SetField(change.FieldCreatedAt, field.TypeTime, value)
 		_node.CreatedAt = value
 	}
 	return _node, _spec
@@ -140,8 +153,8 @@ func (_c *PlacementChangeCreate) createSpec() (*PlacementChange, *sqlgraph.Creat
 // OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
 // of the `INSERT` statement. For example:
 //
-//	client.PlacementChange.Create().
-//		SetProvider(v).
+//	client.Change.Create().
+//		SetTransaction(v).
 //		OnConflict(
 //			// Update the row with the new values
 //			// the was proposed for insertion.
@@ -149,13 +162,13 @@ func (_c *PlacementChangeCreate) createSpec() (*PlacementChange, *sqlgraph.Creat
 //		).
 //		// Override some of the fields with custom
 //		// update values.
-//		Update(func(u *ent.PlacementChangeUpsert) {
-//			SetProvider(v+v).
+//		Update(func(u *ent.ChangeUpsert) {
+//			SetTransaction(v+v).
 //		}).
 //		Exec(ctx)
-func (_c *PlacementChangeCreate) OnConflict(opts ...sql.ConflictOption) *PlacementChangeUpsertOne {
+func (_c *ChangeCreate) OnConflict(opts ...sql.ConflictOption) *ChangeUpsertOne {
 	_c.conflict = opts
-	return &PlacementChangeUpsertOne{
+	return &ChangeUpsertOne{
 		create: _c,
 	}
 }
@@ -163,25 +176,25 @@ func (_c *PlacementChangeCreate) OnConflict(opts ...sql.ConflictOption) *Placeme
 // OnConflictColumns calls `OnConflict` and configures the columns
 // as conflict target. Using this option is equivalent to using:
 //
-//	client.PlacementChange.Create().
+//	client.Change.Create().
 //		OnConflict(sql.ConflictColumns(columns...)).
 //		Exec(ctx)
-func (_c *PlacementChangeCreate) OnConflictColumns(columns ...string) *PlacementChangeUpsertOne {
+func (_c *ChangeCreate) OnConflictColumns(columns ...string) *ChangeUpsertOne {
 	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &PlacementChangeUpsertOne{
+	return &ChangeUpsertOne{
 		create: _c,
 	}
 }
 
 type (
-	// PlacementChangeUpsertOne is the builder for "upsert"-ing
-	//  one PlacementChange node.
-	PlacementChangeUpsertOne struct {
-		create *PlacementChangeCreate
+	// ChangeUpsertOne is the builder for "upsert"-ing
+	//  one Change node.
+	ChangeUpsertOne struct {
+		create *ChangeCreate
 	}
 
-	// PlacementChangeUpsert is the "OnConflict" setter.
-	PlacementChangeUpsert struct {
+	// ChangeUpsert is the "OnConflict" setter.
+	ChangeUpsert struct {
 		*sql.UpdateSet
 	}
 )
@@ -189,28 +202,31 @@ type (
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
-//	client.PlacementChange.Create().
+//	client.Change.Create().
 //		OnConflict(
 //			sql.ResolveWithNewValues(),
 //			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(placementchange.FieldID)
+//				u.SetIgnore(change.FieldID)
 //			}),
 //		).
 //		Exec(ctx)
-func (u *PlacementChangeUpsertOne) UpdateNewValues() *PlacementChangeUpsertOne {
+func (u *ChangeUpsertOne) UpdateNewValues() *ChangeUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(placementchange.FieldID)
-		}
-		if _, exists := u.create.mutation.Provider(); exists {
-			s.SetIgnore(placementchange.FieldProvider)
+			s.SetIgnore(change.FieldID)
 		}
 		if _, exists := u.create.mutation.Transaction(); exists {
-			s.SetIgnore(placementchange.FieldTransaction)
+			s.SetIgnore(change.FieldTransaction)
+		}
+		if _, exists := u.create.mutation.Kind(); exists {
+			s.SetIgnore(change.FieldKind)
+		}
+		if _, exists := u.create.mutation.Key(); exists {
+			s.SetIgnore(change.FieldKey)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(placementchange.FieldCreatedAt)
+			s.SetIgnore(change.FieldCreatedAt)
 		}
 	}))
 	return u
@@ -219,47 +235,47 @@ func (u *PlacementChangeUpsertOne) UpdateNewValues() *PlacementChangeUpsertOne {
 // Ignore sets each column to itself in case of conflict.
 // Using this option is equivalent to using:
 //
-//	client.PlacementChange.Create().
+//	client.Change.Create().
 //	    OnConflict(sql.ResolveWithIgnore()).
 //	    Exec(ctx)
-func (u *PlacementChangeUpsertOne) Ignore() *PlacementChangeUpsertOne {
+func (u *ChangeUpsertOne) Ignore() *ChangeUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
 	return u
 }
 
 // DoNothing configures the conflict_action to `DO NOTHING`.
 // Supported only by SQLite and PostgreSQL.
-func (u *PlacementChangeUpsertOne) DoNothing() *PlacementChangeUpsertOne {
+func (u *ChangeUpsertOne) DoNothing() *ChangeUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.DoNothing())
 	return u
 }
 
-// Update allows overriding fields `UPDATE` values. See the PlacementChangeCreate.OnConflict
+// Update allows overriding fields `UPDATE` values. See the ChangeCreate.OnConflict
 // documentation for more info.
-func (u *PlacementChangeUpsertOne) Update(set func(*PlacementChangeUpsert)) *PlacementChangeUpsertOne {
+func (u *ChangeUpsertOne) Update(set func(*ChangeUpsert)) *ChangeUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&PlacementChangeUpsert{UpdateSet: update})
+		set(&ChangeUpsert{UpdateSet: update})
 	}))
 	return u
 }
 
 // Exec executes the query.
-func (u *PlacementChangeUpsertOne) Exec(ctx context.Context) error {
+func (u *ChangeUpsertOne) Exec(ctx context.Context) error {
 	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for PlacementChangeCreate.OnConflict")
+		return errors.New("ent: missing options for ChangeCreate.OnConflict")
 	}
 	return u.create.Exec(ctx)
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (u *PlacementChangeUpsertOne) ExecX(ctx context.Context) {
+func (u *ChangeUpsertOne) ExecX(ctx context.Context) {
 	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }
 
 // Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *PlacementChangeUpsertOne) ID(ctx context.Context) (id int64, err error) {
+func (u *ChangeUpsertOne) ID(ctx context.Context) (id int64, err error) {
 	node, err := u.create.Save(ctx)
 	if err != nil {
 		return id, err
@@ -268,7 +284,7 @@ func (u *PlacementChangeUpsertOne) ID(ctx context.Context) (id int64, err error)
 }
 
 // IDX is like ID, but panics if an error occurs.
-func (u *PlacementChangeUpsertOne) IDX(ctx context.Context) int64 {
+func (u *ChangeUpsertOne) IDX(ctx context.Context) int64 {
 	id, err := u.ID(ctx)
 	if err != nil {
 		panic(err)
@@ -276,27 +292,27 @@ func (u *PlacementChangeUpsertOne) IDX(ctx context.Context) int64 {
 	return id
 }
 
-// PlacementChangeCreateBulk is the builder for creating many PlacementChange entities in bulk.
-type PlacementChangeCreateBulk struct {
+// ChangeCreateBulk is the builder for creating many Change entities in bulk.
+type ChangeCreateBulk struct {
 	config
 	err      error
-	builders []*PlacementChangeCreate
+	builders []*ChangeCreate
 	conflict []sql.ConflictOption
 }
 
-// Save creates the PlacementChange entities in the database.
-func (_c *PlacementChangeCreateBulk) Save(ctx context.Context) ([]*PlacementChange, error) {
+// Save creates the Change entities in the database.
+func (_c *ChangeCreateBulk) Save(ctx context.Context) ([]*Change, error) {
 	if _c.err != nil {
 		return nil, _c.err
 	}
 	specs := make([]*sqlgraph.CreateSpec, len(_c.builders))
-	nodes := make([]*PlacementChange, len(_c.builders))
+	nodes := make([]*Change, len(_c.builders))
 	mutators := make([]Mutator, len(_c.builders))
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
-				mutation, ok := m.(*PlacementChangeMutation)
+				mutation, ok := m.(*ChangeMutation)
 				if !ok {
 					return nil, fmt.Errorf("unexpected mutation type %T", m)
 				}
@@ -344,7 +360,7 @@ func (_c *PlacementChangeCreateBulk) Save(ctx context.Context) ([]*PlacementChan
 }
 
 // SaveX is like Save, but panics if an error occurs.
-func (_c *PlacementChangeCreateBulk) SaveX(ctx context.Context) []*PlacementChange {
+func (_c *ChangeCreateBulk) SaveX(ctx context.Context) []*Change {
 	v, err := _c.Save(ctx)
 	if err != nil {
 		panic(err)
@@ -353,13 +369,13 @@ func (_c *PlacementChangeCreateBulk) SaveX(ctx context.Context) []*PlacementChan
 }
 
 // Exec executes the query.
-func (_c *PlacementChangeCreateBulk) Exec(ctx context.Context) error {
+func (_c *ChangeCreateBulk) Exec(ctx context.Context) error {
 	_, err := _c.Save(ctx)
 	return err
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (_c *PlacementChangeCreateBulk) ExecX(ctx context.Context) {
+func (_c *ChangeCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
 		panic(err)
 	}
@@ -368,7 +384,7 @@ func (_c *PlacementChangeCreateBulk) ExecX(ctx context.Context) {
 // OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
 // of the `INSERT` statement. For example:
 //
-//	client.PlacementChange.CreateBulk(builders...).
+//	client.Change.CreateBulk(builders...).
 //		OnConflict(
 //			// Update the row with the new values
 //			// the was proposed for insertion.
@@ -376,13 +392,13 @@ func (_c *PlacementChangeCreateBulk) ExecX(ctx context.Context) {
 //		).
 //		// Override some of the fields with custom
 //		// update values.
-//		Update(func(u *ent.PlacementChangeUpsert) {
-//			SetProvider(v+v).
+//		Update(func(u *ent.ChangeUpsert) {
+//			SetTransaction(v+v).
 //		}).
 //		Exec(ctx)
-func (_c *PlacementChangeCreateBulk) OnConflict(opts ...sql.ConflictOption) *PlacementChangeUpsertBulk {
+func (_c *ChangeCreateBulk) OnConflict(opts ...sql.ConflictOption) *ChangeUpsertBulk {
 	_c.conflict = opts
-	return &PlacementChangeUpsertBulk{
+	return &ChangeUpsertBulk{
 		create: _c,
 	}
 }
@@ -390,48 +406,51 @@ func (_c *PlacementChangeCreateBulk) OnConflict(opts ...sql.ConflictOption) *Pla
 // OnConflictColumns calls `OnConflict` and configures the columns
 // as conflict target. Using this option is equivalent to using:
 //
-//	client.PlacementChange.Create().
+//	client.Change.Create().
 //		OnConflict(sql.ConflictColumns(columns...)).
 //		Exec(ctx)
-func (_c *PlacementChangeCreateBulk) OnConflictColumns(columns ...string) *PlacementChangeUpsertBulk {
+func (_c *ChangeCreateBulk) OnConflictColumns(columns ...string) *ChangeUpsertBulk {
 	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &PlacementChangeUpsertBulk{
+	return &ChangeUpsertBulk{
 		create: _c,
 	}
 }
 
-// PlacementChangeUpsertBulk is the builder for "upsert"-ing
-// a bulk of PlacementChange nodes.
-type PlacementChangeUpsertBulk struct {
-	create *PlacementChangeCreateBulk
+// ChangeUpsertBulk is the builder for "upsert"-ing
+// a bulk of Change nodes.
+type ChangeUpsertBulk struct {
+	create *ChangeCreateBulk
 }
 
 // UpdateNewValues updates the mutable fields using the new values that
 // were set on create. Using this option is equivalent to using:
 //
-//	client.PlacementChange.Create().
+//	client.Change.Create().
 //		OnConflict(
 //			sql.ResolveWithNewValues(),
 //			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(placementchange.FieldID)
+//				u.SetIgnore(change.FieldID)
 //			}),
 //		).
 //		Exec(ctx)
-func (u *PlacementChangeUpsertBulk) UpdateNewValues() *PlacementChangeUpsertBulk {
+func (u *ChangeUpsertBulk) UpdateNewValues() *ChangeUpsertBulk {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		for _, b := range u.create.builders {
 			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(placementchange.FieldID)
-			}
-			if _, exists := b.mutation.Provider(); exists {
-				s.SetIgnore(placementchange.FieldProvider)
+				s.SetIgnore(change.FieldID)
 			}
 			if _, exists := b.mutation.Transaction(); exists {
-				s.SetIgnore(placementchange.FieldTransaction)
+				s.SetIgnore(change.FieldTransaction)
+			}
+			if _, exists := b.mutation.Kind(); exists {
+				s.SetIgnore(change.FieldKind)
+			}
+			if _, exists := b.mutation.Key(); exists {
+				s.SetIgnore(change.FieldKey)
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(placementchange.FieldCreatedAt)
+				s.SetIgnore(change.FieldCreatedAt)
 			}
 		}
 	}))
@@ -441,48 +460,48 @@ func (u *PlacementChangeUpsertBulk) UpdateNewValues() *PlacementChangeUpsertBulk
 // Ignore sets each column to itself in case of conflict.
 // Using this option is equivalent to using:
 //
-//	client.PlacementChange.Create().
+//	client.Change.Create().
 //		OnConflict(sql.ResolveWithIgnore()).
 //		Exec(ctx)
-func (u *PlacementChangeUpsertBulk) Ignore() *PlacementChangeUpsertBulk {
+func (u *ChangeUpsertBulk) Ignore() *ChangeUpsertBulk {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
 	return u
 }
 
 // DoNothing configures the conflict_action to `DO NOTHING`.
 // Supported only by SQLite and PostgreSQL.
-func (u *PlacementChangeUpsertBulk) DoNothing() *PlacementChangeUpsertBulk {
+func (u *ChangeUpsertBulk) DoNothing() *ChangeUpsertBulk {
 	u.create.conflict = append(u.create.conflict, sql.DoNothing())
 	return u
 }
 
-// Update allows overriding fields `UPDATE` values. See the PlacementChangeCreateBulk.OnConflict
+// Update allows overriding fields `UPDATE` values. See the ChangeCreateBulk.OnConflict
 // documentation for more info.
-func (u *PlacementChangeUpsertBulk) Update(set func(*PlacementChangeUpsert)) *PlacementChangeUpsertBulk {
+func (u *ChangeUpsertBulk) Update(set func(*ChangeUpsert)) *ChangeUpsertBulk {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&PlacementChangeUpsert{UpdateSet: update})
+		set(&ChangeUpsert{UpdateSet: update})
 	}))
 	return u
 }
 
 // Exec executes the query.
-func (u *PlacementChangeUpsertBulk) Exec(ctx context.Context) error {
+func (u *ChangeUpsertBulk) Exec(ctx context.Context) error {
 	if u.create.err != nil {
 		return u.create.err
 	}
 	for i, b := range u.create.builders {
 		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the PlacementChangeCreateBulk instead", i)
+			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the ChangeCreateBulk instead", i)
 		}
 	}
 	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for PlacementChangeCreateBulk.OnConflict")
+		return errors.New("ent: missing options for ChangeCreateBulk.OnConflict")
 	}
 	return u.create.Exec(ctx)
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (u *PlacementChangeUpsertBulk) ExecX(ctx context.Context) {
+func (u *ChangeUpsertBulk) ExecX(ctx context.Context) {
 	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}

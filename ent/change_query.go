@@ -12,69 +12,69 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/placementchange"
+	"github.com/cadastre-dev/cadastre/ent/change"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
-// PlacementChangeQuery is the builder for querying PlacementChange entities.
-type PlacementChangeQuery struct {
+// ChangeQuery is the builder for querying Change entities.
+type ChangeQuery struct {
 	config
 	ctx        *QueryContext
-	order      []placementchange.OrderOption
+	order      []change.OrderOption
 	inters     []Interceptor
-	predicates []predicate.PlacementChange
+	predicates []predicate.Change
 	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
 }
 
-// Where adds a new predicate for the PlacementChangeQuery builder.
-func (_q *PlacementChangeQuery) Where(ps ...predicate.PlacementChange) *PlacementChangeQuery {
+// Where adds a new predicate for the ChangeQuery builder.
+func (_q *ChangeQuery) Where(ps ...predicate.Change) *ChangeQuery {
 	_q.predicates = append(_q.predicates, ps...)
 	return _q
 }
 
 // Limit the number of records to be returned by this query.
-func (_q *PlacementChangeQuery) Limit(limit int) *PlacementChangeQuery {
+func (_q *ChangeQuery) Limit(limit int) *ChangeQuery {
 	_q.ctx.Limit = &limit
 	return _q
 }
 
 // Offset to start from.
-func (_q *PlacementChangeQuery) Offset(offset int) *PlacementChangeQuery {
+func (_q *ChangeQuery) Offset(offset int) *ChangeQuery {
 	_q.ctx.Offset = &offset
 	return _q
 }
 
 // Unique configures the query builder to filter duplicate records on query.
 // By default, unique is set to true, and can be disabled using this method.
-func (_q *PlacementChangeQuery) Unique(unique bool) *PlacementChangeQuery {
+func (_q *ChangeQuery) Unique(unique bool) *ChangeQuery {
 	_q.ctx.Unique = &unique
 	return _q
 }
 
 // Order specifies how the records should be ordered.
-func (_q *PlacementChangeQuery) Order(o ...placementchange.OrderOption) *PlacementChangeQuery {
+func (_q *ChangeQuery) Order(o ...change.OrderOption) *ChangeQuery {
 	_q.order = append(_q.order, o...)
 	return _q
 }
 
-// First returns the first PlacementChange entity from the query.
-// Returns a *NotFoundError when no PlacementChange was found.
-func (_q *PlacementChangeQuery) First(ctx context.Context) (*PlacementChange, error) {
+// First returns the first Change entity from the query.
+// Returns a *NotFoundError when no Change was found.
+func (_q *ChangeQuery) First(ctx context.Context) (*Change, error) {
 	nodes, err := _q.Limit(1).All(setContextOp(ctx, _q.ctx, ent.OpQueryFirst))
 	if err != nil {
 		return nil, err
 	}
 	if len(nodes) == 0 {
-		return nil, &NotFoundError{placementchange.Label}
+		return nil, &NotFoundError{change.Label}
 	}
 	return nodes[0], nil
 }
 
 // FirstX is like First, but panics if an error occurs.
-func (_q *PlacementChangeQuery) FirstX(ctx context.Context) *PlacementChange {
+func (_q *ChangeQuery) FirstX(ctx context.Context) *Change {
 	node, err := _q.First(ctx)
 	if err != nil && !IsNotFound(err) {
 		panic(err)
@@ -82,22 +82,22 @@ func (_q *PlacementChangeQuery) FirstX(ctx context.Context) *PlacementChange {
 	return node
 }
 
-// FirstID returns the first PlacementChange ID from the query.
-// Returns a *NotFoundError when no PlacementChange ID was found.
-func (_q *PlacementChangeQuery) FirstID(ctx context.Context) (id int64, err error) {
+// FirstID returns the first Change ID from the query.
+// Returns a *NotFoundError when no Change ID was found.
+func (_q *ChangeQuery) FirstID(ctx context.Context) (id int64, err error) {
 	var ids []int64
 	if ids, err = _q.Limit(1).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryFirstID)); err != nil {
 		return
 	}
 	if len(ids) == 0 {
-		err = &NotFoundError{placementchange.Label}
+		err = &NotFoundError{change.Label}
 		return
 	}
 	return ids[0], nil
 }
 
 // FirstIDX is like FirstID, but panics if an error occurs.
-func (_q *PlacementChangeQuery) FirstIDX(ctx context.Context) int64 {
+func (_q *ChangeQuery) FirstIDX(ctx context.Context) int64 {
 	id, err := _q.FirstID(ctx)
 	if err != nil && !IsNotFound(err) {
 		panic(err)
@@ -105,10 +105,10 @@ func (_q *PlacementChangeQuery) FirstIDX(ctx context.Context) int64 {
 	return id
 }
 
-// Only returns a single PlacementChange entity found by the query, ensuring it only returns one.
-// Returns a *NotSingularError when more than one PlacementChange entity is found.
-// Returns a *NotFoundError when no PlacementChange entities are found.
-func (_q *PlacementChangeQuery) Only(ctx context.Context) (*PlacementChange, error) {
+// Only returns a single Change entity found by the query, ensuring it only returns one.
+// Returns a *NotSingularError when more than one Change entity is found.
+// Returns a *NotFoundError when no Change entities are found.
+func (_q *ChangeQuery) Only(ctx context.Context) (*Change, error) {
 	nodes, err := _q.Limit(2).All(setContextOp(ctx, _q.ctx, ent.OpQueryOnly))
 	if err != nil {
 		return nil, err
@@ -117,14 +117,14 @@ func (_q *PlacementChangeQuery) Only(ctx context.Context) (*PlacementChange, err
 	case 1:
 		return nodes[0], nil
 	case 0:
-		return nil, &NotFoundError{placementchange.Label}
+		return nil, &NotFoundError{change.Label}
 	default:
-		return nil, &NotSingularError{placementchange.Label}
+		return nil, &NotSingularError{change.Label}
 	}
 }
 
 // OnlyX is like Only, but panics if an error occurs.
-func (_q *PlacementChangeQuery) OnlyX(ctx context.Context) *PlacementChange {
+func (_q *ChangeQuery) OnlyX(ctx context.Context) *Change {
 	node, err := _q.Only(ctx)
 	if err != nil {
 		panic(err)
@@ -132,10 +132,10 @@ func (_q *PlacementChangeQuery) OnlyX(ctx context.Context) *PlacementChange {
 	return node
 }
 
-// OnlyID is like Only, but returns the only PlacementChange ID in the query.
-// Returns a *NotSingularError when more than one PlacementChange ID is found.
+// OnlyID is like Only, but returns the only Change ID in the query.
+// Returns a *NotSingularError when more than one Change ID is found.
 // Returns a *NotFoundError when no entities are found.
-func (_q *PlacementChangeQuery) OnlyID(ctx context.Context) (id int64, err error) {
+func (_q *ChangeQuery) OnlyID(ctx context.Context) (id int64, err error) {
 	var ids []int64
 	if ids, err = _q.Limit(2).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryOnlyID)); err != nil {
 		return
@@ -144,15 +144,15 @@ func (_q *PlacementChangeQuery) OnlyID(ctx context.Context) (id int64, err error
 	case 1:
 		id = ids[0]
 	case 0:
-		err = &NotFoundError{placementchange.Label}
+		err = &NotFoundError{change.Label}
 	default:
-		err = &NotSingularError{placementchange.Label}
+		err = &NotSingularError{change.Label}
 	}
 	return
 }
 
 // OnlyIDX is like OnlyID, but panics if an error occurs.
-func (_q *PlacementChangeQuery) OnlyIDX(ctx context.Context) int64 {
+func (_q *ChangeQuery) OnlyIDX(ctx context.Context) int64 {
 	id, err := _q.OnlyID(ctx)
 	if err != nil {
 		panic(err)
@@ -160,18 +160,18 @@ func (_q *PlacementChangeQuery) OnlyIDX(ctx context.Context) int64 {
 	return id
 }
 
-// All executes the query and returns a list of PlacementChanges.
-func (_q *PlacementChangeQuery) All(ctx context.Context) ([]*PlacementChange, error) {
+// All executes the query and returns a list of Changes.
+func (_q *ChangeQuery) All(ctx context.Context) ([]*Change, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryAll)
 	if err := _q.prepareQuery(ctx); err != nil {
 		return nil, err
 	}
-	qr := querierAll[[]*PlacementChange, *PlacementChangeQuery]()
-	return withInterceptors[[]*PlacementChange](ctx, _q, qr, _q.inters)
+	qr := querierAll[[]*Change, *ChangeQuery]()
+	return withInterceptors[[]*Change](ctx, _q, qr, _q.inters)
 }
 
 // AllX is like All, but panics if an error occurs.
-func (_q *PlacementChangeQuery) AllX(ctx context.Context) []*PlacementChange {
+func (_q *ChangeQuery) AllX(ctx context.Context) []*Change {
 	nodes, err := _q.All(ctx)
 	if err != nil {
 		panic(err)
@@ -179,20 +179,20 @@ func (_q *PlacementChangeQuery) AllX(ctx context.Context) []*PlacementChange {
 	return nodes
 }
 
-// IDs executes the query and returns a list of PlacementChange IDs.
-func (_q *PlacementChangeQuery) IDs(ctx context.Context) (ids []int64, err error) {
+// IDs executes the query and returns a list of Change IDs.
+func (_q *ChangeQuery) IDs(ctx context.Context) (ids []int64, err error) {
 	if _q.ctx.Unique == nil && _q.path != nil {
 		_q.Unique(true)
 	}
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryIDs)
-	if err = _q.Select(placementchange.FieldID).Scan(ctx, &ids); err != nil {
+	if err = _q.Select(change.FieldID).Scan(ctx, &ids); err != nil {
 		return nil, err
 	}
 	return ids, nil
 }
 
 // IDsX is like IDs, but panics if an error occurs.
-func (_q *PlacementChangeQuery) IDsX(ctx context.Context) []int64 {
+func (_q *ChangeQuery) IDsX(ctx context.Context) []int64 {
 	ids, err := _q.IDs(ctx)
 	if err != nil {
 		panic(err)
@@ -201,16 +201,16 @@ func (_q *PlacementChangeQuery) IDsX(ctx context.Context) []int64 {
 }
 
 // Count returns the count of the given query.
-func (_q *PlacementChangeQuery) Count(ctx context.Context) (int, error) {
+func (_q *ChangeQuery) Count(ctx context.Context) (int, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryCount)
 	if err := _q.prepareQuery(ctx); err != nil {
 		return 0, err
 	}
-	return withInterceptors[int](ctx, _q, querierCount[*PlacementChangeQuery](), _q.inters)
+	return withInterceptors[int](ctx, _q, querierCount[*ChangeQuery](), _q.inters)
 }
 
 // CountX is like Count, but panics if an error occurs.
-func (_q *PlacementChangeQuery) CountX(ctx context.Context) int {
+func (_q *ChangeQuery) CountX(ctx context.Context) int {
 	count, err := _q.Count(ctx)
 	if err != nil {
 		panic(err)
@@ -219,7 +219,7 @@ func (_q *PlacementChangeQuery) CountX(ctx context.Context) int {
 }
 
 // Exist returns true if the query has elements in the graph.
-func (_q *PlacementChangeQuery) Exist(ctx context.Context) (bool, error) {
+func (_q *ChangeQuery) Exist(ctx context.Context) (bool, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryExist)
 	switch _, err := _q.FirstID(ctx); {
 	case IsNotFound(err):
@@ -232,7 +232,7 @@ func (_q *PlacementChangeQuery) Exist(ctx context.Context) (bool, error) {
 }
 
 // ExistX is like Exist, but panics if an error occurs.
-func (_q *PlacementChangeQuery) ExistX(ctx context.Context) bool {
+func (_q *ChangeQuery) ExistX(ctx context.Context) bool {
 	exist, err := _q.Exist(ctx)
 	if err != nil {
 		panic(err)
@@ -240,18 +240,18 @@ func (_q *PlacementChangeQuery) ExistX(ctx context.Context) bool {
 	return exist
 }
 
-// Clone returns a duplicate of the PlacementChangeQuery builder, including all associated steps. It can be
+// Clone returns a duplicate of the ChangeQuery builder, including all associated steps. It can be
 // used to prepare common query builders and use them differently after the clone is made.
-func (_q *PlacementChangeQuery) Clone() *PlacementChangeQuery {
+func (_q *ChangeQuery) Clone() *ChangeQuery {
 	if _q == nil {
 		return nil
 	}
-	return &PlacementChangeQuery{
+	return &ChangeQuery{
 		config:     _q.config,
 		ctx:        _q.ctx.Clone(),
-		order:      append([]placementchange.OrderOption{}, _q.order...),
+		order:      append([]change.OrderOption{}, _q.order...),
 		inters:     append([]Interceptor{}, _q.inters...),
-		predicates: append([]predicate.PlacementChange{}, _q.predicates...),
+		predicates: append([]predicate.Change{}, _q.predicates...),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -265,19 +265,19 @@ func (_q *PlacementChangeQuery) Clone() *PlacementChangeQuery {
 // Example:
 //
 //	var v []struct {
-//		Provider string `json:"provider,omitempty"`
+//		Transaction int64 `json:"transaction,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
-//	client.PlacementChange.Query().
-//		GroupBy(placementchange.FieldProvider).
+//	client.Change.Query().
+//		GroupBy(change.FieldTransaction).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
-func (_q *PlacementChangeQuery) GroupBy(field string, fields ...string) *PlacementChangeGroupBy {
+func (_q *ChangeQuery) GroupBy(field string, fields ...string) *ChangeGroupBy {
 	_q.ctx.Fields = append([]string{field}, fields...)
-	grbuild := &PlacementChangeGroupBy{build: _q}
+	grbuild := &ChangeGroupBy{build: _q}
 	grbuild.flds = &_q.ctx.Fields
-	grbuild.label = placementchange.Label
+	grbuild.label = change.Label
 	grbuild.scan = grbuild.Scan
 	return grbuild
 }
@@ -288,26 +288,26 @@ func (_q *PlacementChangeQuery) GroupBy(field string, fields ...string) *Placeme
 // Example:
 //
 //	var v []struct {
-//		Provider string `json:"provider,omitempty"`
+//		Transaction int64 `json:"transaction,omitempty"`
 //	}
 //
-//	client.PlacementChange.Query().
-//		Select(placementchange.FieldProvider).
+//	client.Change.Query().
+//		Select(change.FieldTransaction).
 //		Scan(ctx, &v)
-func (_q *PlacementChangeQuery) Select(fields ...string) *PlacementChangeSelect {
+func (_q *ChangeQuery) Select(fields ...string) *ChangeSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)
-	sbuild := &PlacementChangeSelect{PlacementChangeQuery: _q}
-	sbuild.label = placementchange.Label
+	sbuild := &ChangeSelect{ChangeQuery: _q}
+	sbuild.label = change.Label
 	sbuild.flds, sbuild.scan = &_q.ctx.Fields, sbuild.Scan
 	return sbuild
 }
 
-// Aggregate returns a PlacementChangeSelect configured with the given aggregations.
-func (_q *PlacementChangeQuery) Aggregate(fns ...AggregateFunc) *PlacementChangeSelect {
+// Aggregate returns a ChangeSelect configured with the given aggregations.
+func (_q *ChangeQuery) Aggregate(fns ...AggregateFunc) *ChangeSelect {
 	return _q.Select().Aggregate(fns...)
 }
 
-func (_q *PlacementChangeQuery) prepareQuery(ctx context.Context) error {
+func (_q *ChangeQuery) prepareQuery(ctx context.Context) error {
 	for _, inter := range _q.inters {
 		if inter == nil {
 			return fmt.Errorf("ent: uninitialized interceptor (forgotten import ent/runtime?)")
@@ -319,7 +319,7 @@ func (_q *PlacementChangeQuery) prepareQuery(ctx context.Context) error {
 		}
 	}
 	for _, f := range _q.ctx.Fields {
-		if !placementchange.ValidColumn(f) {
+		if !change.ValidColumn(f) {
 			return &ValidationError{Name: f, err: fmt.Errorf("ent: invalid field %q for query", f)}
 		}
 	}
@@ -333,16 +333,16 @@ func (_q *PlacementChangeQuery) prepareQuery(ctx context.Context) error {
 	return nil
 }
 
-func (_q *PlacementChangeQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*PlacementChange, error) {
+func (_q *ChangeQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Change, error) {
 	var (
-		nodes = []*PlacementChange{}
+		nodes = []*Change{}
 		_spec = _q.querySpec()
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
-		return (*PlacementChange).scanValues(nil, columns)
+		return (*Change).scanValues(nil, columns)
 	}
 	_spec.Assign = func(columns []string, values []any) error {
-		node := &PlacementChange{config: _q.config}
+		node := &Change{config: _q.config}
 		nodes = append(nodes, node)
 		return node.assignValues(columns, values)
 	}
@@ -361,7 +361,7 @@ func (_q *PlacementChangeQuery) sqlAll(ctx context.Context, hooks ...queryHook) 
 	return nodes, nil
 }
 
-func (_q *PlacementChangeQuery) sqlCount(ctx context.Context) (int, error) {
+func (_q *ChangeQuery) sqlCount(ctx context.Context) (int, error) {
 	_spec := _q.querySpec()
 	if len(_q.modifiers) > 0 {
 		_spec.Modifiers = _q.modifiers
@@ -373,8 +373,8 @@ func (_q *PlacementChangeQuery) sqlCount(ctx context.Context) (int, error) {
 	return sqlgraph.CountNodes(ctx, _q.driver, _spec)
 }
 
-func (_q *PlacementChangeQuery) querySpec() *sqlgraph.QuerySpec {
-	_spec := sqlgraph.NewQuerySpec(placementchange.Table, placementchange.Columns, sqlgraph.NewFieldSpec(placementchange.FieldID, field.TypeInt64))
+func (_q *ChangeQuery) querySpec() *sqlgraph.QuerySpec {
+	_spec := sqlgraph.NewQuerySpec(change.Table, change.Columns, sqlgraph.NewFieldSpec(change.FieldID, field.TypeInt64))
 	_spec.From = _q.sql
 	if unique := _q.ctx.Unique; unique != nil {
 		_spec.Unique = *unique
@@ -383,9 +383,9 @@ func (_q *PlacementChangeQuery) querySpec() *sqlgraph.QuerySpec {
 	}
 	if fields := _q.ctx.Fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, placementchange.FieldID)
+		_spec.Node.Columns = append(_spec.Node.Columns, change.FieldID)
 		for i := range fields {
-			if fields[i] != placementchange.FieldID {
+			if fields[i] != change.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 			}
 		}
@@ -413,12 +413,12 @@ func (_q *PlacementChangeQuery) querySpec() *sqlgraph.QuerySpec {
 	return _spec
 }
 
-func (_q *PlacementChangeQuery) sqlQuery(ctx context.Context) *sql.Selector {
+func (_q *ChangeQuery) sqlQuery(ctx context.Context) *sql.Selector {
 	builder := sql.Dialect(_q.driver.Dialect())
-	t1 := builder.Table(placementchange.Table)
+	t1 := builder.Table(change.Table)
 	columns := _q.ctx.Fields
 	if len(columns) == 0 {
-		columns = placementchange.Columns
+		columns = change.Columns
 	}
 	selector := builder.Select(t1.Columns(columns...)...).From(t1)
 	if _q.sql != nil {
@@ -451,7 +451,7 @@ func (_q *PlacementChangeQuery) sqlQuery(ctx context.Context) *sql.Selector {
 // ForUpdate locks the selected rows against concurrent updates, and prevent them from being
 // updated, deleted or "selected ... for update" by other sessions, until the transaction is
 // either committed or rolled-back.
-func (_q *PlacementChangeQuery) ForUpdate(opts ...sql.LockOption) *PlacementChangeQuery {
+func (_q *ChangeQuery) ForUpdate(opts ...sql.LockOption) *ChangeQuery {
 	if _q.driver.Dialect() == dialect.Postgres {
 		_q.Unique(false)
 	}
@@ -464,7 +464,7 @@ func (_q *PlacementChangeQuery) ForUpdate(opts ...sql.LockOption) *PlacementChan
 // ForShare behaves similarly to ForUpdate, except that it acquires a shared mode lock
 // on any rows that are read. Other sessions can read the rows, but cannot modify them
 // until your transaction commits.
-func (_q *PlacementChangeQuery) ForShare(opts ...sql.LockOption) *PlacementChangeQuery {
+func (_q *ChangeQuery) ForShare(opts ...sql.LockOption) *ChangeQuery {
 	if _q.driver.Dialect() == dialect.Postgres {
 		_q.Unique(false)
 	}
@@ -475,33 +475,33 @@ func (_q *PlacementChangeQuery) ForShare(opts ...sql.LockOption) *PlacementChang
 }
 
 // Modify adds a query modifier for attaching custom logic to queries.
-func (_q *PlacementChangeQuery) Modify(modifiers ...func(s *sql.Selector)) *PlacementChangeSelect {
+func (_q *ChangeQuery) Modify(modifiers ...func(s *sql.Selector)) *ChangeSelect {
 	_q.modifiers = append(_q.modifiers, modifiers...)
 	return _q.Select()
 }
 
-// PlacementChangeGroupBy is the group-by builder for PlacementChange entities.
-type PlacementChangeGroupBy struct {
+// ChangeGroupBy is the group-by builder for Change entities.
+type ChangeGroupBy struct {
 	selector
-	build *PlacementChangeQuery
+	build *ChangeQuery
 }
 
 // Aggregate adds the given aggregation functions to the group-by query.
-func (_g *PlacementChangeGroupBy) Aggregate(fns ...AggregateFunc) *PlacementChangeGroupBy {
+func (_g *ChangeGroupBy) Aggregate(fns ...AggregateFunc) *ChangeGroupBy {
 	_g.fns = append(_g.fns, fns...)
 	return _g
 }
 
 // Scan applies the selector query and scans the result into the given value.
-func (_g *PlacementChangeGroupBy) Scan(ctx context.Context, v any) error {
+func (_g *ChangeGroupBy) Scan(ctx context.Context, v any) error {
 	ctx = setContextOp(ctx, _g.build.ctx, ent.OpQueryGroupBy)
 	if err := _g.build.prepareQuery(ctx); err != nil {
 		return err
 	}
-	return scanWithInterceptors[*PlacementChangeQuery, *PlacementChangeGroupBy](ctx, _g.build, _g, _g.build.inters, v)
+	return scanWithInterceptors[*ChangeQuery, *ChangeGroupBy](ctx, _g.build, _g, _g.build.inters, v)
 }
 
-func (_g *PlacementChangeGroupBy) sqlScan(ctx context.Context, root *PlacementChangeQuery, v any) error {
+func (_g *ChangeGroupBy) sqlScan(ctx context.Context, root *ChangeQuery, v any) error {
 	selector := root.sqlQuery(ctx).Select()
 	aggregation := make([]string, 0, len(_g.fns))
 	for _, fn := range _g.fns {
@@ -528,28 +528,28 @@ func (_g *PlacementChangeGroupBy) sqlScan(ctx context.Context, root *PlacementCh
 	return sql.ScanSlice(rows, v)
 }
 
-// PlacementChangeSelect is the builder for selecting fields of PlacementChange entities.
-type PlacementChangeSelect struct {
-	*PlacementChangeQuery
+// ChangeSelect is the builder for selecting fields of Change entities.
+type ChangeSelect struct {
+	*ChangeQuery
 	selector
 }
 
 // Aggregate adds the given aggregation functions to the selector query.
-func (_s *PlacementChangeSelect) Aggregate(fns ...AggregateFunc) *PlacementChangeSelect {
+func (_s *ChangeSelect) Aggregate(fns ...AggregateFunc) *ChangeSelect {
 	_s.fns = append(_s.fns, fns...)
 	return _s
 }
 
 // Scan applies the selector query and scans the result into the given value.
-func (_s *PlacementChangeSelect) Scan(ctx context.Context, v any) error {
+func (_s *ChangeSelect) Scan(ctx context.Context, v any) error {
 	ctx = setContextOp(ctx, _s.ctx, ent.OpQuerySelect)
 	if err := _s.prepareQuery(ctx); err != nil {
 		return err
 	}
-	return scanWithInterceptors[*PlacementChangeQuery, *PlacementChangeSelect](ctx, _s.PlacementChangeQuery, _s, _s.inters, v)
+	return scanWithInterceptors[*ChangeQuery, *ChangeSelect](ctx, _s.ChangeQuery, _s, _s.inters, v)
 }
 
-func (_s *PlacementChangeSelect) sqlScan(ctx context.Context, root *PlacementChangeQuery, v any) error {
+func (_s *ChangeSelect) sqlScan(ctx context.Context, root *ChangeQuery, v any) error {
 	selector := root.sqlQuery(ctx)
 	aggregation := make([]string, 0, len(_s.fns))
 	for _, fn := range _s.fns {
@@ -571,7 +571,7 @@ func (_s *PlacementChangeSelect) sqlScan(ctx context.Context, root *PlacementCha
 }
 
 // Modify adds a query modifier for attaching custom logic to queries.
-func (_s *PlacementChangeSelect) Modify(modifiers ...func(s *sql.Selector)) *PlacementChangeSelect {
+func (_s *ChangeSelect) Modify(modifiers ...func(s *sql.Selector)) *ChangeSelect {
 	_s.modifiers = append(_s.modifiers, modifiers...)
 	return _s
 }

@@ -9,33 +9,35 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/cadastre-dev/cadastre/ent/placementchange"
+	"github.com/cadastre-dev/cadastre/ent/change"
 )
 
-// PlacementChange is the model entity for the PlacementChange schema.
-type PlacementChange struct {
+// Change is the model entity for the Change schema.
+type Change struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
-	// uuid; empty for names
-	Provider string `json:"provider,omitempty"`
-	// pg_current_xact_id()
+	// pg_current_xact_id(); on SQLite a number that grows with each commit
 	Transaction int64 `json:"transaction,omitempty"`
+	// the name of the thing's type in the API
+	Kind string `json:"kind,omitempty"`
+	// its uuid or name
+	Key string `json:"key,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt    time.Time `json:"created_at,omitempty"`
 	selectValues sql.SelectValues
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
-func (*PlacementChange) scanValues(columns []string) ([]any, error) {
+func (*Change) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case placementchange.FieldID, placementchange.FieldTransaction:
+		case change.FieldID, change.FieldTransaction:
 			values[i] = new(sql.NullInt64)
-		case placementchange.FieldProvider:
+		case change.FieldKind, change.FieldKey:
 			values[i] = new(sql.NullString)
-		case placementchange.FieldCreatedAt:
+		case change.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -45,32 +47,38 @@ func (*PlacementChange) scanValues(columns []string) ([]any, error) {
 }
 
 // assignValues assigns the values that were returned from sql.Rows (after scanning)
-// to the PlacementChange fields.
-func (_m *PlacementChange) assignValues(columns []string, values []any) error {
+// to the Change fields.
+func (_m *Change) assignValues(columns []string, values []any) error {
 	if m, n := len(values), len(columns); m < n {
 		return fmt.Errorf("mismatch number of scan values: %d != %d", m, n)
 	}
 	for i := range columns {
 		switch columns[i] {
-		case placementchange.FieldID:
+		case change.FieldID:
 			value, ok := values[i].(*sql.NullInt64)
 			if !ok {
 				return fmt.Errorf("unexpected type %T for field id", value)
 			}
 			_m.ID = int64(value.Int64)
-		case placementchange.FieldProvider:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field provider", values[i])
-			} else if value.Valid {
-				_m.Provider = value.String
-			}
-		case placementchange.FieldTransaction:
+		case change.FieldTransaction:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field transaction", values[i])
 			} else if value.Valid {
 				_m.Transaction = value.Int64
 			}
-		case placementchange.FieldCreatedAt:
+		case change.FieldKind:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field kind", values[i])
+			} else if value.Valid {
+				_m.Kind = value.String
+			}
+		case change.FieldKey:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field key", values[i])
+			} else if value.Valid {
+				_m.Key = value.String
+			}
+		case change.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
 			} else if value.Valid {
@@ -83,40 +91,43 @@ func (_m *PlacementChange) assignValues(columns []string, values []any) error {
 	return nil
 }
 
-// Value returns the ent.Value that was dynamically selected and assigned to the PlacementChange.
+// Value returns the ent.Value that was dynamically selected and assigned to the Change.
 // This includes values selected through modifiers, order, etc.
-func (_m *PlacementChange) Value(name string) (ent.Value, error) {
+func (_m *Change) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// Update returns a builder for updating this PlacementChange.
-// Note that you need to call PlacementChange.Unwrap() before calling this method if this PlacementChange
+// Update returns a builder for updating this Change.
+// Note that you need to call Change.Unwrap() before calling this method if this Change
 // was returned from a transaction, and the transaction was committed or rolled back.
-func (_m *PlacementChange) Update() *PlacementChangeUpdateOne {
-	return NewPlacementChangeClient(_m.config).UpdateOne(_m)
+func (_m *Change) Update() *ChangeUpdateOne {
+	return NewChangeClient(_m.config).UpdateOne(_m)
 }
 
-// Unwrap unwraps the PlacementChange entity that was returned from a transaction after it was closed,
+// Unwrap unwraps the Change entity that was returned from a transaction after it was closed,
 // so that all future queries will be executed through the driver which created the transaction.
-func (_m *PlacementChange) Unwrap() *PlacementChange {
+func (_m *Change) Unwrap() *Change {
 	_tx, ok := _m.config.driver.(*txDriver)
 	if !ok {
-		panic("ent: PlacementChange is not a transactional entity")
+		panic("ent: Change is not a transactional entity")
 	}
 	_m.config.driver = _tx.drv
 	return _m
 }
 
 // String implements the fmt.Stringer.
-func (_m *PlacementChange) String() string {
+func (_m *Change) String() string {
 	var builder strings.Builder
-	builder.WriteString("PlacementChange(")
+	builder.WriteString("Change(")
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("provider=")
-	builder.WriteString(_m.Provider)
-	builder.WriteString(", ")
 	builder.WriteString("transaction=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Transaction))
+	builder.WriteString(", ")
+	builder.WriteString("kind=")
+	builder.WriteString(_m.Kind)
+	builder.WriteString(", ")
+	builder.WriteString("key=")
+	builder.WriteString(_m.Key)
 	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
@@ -124,5 +135,5 @@ func (_m *PlacementChange) String() string {
 	return builder.String()
 }
 
-// PlacementChanges is a parsable slice of PlacementChange.
-type PlacementChanges []*PlacementChange
+// Changes is a parsable slice of Change.
+type Changes []*Change

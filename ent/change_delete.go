@@ -8,30 +8,30 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/placementchange"
+	"github.com/cadastre-dev/cadastre/ent/change"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
-// PlacementChangeDelete is the builder for deleting a PlacementChange entity.
-type PlacementChangeDelete struct {
+// ChangeDelete is the builder for deleting a Change entity.
+type ChangeDelete struct {
 	config
 	hooks    []Hook
-	mutation *PlacementChangeMutation
+	mutation *ChangeMutation
 }
 
-// Where appends a list predicates to the PlacementChangeDelete builder.
-func (_d *PlacementChangeDelete) Where(ps ...predicate.PlacementChange) *PlacementChangeDelete {
+// Where appends a list predicates to the ChangeDelete builder.
+func (_d *ChangeDelete) Where(ps ...predicate.Change) *ChangeDelete {
 	_d.mutation.Where(ps...)
 	return _d
 }
 
 // Exec executes the deletion query and returns how many vertices were deleted.
-func (_d *PlacementChangeDelete) Exec(ctx context.Context) (int, error) {
+func (_d *ChangeDelete) Exec(ctx context.Context) (int, error) {
 	return withHooks(ctx, _d.sqlExec, _d.mutation, _d.hooks)
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (_d *PlacementChangeDelete) ExecX(ctx context.Context) int {
+func (_d *ChangeDelete) ExecX(ctx context.Context) int {
 	n, err := _d.Exec(ctx)
 	if err != nil {
 		panic(err)
@@ -39,8 +39,8 @@ func (_d *PlacementChangeDelete) ExecX(ctx context.Context) int {
 	return n
 }
 
-func (_d *PlacementChangeDelete) sqlExec(ctx context.Context) (int, error) {
-	_spec := sqlgraph.NewDeleteSpec(placementchange.Table, sqlgraph.NewFieldSpec(placementchange.FieldID, field.TypeInt64))
+func (_d *ChangeDelete) sqlExec(ctx context.Context) (int, error) {
+	_spec := sqlgraph.NewDeleteSpec(change.Table, sqlgraph.NewFieldSpec(change.FieldID, field.TypeInt64))
 	if ps := _d.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
 			for i := range ps {
@@ -56,32 +56,32 @@ func (_d *PlacementChangeDelete) sqlExec(ctx context.Context) (int, error) {
 	return affected, err
 }
 
-// PlacementChangeDeleteOne is the builder for deleting a single PlacementChange entity.
-type PlacementChangeDeleteOne struct {
-	_d *PlacementChangeDelete
+// ChangeDeleteOne is the builder for deleting a single Change entity.
+type ChangeDeleteOne struct {
+	_d *ChangeDelete
 }
 
-// Where appends a list predicates to the PlacementChangeDelete builder.
-func (_d *PlacementChangeDeleteOne) Where(ps ...predicate.PlacementChange) *PlacementChangeDeleteOne {
+// Where appends a list predicates to the ChangeDelete builder.
+func (_d *ChangeDeleteOne) Where(ps ...predicate.Change) *ChangeDeleteOne {
 	_d._d.mutation.Where(ps...)
 	return _d
 }
 
 // Exec executes the deletion query.
-func (_d *PlacementChangeDeleteOne) Exec(ctx context.Context) error {
+func (_d *ChangeDeleteOne) Exec(ctx context.Context) error {
 	n, err := _d._d.Exec(ctx)
 	switch {
 	case err != nil:
 		return err
 	case n == 0:
-		return &NotFoundError{placementchange.Label}
+		return &NotFoundError{change.Label}
 	default:
 		return nil
 	}
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (_d *PlacementChangeDeleteOne) ExecX(ctx context.Context) {
+func (_d *ChangeDeleteOne) ExecX(ctx context.Context) {
 	if err := _d.Exec(ctx); err != nil {
 		panic(err)
 	}

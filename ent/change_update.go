@@ -10,36 +10,36 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/placementchange"
+	"github.com/cadastre-dev/cadastre/ent/change"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
-// PlacementChangeUpdate is the builder for updating PlacementChange entities.
-type PlacementChangeUpdate struct {
+// ChangeUpdate is the builder for updating Change entities.
+type ChangeUpdate struct {
 	config
 	hooks     []Hook
-	mutation  *PlacementChangeMutation
+	mutation  *ChangeMutation
 	modifiers []func(*sql.UpdateBuilder)
 }
 
-// Where appends a list predicates to the PlacementChangeUpdate builder.
-func (_u *PlacementChangeUpdate) Where(ps ...predicate.PlacementChange) *PlacementChangeUpdate {
+// Where appends a list predicates to the ChangeUpdate builder.
+func (_u *ChangeUpdate) Where(ps ...predicate.Change) *ChangeUpdate {
 	_u.mutation.Where(ps...)
 	return _u
 }
 
-// Mutation returns the PlacementChangeMutation object of the builder.
-func (_u *PlacementChangeUpdate) Mutation() *PlacementChangeMutation {
+// Mutation returns the ChangeMutation object of the builder.
+func (_u *ChangeUpdate) Mutation() *ChangeMutation {
 	return _u.mutation
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
-func (_u *PlacementChangeUpdate) Save(ctx context.Context) (int, error) {
+func (_u *ChangeUpdate) Save(ctx context.Context) (int, error) {
 	return withHooks(ctx, _u.sqlSave, _u.mutation, _u.hooks)
 }
 
 // SaveX is like Save, but panics if an error occurs.
-func (_u *PlacementChangeUpdate) SaveX(ctx context.Context) int {
+func (_u *ChangeUpdate) SaveX(ctx context.Context) int {
 	affected, err := _u.Save(ctx)
 	if err != nil {
 		panic(err)
@@ -48,26 +48,26 @@ func (_u *PlacementChangeUpdate) SaveX(ctx context.Context) int {
 }
 
 // Exec executes the query.
-func (_u *PlacementChangeUpdate) Exec(ctx context.Context) error {
+func (_u *ChangeUpdate) Exec(ctx context.Context) error {
 	_, err := _u.Save(ctx)
 	return err
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (_u *PlacementChangeUpdate) ExecX(ctx context.Context) {
+func (_u *ChangeUpdate) ExecX(ctx context.Context) {
 	if err := _u.Exec(ctx); err != nil {
 		panic(err)
 	}
 }
 
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *PlacementChangeUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *PlacementChangeUpdate {
+func (_u *ChangeUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ChangeUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
 	return _u
 }
 
-func (_u *PlacementChangeUpdate) sqlSave(ctx context.Context) (_node int, err error) {
-	_spec := sqlgraph.NewUpdateSpec(placementchange.Table, placementchange.Columns, sqlgraph.NewFieldSpec(placementchange.FieldID, field.TypeInt64))
+func (_u *ChangeUpdate) sqlSave(ctx context.Context) (_node int, err error) {
+	_spec := sqlgraph.NewUpdateSpec(change.Table, change.Columns, sqlgraph.NewFieldSpec(change.FieldID, field.TypeInt64))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
 			for i := range ps {
@@ -78,7 +78,7 @@ func (_u *PlacementChangeUpdate) sqlSave(ctx context.Context) (_node int, err er
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
-			err = &NotFoundError{placementchange.Label}
+			err = &NotFoundError{change.Label}
 		} else if sqlgraph.IsConstraintError(err) {
 			err = &ConstraintError{msg: err.Error(), wrap: err}
 		}
@@ -88,40 +88,40 @@ func (_u *PlacementChangeUpdate) sqlSave(ctx context.Context) (_node int, err er
 	return _node, nil
 }
 
-// PlacementChangeUpdateOne is the builder for updating a single PlacementChange entity.
-type PlacementChangeUpdateOne struct {
+// ChangeUpdateOne is the builder for updating a single Change entity.
+type ChangeUpdateOne struct {
 	config
 	fields    []string
 	hooks     []Hook
-	mutation  *PlacementChangeMutation
+	mutation  *ChangeMutation
 	modifiers []func(*sql.UpdateBuilder)
 }
 
-// Mutation returns the PlacementChangeMutation object of the builder.
-func (_u *PlacementChangeUpdateOne) Mutation() *PlacementChangeMutation {
+// Mutation returns the ChangeMutation object of the builder.
+func (_u *ChangeUpdateOne) Mutation() *ChangeMutation {
 	return _u.mutation
 }
 
-// Where appends a list predicates to the PlacementChangeUpdate builder.
-func (_u *PlacementChangeUpdateOne) Where(ps ...predicate.PlacementChange) *PlacementChangeUpdateOne {
+// Where appends a list predicates to the ChangeUpdate builder.
+func (_u *ChangeUpdateOne) Where(ps ...predicate.Change) *ChangeUpdateOne {
 	_u.mutation.Where(ps...)
 	return _u
 }
 
 // Select allows selecting one or more fields (columns) of the returned entity.
 // The default is selecting all fields defined in the entity schema.
-func (_u *PlacementChangeUpdateOne) Select(field string, fields ...string) *PlacementChangeUpdateOne {
+func (_u *ChangeUpdateOne) Select(field string, fields ...string) *ChangeUpdateOne {
 	_u.fields = append([]string{field}, fields...)
 	return _u
 }
 
-// Save executes the query and returns the updated PlacementChange entity.
-func (_u *PlacementChangeUpdateOne) Save(ctx context.Context) (*PlacementChange, error) {
+// Save executes the query and returns the updated Change entity.
+func (_u *ChangeUpdateOne) Save(ctx context.Context) (*Change, error) {
 	return withHooks(ctx, _u.sqlSave, _u.mutation, _u.hooks)
 }
 
 // SaveX is like Save, but panics if an error occurs.
-func (_u *PlacementChangeUpdateOne) SaveX(ctx context.Context) *PlacementChange {
+func (_u *ChangeUpdateOne) SaveX(ctx context.Context) *Change {
 	node, err := _u.Save(ctx)
 	if err != nil {
 		panic(err)
@@ -130,39 +130,39 @@ func (_u *PlacementChangeUpdateOne) SaveX(ctx context.Context) *PlacementChange 
 }
 
 // Exec executes the query on the entity.
-func (_u *PlacementChangeUpdateOne) Exec(ctx context.Context) error {
+func (_u *ChangeUpdateOne) Exec(ctx context.Context) error {
 	_, err := _u.Save(ctx)
 	return err
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (_u *PlacementChangeUpdateOne) ExecX(ctx context.Context) {
+func (_u *ChangeUpdateOne) ExecX(ctx context.Context) {
 	if err := _u.Exec(ctx); err != nil {
 		panic(err)
 	}
 }
 
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *PlacementChangeUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *PlacementChangeUpdateOne {
+func (_u *ChangeUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ChangeUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
 	return _u
 }
 
-func (_u *PlacementChangeUpdateOne) sqlSave(ctx context.Context) (_node *PlacementChange, err error) {
-	_spec := sqlgraph.NewUpdateSpec(placementchange.Table, placementchange.Columns, sqlgraph.NewFieldSpec(placementchange.FieldID, field.TypeInt64))
+func (_u *ChangeUpdateOne) sqlSave(ctx context.Context) (_node *Change, err error) {
+	_spec := sqlgraph.NewUpdateSpec(change.Table, change.Columns, sqlgraph.NewFieldSpec(change.FieldID, field.TypeInt64))
 	id, ok := _u.mutation.ID()
 	if !ok {
-		return nil, &ValidationError{Name: "id", err: errors.New(`ent: missing "PlacementChange.id" for update`)}
+		return nil, &ValidationError{Name: "id", err: errors.New(`ent: missing "Change.id" for update`)}
 	}
 	_spec.Node.ID.Value = id
 	if fields := _u.fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, placementchange.FieldID)
+		_spec.Node.Columns = append(_spec.Node.Columns, change.FieldID)
 		for _, f := range fields {
-			if !placementchange.ValidColumn(f) {
+			if !change.ValidColumn(f) {
 				return nil, &ValidationError{Name: f, err: fmt.Errorf("ent: invalid field %q for query", f)}
 			}
-			if f != placementchange.FieldID {
+			if f != change.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, f)
 			}
 		}
@@ -175,12 +175,12 @@ func (_u *PlacementChangeUpdateOne) sqlSave(ctx context.Context) (_node *Placeme
 		}
 	}
 	_spec.AddModifiers(_u.modifiers...)
-	_node = &PlacementChange{config: _u.config}
+	_node = &Change{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues
 	if err = sqlgraph.UpdateNode(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
-			err = &NotFoundError{placementchange.Label}
+			err = &NotFoundError{change.Label}
 		} else if sqlgraph.IsConstraintError(err) {
 			err = &ConstraintError{msg: err.Error(), wrap: err}
 		}

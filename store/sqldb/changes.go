@@ -1,0 +1,114 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// The log of changes has one row for each thing of the API that a transaction
+// created, changed or deleted: its kind, its key, and the number of the
+// transaction, which writes the rows itself at its end. Whoever keeps things in
+// memory reads there what to read again.
+//
+// On PostgreSQL transactions do not commit in the order of their numbers. A
+// reader that has read everything from transaction t on takes as complete only
+// what is older than the oldest transaction that ran at that moment
+// (oldestTransaction, within the same snapshot), and reads from that one on the
+// next time. On SQLite the numbers grow with the commits.
+//
+// A thing is noted whole: a namespace stands for all that it holds, a resource
+// for its metadata, tags and capabilities, a provider for its inventories, traits
+// and aggregates, and a consumer for its allocations. A thing that is renamed is
+// noted under both names. What a foreign key takes along is noted too.
+
+const (
+	postgresTransaction = `pg_current_xact_id()::text::bigint`
+	// The first row of a transaction on SQLite gets the number after the last
+	// one that was ever used, which is the transaction's number.
+	sqliteTransaction = `(SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes')`
+)
+
+const (
+	// keepChanges is how long changes are kept at least. A reader that has not
+	// read for longer begins anew.
+	keepChanges = 10 * time.Minute
+	// changesAtOnce bounds how many changes are deleted in one statement.
+	changesAtOnce = 5000
+)
+
+// changes are the things that a transaction changes, each once, in the order in
+// which they were noted.
+type changes struct {
+	list [][2]string // kind and key
+	seen map[[2]string]bool
+}
+
+// Changed notes things of a kind that the transaction creates, changes or
+// deletes, by their names or uuids. Kind is the name of the type in the API. It
+// may be called also where it is not known whether a thing changes.
+func (tx *Tx) Changed(kind string, keys ...string) {
+	c := &tx.changes
+	if c.seen == nil {
+		c.seen = map[[2]string]bool{}
+	}
+	for _, key := range keys {
+		thing := [2]string{kind, key}
+		if !c.seen[thing] {
+			c.seen[thing] = true
+			c.list = append(c.list, thing)
+		}
+	}
+}
+
+// sharedTime is the time of a row that servers with clocks of their own compare:
+// that of the database, and on SQLite, which has one server, the parameter.
+func (d *DB) sharedTime(parameter string) string {
+	if d.Postgres() {
+		return "clock_timestamp()"
+	}
+	return parameter
+}
+
+// OldestTransaction returns the number of the oldest transaction that runs on
+// PostgreSQL: all before it have ended.
+func (d *DB) OldestTransaction(ctx context.Context, on Conn) (xmin int64, err error) {
+	err = d.Query(ctx, on, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
+		func(rows *sql.Rows) error { return rows.Scan(&xmin) })
+	return xmin, err
+}
+
+// keepPruningChanges deletes the changes that nobody reads any more, again and
+// again until the context ends.
+func (d *DB) keepPruningChanges(ctx context.Context) {
+	for {
+		if err := d.pruneChanges(ctx); err != nil && ctx.Err() == nil {
+			d.Log.WarnContext(ctx, "old changes could not be deleted, will try again", "error", err)
+		}
+		Pause(ctx, keepChanges)
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// pruneChanges deletes the changes that are kept no longer, which are the oldest
+// by their ids.
+func (d *DB) pruneChanges(ctx context.Context) error {
+	limit := fmt.Sprintf("%s - make_interval(secs => %d)", d.sharedTime("$1"), int(keepChanges.Seconds()))
+	args := []any{}
+	if !d.Postgres() {
+		limit, args = "$1", []any{d.Now().Add(-keepChanges)}
+	}
+	for {
+		result, err := d.Pool.ExecContext(ctx, d.statement(fmt.Sprintf(`DELETE FROM changes
+			WHERE id IN (SELECT id FROM changes ORDER BY id LIMIT %d) AND created_at < %s`, changesAtOnce, limit)), args...)
+		if err != nil {
+			return fmt.Errorf("delete old changes: %w", err)
+		}
+		if n, err := result.RowsAffected(); err != nil || n < changesAtOnce {
+			return err
+		}
+	}
+}

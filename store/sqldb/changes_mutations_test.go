@@ -1,0 +1,332 @@
+package sqldb_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// dice chooses the arguments of mutations from so few that they meet.
+type dice struct {
+	*rand.Rand
+	thrown int
+}
+
+func (d *dice) fresh(prefix string) string { d.thrown++; return fmt.Sprint(prefix, d.thrown) }
+
+func (d *dice) of(prefix string, n int) string { return fmt.Sprint(prefix, d.IntN(n)) }
+
+func (d *dice) namespace() string { return d.of("N", 3) }
+func (d *dice) resource() string  { return storetest.UUID(10 + d.IntN(4)) }
+func (d *dice) provider() string  { return storetest.UUID(20 + d.IntN(2)) }
+func (d *dice) consumer() string  { return storetest.UUID(30 + d.IntN(2)) }
+func (d *dice) class() string     { return []string{"VCPU", "VCPU", "CUSTOM_C0"}[d.IntN(3)] }
+
+func (d *dice) renaming(prefix string) metadef.Change[*string] {
+	if d.IntN(2) == 0 {
+		return metadef.Change[*string]{}
+	}
+	return metadef.Change[*string]{Set: true, Value: new(d.of(prefix, 3))}
+}
+
+func (d *dice) object() *string {
+	if d.IntN(2) == 0 {
+		return nil
+	}
+	return new(d.of("o", 2))
+}
+
+func (d *dice) property() metadef.PropertyInput {
+	return metadef.PropertyInput{Name: d.of("p", 3), Title: new(d.fresh("Title ")), Type: metadef.String}
+}
+
+func (d *dice) inventory() placement.Inventory {
+	return placement.Inventory{ResourceClass: d.class(), Total: int32(5 + d.IntN(20)), MinUnit: 1, MaxUnit: 20, StepSize: 1, AllocationRatio: 1.5}
+}
+
+func (d *dice) claim() placement.ConsumerClaim {
+	claim := placement.ConsumerClaim{UUID: d.consumer(), ProjectID: "p", UserID: "u"}
+	if d.IntN(2) == 0 {
+		claim.Generation = new(int64(1 + d.IntN(2)))
+	}
+	if claim.Generation == nil || d.IntN(3) > 0 {
+		claim.Allocations = []placement.ProviderAllocation{{Provider: d.provider(), Resources: []placement.Amount{{ResourceClass: d.class(), Amount: 1 + d.Int64N(4)}}}}
+	}
+	return claim
+}
+
+// throwable are mutations with random arguments, by their names in the API.
+type throwable map[string]func(ctx context.Context, d *dice, s *store.Store) error
+
+func definitionMutations() throwable {
+	return throwable{
+		"createNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: d.namespace(), Tags: []metadef.TagInput{{Name: "t0"}, {Name: "t1", Parent: new("t0")}},
+				Properties: []metadef.PropertyInput{d.property()}, Objects: []metadef.ObjectInput{{Name: "o0", Properties: []metadef.PropertyInput{d.property()}}},
+				ResourceTypeAssociations: []metadef.ResourceTypeAssociationInput{{ResourceType: d.of("T", 3)}}})
+			return err
+		},
+		"importNamespaces": func(ctx context.Context, d *dice, s *store.Store) error {
+			document := fmt.Sprintf(`{"namespace": %q, "description": %q, "properties": {%q: {"title": "P", "type": "string"}}, "tags": [{"name": "t2"}],
+				"resource_type_associations": [{"name": %q}]}`, d.namespace(), d.fresh("imported "), d.of("p", 3), d.of("T", 4))
+			modes := []metadef.ImportMode{metadef.Skip, metadef.Merge, metadef.PreferNew, metadef.Overwrite}
+			request := metadef.ImportRequest{Mode: modes[d.IntN(4)], Documents: []string{document}, DryRun: d.IntN(5) == 0}
+			if d.IntN(2) == 0 {
+				request.Origin = new(d.of("origin", 2))
+			}
+			_, err := s.ImportNamespaces(ctx, request)
+			return err
+		},
+		"unloadNamespaces": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.UnloadNamespaces(ctx, metadef.UnloadRequest{Names: []string{d.namespace(), "N9"}, IncludeProtected: d.IntN(2) == 0})
+			return err
+		},
+		"updateNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.UpdateNamespace(ctx, d.namespace(), metadef.NamespacePatch{NewName: d.renaming("N"),
+				Protected:   metadef.Change[*bool]{Set: true, Value: new(d.IntN(4) == 0)},
+				Description: metadef.Change[*string]{Set: true, Value: new(d.of("described ", 2))}}, nil)
+			return err
+		},
+		"deleteNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.DeleteNamespace(ctx, d.namespace(), nil)
+			return err
+		},
+		"deleteNamespaceContents": func(ctx context.Context, d *dice, s *store.Store) error {
+			kinds := []metadef.ContentKind{metadef.ContentProperties, metadef.ContentObjects, metadef.ContentTags}
+			_, err := s.DeleteNamespaceContents(ctx, d.namespace(), kinds[d.IntN(3):][:1], nil)
+			return err
+		},
+		"createProperty": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.CreateProperty(ctx, metadef.NewProperty{Namespace: d.namespace(), Object: d.object(), PropertyInput: d.property()})
+			return err
+		},
+		"updateProperty": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.UpdateProperty(ctx, metadef.PropertyChange{Namespace: d.namespace(), Object: d.object(), Name: d.of("p", 3), NewName: d.renaming("p")})
+			return err
+		},
+		"deleteProperty": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.DeleteProperty(ctx, d.namespace(), d.object(), d.of("p", 3), nil)
+			return err
+		},
+		"createObject": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.CreateObject(ctx, metadef.NewObject{Namespace: d.namespace(), ObjectInput: metadef.ObjectInput{Name: d.of("o", 2), Properties: []metadef.PropertyInput{d.property()}}})
+			return err
+		},
+		"updateObject": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.UpdateObject(ctx, metadef.ObjectChange{Namespace: d.namespace(), Name: d.of("o", 2), NewName: d.renaming("o"),
+				Properties: metadef.Change[[]metadef.PropertyInput]{Set: true, Value: []metadef.PropertyInput{d.property()}}})
+			return err
+		},
+		"deleteObject": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.DeleteObject(ctx, d.namespace(), d.of("o", 2), nil)
+			return err
+		},
+		"setTags": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.SetTags(ctx, metadef.TagsChange{Namespace: d.namespace(), Append: d.IntN(2) == 0, Tags: []metadef.TagInput{{Name: d.of("t", 3)}}})
+			return err
+		},
+		"updateTag": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.UpdateTag(ctx, metadef.TagChange{Namespace: d.namespace(), Name: d.of("t", 3), NewName: d.renaming("t")})
+			return err
+		},
+		"deleteTag": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.DeleteTag(ctx, d.namespace(), d.of("t", 3), nil)
+			return err
+		},
+		"associateResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: d.namespace(),
+				ResourceTypeAssociationInput: metadef.ResourceTypeAssociationInput{ResourceType: d.of("T", 4), Prefix: new(d.of("x", 3) + "_")}})
+			return err
+		},
+		"updateResourceTypeAssociation": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.UpdateAssociation(ctx, metadef.AssociationChange{ID: d.association(ctx, s), Prefix: metadef.Change[*string]{Set: true, Value: new(d.of("y", 3) + "_")}})
+			return err
+		},
+		"disassociateResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.DisassociateResourceType(ctx, d.association(ctx, s), nil)
+			return err
+		},
+		"shareNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.ShareNamespace(ctx, d.namespace(), d.of("project", 2), []metadef.MemberRole{metadef.Editor, metadef.Reader}[d.IntN(2)], nil)
+			return err
+		},
+		"unshareNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.UnshareNamespace(ctx, d.namespace(), d.of("project", 2), nil)
+			return err
+		},
+		"createResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.CreateResourceType(ctx, d.of("T", 6), false, false)
+			return err
+		},
+		"updateResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: d.of("T", 4), NewName: d.renaming("T")})
+			return err
+		},
+		"deleteResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.DeleteResourceType(ctx, d.of("T", 6))
+			return err
+		},
+	}
+}
+
+// association is the id of any association, 0 where there is none.
+func (d *dice) association(ctx context.Context, s *store.Store) (id int64) {
+	rows, err := s.ReadAll(ctx, `SELECT id FROM resource_type_associations ORDER BY id`)
+	if err == nil && len(rows) > 0 {
+		_, err = fmt.Sscan(rows[d.IntN(len(rows))][0], &id)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return id
+}
+
+func resourceMutations() throwable {
+	metadata := func(mode resource.MetadataMode) func(ctx context.Context, d *dice, s *store.Store) error {
+		return func(ctx context.Context, d *dice, s *store.Store) error {
+			change := resource.MetadataChange{Resource: d.resource(), Mode: mode}
+			if mode == resource.DeleteMetadata {
+				change.Keys = []string{d.of("k", 3)}
+			} else {
+				change.Items = []metadef.KeyValue{{Key: d.of("k", 3), Value: d.of("v", 2)}}
+			}
+			_, _, err := s.ChangeMetadata(ctx, change)
+			return err
+		}
+	}
+	return throwable{
+		"createResource": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.CreateResource(ctx, resource.Input{UUID: new(d.resource()), Type: d.of("T", 3), Name: d.fresh("r"), Tags: []string{d.of("t", 3)},
+				Metadata: []metadef.KeyValue{{Key: d.of("k", 3), Value: "v"}}, Capabilities: []metadef.KeyValue{{Key: d.of("c", 3), Value: "v"}}})
+			return err
+		},
+		"updateResource": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.UpdateResource(ctx, resource.Patch{UUID: d.resource(), NewName: d.renaming("r"), Parent: metadef.Change[*string]{Set: d.IntN(2) == 0, Value: new(d.resource())}})
+			return err
+		},
+		"deleteResource": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.DeleteResource(ctx, d.resource(), nil)
+			return err
+		},
+		"setResourceTags": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.SetResourceTags(ctx, d.resource(), []string{d.of("t", 3)}, nil)
+			return err
+		},
+		"setMetadata":     metadata(resource.MergeMetadata),
+		"replaceMetadata": metadata(resource.ReplaceMetadata),
+		"deleteMetadata":  metadata(resource.DeleteMetadata),
+		"setMetadataOnResources": func(ctx context.Context, d *dice, s *store.Store) error {
+			var changes []resource.MetadataChange
+			for range d.IntN(3) {
+				changes = append(changes, resource.MetadataChange{Resource: d.resource(), Items: []metadef.KeyValue{{Key: d.of("k", 3), Value: d.of("v", 2)}}})
+			}
+			_, err := s.ChangeMetadataOfMany(ctx, changes)
+			return err
+		},
+		"setCapabilities": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.SetCapabilities(ctx, d.resource(), []metadef.KeyValue{{Key: d.of("c", 5), Value: d.of("v", 2)}}, nil)
+			return err
+		},
+		"unsetCapabilities": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.UnsetCapabilities(ctx, d.resource(), []string{d.of("c", 5)}, nil)
+			return err
+		},
+		"createCapability": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.CreateCapability(ctx, d.of("T", 3), d.of("c", 5), nil)
+			return err
+		},
+		"setCapabilityVisibility": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.SetCapabilityVisibility(ctx, d.of("T", 3), d.of("c", 5), d.IntN(2) == 0)
+			return err
+		},
+		"deleteCapability": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.DeleteCapability(ctx, d.of("T", 3), d.of("c", 5))
+			return err
+		},
+	}
+}
+
+func placementMutations() throwable {
+	return throwable{
+		"createResourceProvider": func(ctx context.Context, d *dice, s *store.Store) error {
+			input := placement.NewProvider{UUID: new(d.provider()), Name: d.fresh("provider ")}
+			if d.IntN(2) == 0 {
+				input.Parent = new(d.provider())
+			}
+			_, _, err := s.CreateResourceProvider(ctx, input)
+			return err
+		},
+		"updateResourceProvider": func(ctx context.Context, d *dice, s *store.Store) error {
+			patch := placement.ProviderPatch{Provider: d.provider()}
+			switch d.IntN(4) {
+			case 0:
+				patch.NewName = new(d.fresh("renamed "))
+			case 1:
+				patch.Parent = new([]string{"", d.provider()}[d.IntN(2)])
+			default:
+				patch.Resource = new([]string{"", d.resource()}[d.IntN(2)])
+			}
+			_, _, err := s.UpdateResourceProvider(ctx, patch)
+			return err
+		},
+		"deleteResourceProvider": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.DeleteResourceProvider(ctx, d.provider())
+			return err
+		},
+		"setInventories": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.SetInventories(ctx, placement.ProviderInventories{Provider: d.provider(), Inventories: []placement.Inventory{d.inventory()}})
+			return err
+		},
+		"setInventory": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.SetInventory(ctx, placement.OneInventory{Provider: d.provider(), Inventory: d.inventory()})
+			return err
+		},
+		"deleteInventory": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.DeleteInventory(ctx, placement.InventoryClass{Provider: d.provider(), ResourceClass: d.class()})
+			return err
+		},
+		"setProviderTraits": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: d.provider(), Traits: []string{d.of("CUSTOM_T", 2)}})
+			return err
+		},
+		"setProviderAggregates": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.SetProviderAggregates(ctx, placement.ProviderAggregates{Provider: d.provider(), Aggregates: []string{storetest.UUID(90 + d.IntN(3))}})
+			return err
+		},
+		"createTrait": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.CreateTrait(ctx, d.of("CUSTOM_T", 2))
+			return err
+		},
+		"deleteTrait": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.DeleteTrait(ctx, d.of("CUSTOM_T", 2))
+			return err
+		},
+		"createResourceClass": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.CreateResourceClass(ctx, d.of("CUSTOM_C", 2))
+			return err
+		},
+		"deleteResourceClass": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.DeleteResourceClass(ctx, d.of("CUSTOM_C", 2))
+			return err
+		},
+		"setAllocations": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{d.claim()}})
+			return err
+		},
+		"deleteAllocations": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.DeleteAllocations(ctx, d.consumer())
+			return err
+		},
+		"reshape": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, _, err := s.Reshape(ctx, placement.Reshape{Consumers: []placement.ConsumerClaim{d.claim()},
+				Inventories: []placement.ProviderInventories{{Provider: d.provider(), Inventories: []placement.Inventory{d.inventory()}}}})
+			return err
+		},
+	}
+}

@@ -1,0 +1,232 @@
+package sqldb_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// rowsOf says of each table whose things its rows are a part of: a kind, the key
+// of the thing, and the table (t) with those it is joined to. Rows of allocations
+// are a part of two things.
+var rowsOf = []struct{ kind, key, from string }{
+	{"Namespace", "t.name", "namespaces t"},
+	{"Namespace", "n.name", "namespace_members t JOIN namespaces n ON n.id = t.namespace_id"},
+	{"Namespace", "n.name", "property_definitions t JOIN namespaces n ON n.id = t.namespace_id"},
+	{"Namespace", "n.name", "object_definitions t JOIN namespaces n ON n.id = t.namespace_id"},
+	{"Namespace", "n.name", "tags t JOIN namespaces n ON n.id = t.namespace_id"},
+	{"Namespace", "n.name", "resource_type_associations t JOIN namespaces n ON n.id = t.namespace_id"},
+	{"ResourceType", "t.name", "resource_types t"},
+	{"Resource", "t.uuid", "resources t"},
+	{"Resource", "r.uuid", "metadata_items t JOIN resources r ON r.id = t.resource_id"},
+	{"Resource", "r.uuid", "resource_tags t JOIN resources r ON r.id = t.resource_id"},
+	{"Resource", "r.uuid", "capability_values t JOIN resources r ON r.id = t.resource_id"},
+	{"Resource", "r.uuid", "capability_members t JOIN resources r ON r.id = t.resource_id"},
+	{"Capability", "y.name || '/' || t.name", "capabilities t JOIN resource_types y ON y.id = t.resource_type_id"},
+	{"ResourceProvider", "t.uuid", "resource_providers t"},
+	{"ResourceProvider", "p.uuid", "inventories t JOIN resource_providers p ON p.id = t.provider_id"},
+	{"ResourceProvider", "p.uuid", "provider_traits t JOIN resource_providers p ON p.id = t.provider_id"},
+	{"ResourceProvider", "p.uuid", "provider_aggregates t JOIN resource_providers p ON p.id = t.provider_id"},
+	{"ResourceProvider", "p.uuid", "allocations t JOIN resource_providers p ON p.id = t.provider_id"},
+	{"Consumer", "c.uuid", "allocations t JOIN consumers c ON c.id = t.consumer_id"},
+	{"Consumer", "t.uuid", "consumers t"},
+	{"Trait", "t.name", "traits t"},
+	{"ResourceClass", "t.name", "resource_classes t"},
+}
+
+// rowsOfNothing are the tables whose rows are part of no thing: the logs, and what
+// is counted from the capabilities of resources.
+var rowsOfNothing = []string{"audit_events", "changes", "capability_counts"}
+
+// things returns the rows of every thing, by kind and key.
+func things(t *testing.T, s *store.Store) map[[2]string]string {
+	t.Helper()
+	found := map[[2]string]string{}
+	for _, of := range rowsOf {
+		rows, err := s.ReadAll(t.Context(), fmt.Sprintf(`SELECT %s, t.* FROM %s ORDER BY t.id`, of.key, of.from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			found[[2]string{of.kind, row[0]}] += of.from + " " + strings.Join(row[1:], "|") + "\n"
+		}
+	}
+	return found
+}
+
+// notedSince returns the things in the log of changes after a sequence, the last
+// sequence, and the number of the transactions.
+func notedSince(t *testing.T, s *store.Store, sequence int64) (noted map[[2]string]bool, last int64, transactions map[int64]bool) {
+	t.Helper()
+	rows, err := s.ReadAll(t.Context(), fmt.Sprintf(`SELECT id, "transaction", kind, key FROM changes WHERE id > %d ORDER BY id`, sequence))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[[3]string]bool{} // by transaction, kind and key
+	noted, last, transactions = map[[2]string]bool{}, sequence, map[int64]bool{}
+	for _, row := range rows {
+		if seen[[3]string(row[1:])] {
+			t.Errorf("%v is noted twice", row[1:])
+		}
+		seen[[3]string(row[1:])], noted[[2]string(row[2:])] = true, true
+		number, err := strconv.ParseInt(row[1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		transactions[number] = true
+		if last, err = strconv.ParseInt(row[0], 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return noted, last, transactions
+}
+
+// mutationsOfTheSchema are the names of the fields of Mutation.
+func mutationsOfTheSchema(t *testing.T) []string {
+	t.Helper()
+	files, err := os.ReadDir("../schema")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile(`(?ms)^(?:extend )?type Mutation \{$(.*?)^\}`)
+	field := regexp.MustCompile(`(?m)^  (\w+)\(`)
+	var names []string
+	for _, file := range files {
+		text, err := os.ReadFile("../schema/" + file.Name())
+		if err != nil {
+			continue // a folder
+		}
+		for _, found := range block.FindAllStringSubmatch(string(text), -1) {
+			for _, name := range field.FindAllStringSubmatch(found[1], -1) {
+				names = append(names, name[1])
+			}
+		}
+	}
+	return names
+}
+
+// TestEveryChangeIsInTheLog makes random mutations of every kind, and compares
+// the rows of every thing before and after with what the transaction left in the
+// log of changes.
+func TestEveryChangeIsInTheLog(t *testing.T) {
+	t.Parallel()
+	mutations := throwable{}
+	for _, some := range []throwable{definitionMutations(), resourceMutations(), placementMutations()} {
+		maps.Copy(mutations, some)
+	}
+	names := slices.Sorted(maps.Keys(mutations))
+	if of := slices.Sorted(slices.Values(mutationsOfTheSchema(t))); !slices.Equal(of, names) {
+		t.Fatalf("the API has the mutations\n%v\nand the test makes\n%v", of, names)
+	}
+	// Most of these are refused.
+	thrown := slices.Concat(names, slices.Repeat([]string{"setInventory", "setAllocations", "reshape", "createResourceType"}, 6))
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		everyTableIsOfSomething(t, s)
+		d := &dice{Rand: rand.New(rand.NewPCG(1, 2))}
+		_, last, _ := notedSince(t, s, 0)
+		lastTransaction := int64(0)
+		before, done := things(t, s), map[string]int{}
+		enough := func() bool { return !slices.ContainsFunc(names, func(name string) bool { return done[name] < 2 }) }
+		defer func() { t.Logf("after the last mutation, of each were accepted: %v", done) }()
+		for throw := 0; throw < 500 || !enough(); throw++ {
+			if throw == 4000 {
+				t.Fatalf("too few of some mutations were accepted: %v", done)
+			}
+			name := thrown[d.IntN(len(thrown))]
+			err := mutations[name](storetest.AsAdmin(), d, s)
+			if err == nil {
+				done[name]++
+			} else if refusal := new(problem.Refusal); !errors.As(err, &refusal) && !errors.Is(err, problem.ErrInvalidInput) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			after := things(t, s)
+			noted, sequence, transactions := notedSince(t, s, last)
+			if len(transactions) > 1 || len(transactions) == 1 && slices.Collect(maps.Keys(transactions))[0] <= lastTransaction {
+				t.Errorf("%s, after the transaction %d, has the numbers %v", name, lastTransaction, transactions)
+			}
+			compareNotes(t, name, before, after, noted)
+			for number := range transactions {
+				lastTransaction = number
+			}
+			before, last = after, sequence
+		}
+	})
+}
+
+// compareNotes holds that what changed is noted, and nothing else but where a
+// mutation is known to note what may be as it was.
+func compareNotes(t *testing.T, mutation string, before, after map[[2]string]string, noted map[[2]string]bool) {
+	t.Helper()
+	for thing := range maps.Keys(before) {
+		if before[thing] != after[thing] && !noted[thing] {
+			t.Errorf("%s changed %v, which is not in the log of changes", mutation, thing)
+		}
+	}
+	for thing := range after {
+		if _, was := before[thing]; !was && !noted[thing] {
+			t.Errorf("%s created %v, which is not in the log of changes", mutation, thing)
+		}
+	}
+	for thing := range noted {
+		if before[thing] == after[thing] && mutation != "setProviderTraits" {
+			t.Errorf("%s left %v as it was, which is in the log of changes", mutation, thing)
+		}
+	}
+}
+
+// everyTableIsOfSomething holds that a new table is thought of here.
+func everyTableIsOfSomething(t *testing.T, s *store.Store) {
+	t.Helper()
+	known := slices.Clone(rowsOfNothing)
+	for _, of := range rowsOf {
+		table, _, _ := strings.Cut(of.from, " ")
+		known = append(known, table)
+	}
+	for _, table := range s.TableNames() {
+		if !slices.Contains(known, table) {
+			t.Errorf("it is not said what the rows of %s are a part of", table)
+		}
+	}
+}
+
+// TestOldChangesAreDeleted holds that changes go when they are kept no longer, and
+// not before, and that the numbers of transactions grow all the same.
+func TestOldChangesAreDeleted(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		prune := func(age time.Duration) {
+			t.Helper()
+			if err := errors.Join(s.AgeChanges(t.Context(), age), s.PruneChanges(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		prune(9 * time.Minute)
+		_, last, before := notedSince(t, s, 0)
+		if last < 100 { // the names that are built in
+			t.Fatalf("the last change is %d", last)
+		}
+		prune(11 * time.Minute)
+		if noted, _, _ := notedSince(t, s, 0); len(noted) > 0 {
+			t.Errorf("%d changes are still there", len(noted))
+		}
+		if _, err := s.CreateTrait(storetest.AsAdmin(), "CUSTOM_NEW"); err != nil {
+			t.Fatal(err)
+		}
+		noted, _, after := notedSince(t, s, last)
+		if len(noted) != 1 || slices.Max(slices.Collect(maps.Keys(after))) <= slices.Max(slices.Collect(maps.Keys(before))) {
+			t.Errorf("%v has the number %v after %v", noted, after, before)
+		}
+	})
+}
