@@ -157,13 +157,42 @@ func (v Viewer) Asking(field string) (Viewer, error) {
 	if !known {
 		return v, problem.Refuse(problem.ErrForbidden, "nobody may use %s", field)
 	}
-	if permission.AfterVisibility || v.May(permission.Rule) {
+	if permission.AfterVisibility {
 		return v, nil
 	}
-	return v, problem.Refuse(problem.ErrForbidden, "%s needs one of the roles %s", field, strings.Join(v.policy.rolesFor(permission.Rule, field), ", "))
+	return v, v.Require(permission.Rule, field)
 }
 
-// May tells whether the viewer may do what a rule covers.
+// RequireAt refuses a viewer who may not do what a field of Query or Mutation
+// needs. It is Asking for where the role is asked after visibility.
+func (v Viewer) RequireAt(field string) error {
+	v.field = field
+	return v.Require(permissions[field].Rule, field)
+}
+
+// Require refuses a viewer who may not do what a rule covers. What is the field
+// of the API, or what is done in words: "reading placement".
+func (v Viewer) Require(rule Rule, what string) error {
+	if v.May(rule) {
+		return nil
+	}
+	return problem.Refuse(problem.ErrForbidden, "%s needs %s", what, v.RolesThatMay(rule))
+}
+
+// RolesThatMay names the roles that may do what a rule covers, in words.
+func (v Viewer) RolesThatMay(rule Rule) string {
+	roles := v.policy.rolesFor(rule, v.field)
+	if len(roles) == 0 {
+		return "a role that nobody has"
+	}
+	last := len(roles) - 1
+	if last == 0 {
+		return "the role " + roles[0]
+	}
+	return "the role " + strings.Join(roles[:last], ", ") + " or " + roles[last]
+}
+
+// May reports whether the viewer may do what a rule covers.
 func (v Viewer) May(rule Rule) bool {
 	roles := v.policy.rolesFor(rule, v.field)
 	return slices.Contains(roles, anyone) || slices.ContainsFunc(roles, v.Has)

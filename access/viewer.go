@@ -53,7 +53,3 @@ func ViewerFrom(ctx context.Context) Viewer {
 	v, _ := ctx.Value(viewerKey{}).(Viewer)
 	return v
 }
-
-// WritesServiceMetadata tells whether the viewer sets, changes and deletes
-// metadata that users cannot, and says which that is.
-func (v Viewer) WritesServiceMetadata() bool { return v.May(RuleServiceMetadata) }

@@ -3,9 +3,7 @@ package audit
 import (
 	"time"
 
-	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/page"
-	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -35,12 +33,4 @@ type Filter struct {
 	Key       *string
 	Since     *time.Time // at this time or later
 	Until     *time.Time // before this time
-}
-
-// MayAudit refuses whoever may not read the audit log: all but administrators.
-func MayAudit(v access.Viewer) error {
-	if v.May(access.RuleAuditRead) {
-		return nil
-	}
-	return problem.Refuse(problem.ErrForbidden, "only an administrator may read the audit log")
 }

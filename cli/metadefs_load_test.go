@@ -38,7 +38,7 @@ func TestLoad(t *testing.T) {
 		c.fails("admin", "1 of 1 file failed", load(a, "--mode", "overwrite"), "a.json: $: PROTECTED: ")
 		c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", load(a, "--mode", "merge")...)
 		c.notes("admin", "a.json: updated Same: name\n    ", load(a, "--mode", "overwrite", "--include-protected")...)
-		c.fails("member", "FORBIDDEN: only an administrator may import namespaces", load(in))
+		c.fails("member", "FORBIDDEN: importNamespaces needs the role admin", load(in))
 
 		c.file("twice/a.json", `{"namespace": "Twice", "visibility": "public"}`)
 		twice := filepath.Dir(c.file("twice/b.json", `{"namespace": "Twice", "visibility": "private"}`))

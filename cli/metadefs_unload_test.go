@@ -22,7 +22,7 @@ func TestUnload(t *testing.T) {
 		c.prints("admin", "1 namespace unloaded, 0 failed", "metadefs", "unload", "same: Name")
 		c.prints("admin", "1 namespace unloaded, 0 failed", "metadefs", "unload", "--all", "--yes", "--include-protected")
 		c.prints("admin", loaded, "metadefs", "load", in)
-		c.fails("member", "FORBIDDEN: only an administrator may unload namespaces", command("metadefs unload", "Same: name"))
+		c.fails("member", "FORBIDDEN: unloadNamespaces needs the role admin", command("metadefs unload", "Same: name"))
 		c.fails("admin", "BAD_USER_INPUT: input.origin: ", command("metadefs unload --origin", ""))
 		c.fails("wrong", "unknown token", command("metadefs unload", "Same: name"))
 	})

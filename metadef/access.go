@@ -27,65 +27,48 @@ func (s NamespaceStanding) MayDefine() bool {
 	return s.MayManage() || s.Role == Editor && s.Viewer.Has(access.RoleMember)
 }
 
-// CheckManage refuses whoever may not manage the namespace. What says what was
-// attempted.
-func (s NamespaceStanding) CheckManage(what string) error {
+// CheckManage refuses whoever may not manage the namespace, at a field of
+// Mutation.
+func (s NamespaceStanding) CheckManage(field string) error {
 	if s.MayManage() {
 		return nil
 	}
-	return refuseDefining(s.OwnerWrites, what)
+	return s.refuse(field, "")
 }
 
-// CheckDefine refuses whoever may not define in the namespace. What says what
-// was attempted.
-func (s NamespaceStanding) CheckDefine(what string) error {
+// CheckDefine refuses whoever may not define in the namespace, at a field of
+// Mutation.
+func (s NamespaceStanding) CheckDefine(field string) error {
 	if s.MayDefine() {
 		return nil
 	}
-	return refuseDefining(s.OwnerWrites, what)
+	return s.refuse(field, ", or the role member in a project that edits the namespace")
 }
 
-func refuseDefining(ownerWrites bool, what string) error {
-	if ownerWrites {
-		return problem.Refuse(problem.ErrForbidden, "only an administrator or a member of the owning project may %s", what)
+func (s NamespaceStanding) refuse(field, besides string) error {
+	who := s.Viewer.RolesThatMay(access.RuleDefinitionsWrite)
+	if s.OwnerWrites {
+		who += ", or the role member in the project that owns the namespace"
 	}
-	return problem.Refuse(problem.ErrForbidden, "only an administrator may %s", what)
-}
-
-// MayWriteResourceTypes refuses whoever may not write resource types. What says
-// what was attempted.
-func MayWriteResourceTypes(v access.Viewer, what string) error {
-	if v.May(access.RuleResourceTypesWrite) {
-		return nil
-	}
-	return problem.Refuse(problem.ErrForbidden, "only an administrator may %s", what)
-}
-
-// MayCreateNamespaces refuses whoever creates no namespace at all: all but
-// administrators and, where owners write, members of a project.
-func MayCreateNamespaces(v access.Viewer, ownerWrites bool, what string) error {
-	if v.May(access.RuleDefinitionsWrite) || ownerWrites && v.Has(access.RoleMember) && v.ProjectID != "" {
-		return nil
-	}
-	return refuseDefining(ownerWrites, what)
+	return problem.Refuse(problem.ErrForbidden, "%s needs %s", field, who+besides)
 }
 
 // MayGiveNamespace refuses to make a project the owner of a namespace: members
 // give to no other project than their own.
 func MayGiveNamespace(v access.Viewer, project string) error {
-	if v.May(access.RuleDefinitionsWrite) || v.ProjectID == project {
+	if v.ProjectID == project {
 		return nil
 	}
-	return problem.Refuse(problem.ErrForbidden, "only an administrator may make another project the owner of a namespace")
+	return v.Require(access.RuleDefinitionsWrite, "making another project the owner of a namespace")
 }
 
 // MayImportFrom refuses to import under the product's own origin: what it brings
 // is upgraded with the product, which is for administrators to begin.
 func MayImportFrom(v access.Viewer, origin *string) error {
-	if v.May(access.RuleDefinitionsWrite) || origin == nil || *origin != OwnOrigin {
+	if origin == nil || *origin != OwnOrigin {
 		return nil
 	}
-	return problem.Refuse(problem.ErrForbidden, "only an administrator may import under the origin %s", OwnOrigin)
+	return v.Require(access.RuleDefinitionsWrite, "importing under the origin "+OwnOrigin)
 }
 
 // StrongerRole is the one of two roles that allows more.

@@ -48,7 +48,7 @@ type CapabilityAnswer struct {
 // private one is refused, which tells that it exists, as the specification has
 // it.
 func AnswerCapability(v access.Viewer, capability *Capability) CapabilityAnswer {
-	if capability.Private && !MaySeePrivateCapabilities(v) {
+	if capability.Private && !v.May(access.RuleCapabilitiesPrivate) {
 		return CapabilityAnswer{Refused: problem.Refuse(problem.ErrForbidden, "the capability %q is private", capability.Name)}
 	}
 	return CapabilityAnswer{Capability: capability}

@@ -126,7 +126,7 @@ func (c MetadataChange) Plan(viewer access.Viewer, rules MetadataRules, revision
 
 // mayName refuses a viewer who names an item that only services change.
 func (c MetadataChange) mayName(viewer access.Viewer, rules MetadataRules, there map[string]*MetadataItem) error {
-	if viewer.WritesServiceMetadata() {
+	if viewer.May(access.RuleServiceMetadata) {
 		return nil
 	}
 	keys := slices.Clone(c.Keys)

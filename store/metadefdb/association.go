@@ -17,7 +17,7 @@ import (
 // AssociateResourceType makes the definitions of a namespace applicable to a
 // resource type, which is created where there is none of the name.
 func (s *MetadefStore) AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (made *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
-	e := edit{mutation: "associateResourceType", what: "associate a resource type", namespace: input.Namespace, revision: input.Revision, manages: true}
+	e := edit{mutation: "associateResourceType", namespace: input.Namespace, revision: input.Revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		wanted, problems := input.Association("input")
 		if err := problems.Err(); err != nil {
@@ -67,7 +67,7 @@ func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wa
 // UpdateAssociation changes the prefix or the properties target of an
 // association in its place.
 func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.AssociationChange) (changed *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
-	e := edit{mutation: "updateResourceTypeAssociation", what: "change an association", revision: input.Revision, manages: true}
+	e := edit{mutation: "updateResourceTypeAssociation", revision: input.Revision, manages: true}
 	if e.namespace, err = s.namespaceOfAssociation(ctx, input.ID); err != nil {
 		return nil, nil, err
 	}
@@ -111,7 +111,7 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.Asso
 
 // DisassociateResourceType deletes an association; the resource type stays.
 func (s *MetadefStore) DisassociateResourceType(ctx context.Context, id int64, revision *int) (deleted *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
-	e := edit{mutation: "disassociateResourceType", what: "delete an association", revision: revision, manages: true, deletes: true}
+	e := edit{mutation: "disassociateResourceType", revision: revision, manages: true, deletes: true}
 	if e.namespace, err = s.namespaceOfAssociation(ctx, id); err != nil {
 		return nil, nil, err
 	}

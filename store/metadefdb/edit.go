@@ -53,7 +53,6 @@ func (o DefinitionOptions) withDefaults() DefinitionOptions {
 // edit is a change of one namespace or of what it holds, as it is asked for.
 type edit struct {
 	mutation  string
-	what      string // in words, for refusals: "change the namespace"
 	namespace string
 	revision  *int // what the caller has seen; nil for whatever it is
 	manages   bool // takes more than being an editor
@@ -76,7 +75,7 @@ func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx
 		if err != nil {
 			return err
 		}
-		if err := s.checkStanding(ctx, tx, row, e); err != nil {
+		if err := s.checkStanding(ctx, tx, row, e.manages); err != nil {
 			return err
 		}
 		event, err := change(tx, row)
@@ -94,7 +93,7 @@ func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx
 		return s.touchNamespace(ctx, tx, row)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.what, err)
+		return nil, fmt.Errorf("%s: %w", e.mutation, err)
 	}
 	return namespaceNoun(changed), nil
 }
@@ -136,21 +135,36 @@ func (s *MetadefStore) touchNamespace(ctx context.Context, tx *sqldb.Tx, row *en
 		SetRevision(row.Revision).SetUpdatedAt(row.UpdatedAt).Exec(ctx)
 }
 
-// checkStanding refuses whoever may not make the edit.
-func (s *MetadefStore) checkStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, e edit) error {
+// checkStanding refuses whoever may not make the edit of a transaction, which
+// takes more than being an editor where it manages the namespace.
+func (s *MetadefStore) checkStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, manages bool) error {
 	standing, err := s.standing(ctx, tx, row)
 	if err != nil {
 		return err
 	}
-	if e.manages {
-		return standing.CheckManage(e.what)
+	if manages {
+		return standing.CheckManage(tx.Mutation)
 	}
-	return standing.CheckDefine(e.what)
+	return standing.CheckDefine(tx.Mutation)
+}
+
+// mayOwnNamespaces refuses whoever may not manage the namespaces of the viewer's
+// own project, at a field of Mutation.
+func (s *MetadefStore) mayOwnNamespaces(ctx context.Context, field string) error {
+	viewer, err := access.ViewerFrom(ctx).Asking(field)
+	if err != nil {
+		return err
+	}
+	return metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID, OwnerWrites: s.definitions.OwnerWrites}.CheckManage(field)
 }
 
 // standing is what the viewer is to a namespace.
 func (s *MetadefStore) standing(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
-	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: row.Owner, OwnerWrites: s.definitions.OwnerWrites}
+	viewer, err := access.ViewerFrom(ctx).Asking(tx.Mutation)
+	if err != nil {
+		return metadef.NamespaceStanding{}, err
+	}
+	standing := metadef.NamespaceStanding{Viewer: viewer, Owner: row.Owner, OwnerWrites: s.definitions.OwnerWrites}
 	if standing.MayManage() {
 		return standing, nil
 	}

@@ -7,7 +7,6 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
@@ -71,7 +70,7 @@ const unloadedAtOnce = 50
 // transaction. What it refuses of those chosen - protected ones, unless included
 // - is in the reports and does not stop the others.
 func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.UnloadRequest) ([]*metadef.UnloadReport, error) {
-	if err := metadef.MayCreateNamespaces(access.ViewerFrom(ctx), s.definitions.OwnerWrites, "unload namespaces"); err != nil {
+	if err := s.mayOwnNamespaces(ctx, "unloadNamespaces"); err != nil {
 		return nil, err
 	}
 	if err := request.Check("input"); err != nil {

@@ -19,7 +19,7 @@ import (
 // all, in a transaction of its own, and one that fails never stops the others. Of
 // several sound ones for one namespace only the first is taken.
 func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.ImportRequest) ([]*metadef.ImportReport, error) {
-	if err := metadef.MayCreateNamespaces(access.ViewerFrom(ctx), s.definitions.OwnerWrites, "import namespaces"); err != nil {
+	if err := s.mayOwnNamespaces(ctx, "importNamespaces"); err != nil {
 		return nil, err
 	}
 	if err := metadef.MayImportFrom(access.ViewerFrom(ctx), request.Origin); err != nil {
@@ -135,7 +135,7 @@ func (s *MetadefStore) checkImportStanding(ctx context.Context, tx *sqldb.Tx, ro
 	if !visible {
 		return refuseTaken(row.Name, "$.namespace")
 	}
-	return s.checkStanding(ctx, tx, row, edit{what: "import into this namespace", manages: true})
+	return s.checkStanding(ctx, tx, row, true)
 }
 
 func (s *MetadefStore) importNew(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {

@@ -55,7 +55,7 @@ func (s *MetadefStore) Standing(ctx context.Context, of *metadef.Namespace, memb
 // ShareNamespace shares a namespace with a project, or with all ("*"), or
 // changes the role of one that it is shared with.
 func (s *MetadefStore) ShareNamespace(ctx context.Context, name, project string, role metadef.MemberRole, revision *int) (member *metadef.NamespaceMember, in *metadef.Namespace, err error) {
-	e := edit{mutation: "shareNamespace", what: "share the namespace", namespace: name, revision: revision, manages: true}
+	e := edit{mutation: "shareNamespace", namespace: name, revision: revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		var problems problem.Problems
 		text.Check(&problems, "input.projectId", project, 1, metadef.MaxOwner)
@@ -90,7 +90,7 @@ func (s *MetadefStore) ShareNamespace(ctx context.Context, name, project string,
 
 // UnshareNamespace ends the sharing of a namespace with a project.
 func (s *MetadefStore) UnshareNamespace(ctx context.Context, name, project string, revision *int) (member *metadef.NamespaceMember, in *metadef.Namespace, err error) {
-	e := edit{mutation: "unshareNamespace", what: "end the sharing of the namespace", namespace: name, revision: revision, manages: true}
+	e := edit{mutation: "unshareNamespace", namespace: name, revision: revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		if err := soundTexts("input.projectId", project); err != nil {
 			return nil, err

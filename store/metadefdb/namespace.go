@@ -19,7 +19,7 @@ import (
 // that is taken is ErrAlreadyExists.
 func (s *MetadefStore) UpdateNamespace(ctx context.Context, name string, patch metadef.NamespacePatch, revision *int) (*metadef.Namespace, error) {
 	manages := patch.NewName.Set || patch.Visibility.Set || patch.Protected.Set || patch.Owner.Set
-	e := edit{mutation: "updateNamespace", what: "change the namespace", namespace: name, revision: revision, manages: manages}
+	e := edit{mutation: "updateNamespace", namespace: name, revision: revision, manages: manages}
 	if err := soundTexts("input.name", name); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func writeNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error
 // DeleteNamespace deletes a namespace and all that is in it, and gives it as it
 // was. Resource types stay.
 func (s *MetadefStore) DeleteNamespace(ctx context.Context, name string, revision *int) (*metadef.Namespace, error) {
-	e := edit{mutation: "deleteNamespace", what: "delete the namespace", namespace: name, revision: revision, manages: true}
+	e := edit{mutation: "deleteNamespace", namespace: name, revision: revision, manages: true}
 	if err := soundTexts("input.name", name); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows 
 // namespace. Properties are those of the namespace itself; objects take theirs
 // with them.
 func (s *MetadefStore) DeleteNamespaceContents(ctx context.Context, name string, kinds []metadef.ContentKind, revision *int) (*metadef.Namespace, error) {
-	e := edit{mutation: "deleteNamespaceContents", what: "delete what the namespace holds", namespace: name, revision: revision, deletes: true}
+	e := edit{mutation: "deleteNamespaceContents", namespace: name, revision: revision, deletes: true}
 	return s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		if err := metadef.CheckContentKinds("input.kinds", kinds); err != nil {
 			return nil, err

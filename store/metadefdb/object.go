@@ -15,7 +15,7 @@ import (
 // CreateObject defines an object, with its properties, at the end of a
 // namespace.
 func (s *MetadefStore) CreateObject(ctx context.Context, input metadef.NewObject) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
-	e := edit{mutation: "createObject", what: "create an object", namespace: input.Namespace, revision: input.Revision}
+	e := edit{mutation: "createObject", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		defined, problems := input.Object("input")
 		if err := problems.Err(); err != nil {
@@ -84,7 +84,7 @@ func checkObjectFree(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name
 // own: those of a name that is there keep their identity, others go, which a
 // protected namespace refuses.
 func (s *MetadefStore) UpdateObject(ctx context.Context, input metadef.ObjectChange) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
-	e := edit{mutation: "updateObject", what: "change an object", namespace: input.Namespace, revision: input.Revision}
+	e := edit{mutation: "updateObject", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		current, err := findObject(ctx, tx, row, input.Name, "input.name")
 		if err != nil {
@@ -127,7 +127,7 @@ func (s *MetadefStore) UpdateObject(ctx context.Context, input metadef.ObjectCha
 
 // DeleteObject deletes an object with its properties.
 func (s *MetadefStore) DeleteObject(ctx context.Context, namespace, name string, revision *int) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
-	e := edit{mutation: "deleteObject", what: "delete an object", namespace: namespace, revision: revision, deletes: true}
+	e := edit{mutation: "deleteObject", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		current, err := findObject(ctx, tx, row, name, "input.name")
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 // CreateProperty defines a property at the end of a namespace, or of an object
 // in it, and gives it with the namespace as it is then.
 func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProperty) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
-	e := edit{mutation: "createProperty", what: "create a property", namespace: input.Namespace, revision: input.Revision}
+	e := edit{mutation: "createProperty", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		place, err := findPlace(ctx, tx, row, input.Object)
 		if err != nil {
@@ -63,7 +63,7 @@ func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProp
 // UpdateProperty changes a property, and where it has a new name what its object
 // requires, too.
 func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.PropertyChange) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
-	e := edit{mutation: "updateProperty", what: "change a property", namespace: input.Namespace, revision: input.Revision}
+	e := edit{mutation: "updateProperty", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		place, current, err := findProperty(ctx, tx, row, input.Object, input.Name)
 		if err != nil {
@@ -106,7 +106,7 @@ func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.Propert
 
 // DeleteProperty deletes a property; its object requires it no longer.
 func (s *MetadefStore) DeleteProperty(ctx context.Context, namespace string, object *string, name string, revision *int) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
-	e := edit{mutation: "deleteProperty", what: "delete a property", namespace: namespace, revision: revision, deletes: true}
+	e := edit{mutation: "deleteProperty", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		place, current, err := findProperty(ctx, tx, row, object, name)
 		if err != nil {

@@ -22,9 +22,6 @@ import (
 // CreateResourceType creates a resource type, for administrators. A name that is
 // taken is ErrAlreadyExists.
 func (s *MetadefStore) CreateResourceType(ctx context.Context, name string, strict, protected bool) (*metadef.ResourceType, error) {
-	if err := metadef.MayWriteResourceTypes(access.ViewerFrom(ctx), "create a resource type"); err != nil {
-		return nil, err
-	}
 	var problems problem.Problems
 	if text.CheckName(&problems, "input.name", name); len(problems) > 0 {
 		return nil, problems.Err()
@@ -62,7 +59,7 @@ func resourceTypeFields(row *ent.ResourceType) sqldb.Fields {
 func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*metadef.ResourceType, error) {
 	var changed *ent.ResourceType
 	err := s.Write(ctx, "updateResourceType", func(tx *sqldb.Tx) error {
-		row, err := s.lockResourceType(ctx, tx, input.Name, "change a resource type")
+		row, err := s.lockResourceType(ctx, tx, input.Name)
 		if err != nil {
 			return err
 		}
@@ -126,7 +123,7 @@ func isBuiltInType(name string) bool {
 func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*metadef.ResourceType, error) {
 	var deleted *ent.ResourceType
 	err := s.Write(ctx, "deleteResourceType", func(tx *sqldb.Tx) error {
-		row, err := s.lockResourceType(ctx, tx, name, "delete a resource type")
+		row, err := s.lockResourceType(ctx, tx, name)
 		if err != nil {
 			return err
 		}
@@ -150,7 +147,7 @@ func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*me
 }
 
 // lockResourceType reads a resource type that the viewer may know and change.
-func (s *MetadefStore) lockResourceType(ctx context.Context, tx *sqldb.Tx, name, what string) (*ent.ResourceType, error) {
+func (s *MetadefStore) lockResourceType(ctx context.Context, tx *sqldb.Tx, name string) (*ent.ResourceType, error) {
 	if err := soundTexts("input.name", name); err != nil {
 		return nil, err
 	}
@@ -161,7 +158,7 @@ func (s *MetadefStore) lockResourceType(ctx context.Context, tx *sqldb.Tx, name,
 	if err != nil {
 		return nil, err
 	}
-	return row, metadef.MayWriteResourceTypes(access.ViewerFrom(ctx), what)
+	return row, access.ViewerFrom(ctx).RequireAt(tx.Mutation)
 }
 
 // typeOrigin is what brings a resource type.

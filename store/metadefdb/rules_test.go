@@ -120,10 +120,10 @@ func TestOwnersWriteWhereTheyMay(t *testing.T) {
 		for document, want := range map[string]string{
 			`{"namespace": "Own", "visibility": "private", "tags": [{"name": "t"}]}`:         "UPDATED ",
 			`{"namespace": "Mine", "visibility": "private"}`:                                 "CREATED ",
-			`{"namespace": "Mine", "owner": "other"}`:                                        "FAILED $: FORBIDDEN: only an administrator may make another project the owner of a namespace",
-			`{"namespace": "Theirs", "owner": "other", "visibility": "private"}`:             "FAILED $: FORBIDDEN: only an administrator may make another project the owner of a namespace",
+			`{"namespace": "Mine", "owner": "other"}`:                                        "FAILED $: FORBIDDEN: making another project the owner of a namespace needs the role admin",
+			`{"namespace": "Theirs", "owner": "other", "visibility": "private"}`:             "FAILED $: FORBIDDEN: making another project the owner of a namespace needs the role admin",
 			`{"namespace": "Hidden", "visibility": "public", "properties": {}}`:              `FAILED $.namespace: ALREADY_EXISTS: a namespace "Hidden" exists already`,
-			`{"namespace": "Shown", "visibility": "public", "tags": [{"name": "takeover"}]}`: "FAILED $: FORBIDDEN: only an administrator or a member of the owning project may import into this namespace",
+			`{"namespace": "Shown", "visibility": "public", "tags": [{"name": "takeover"}]}`: "FAILED $: FORBIDDEN: importNamespaces needs the role admin, or the role member in the project that owns the namespace",
 		} {
 			visible := access.Public
 			for name, visibility := range map[string]*access.Visibility{"Hidden": nil, "Shown": &visible} {

@@ -89,7 +89,7 @@ func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64
 // Those that keep their names keep their identity; others go, which a protected
 // namespace refuses.
 func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (*metadef.Namespace, error) {
-	e := edit{mutation: "setTags", what: "set the tags", namespace: input.Namespace, revision: input.Revision}
+	e := edit{mutation: "setTags", namespace: input.Namespace, revision: input.Revision}
 	return s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
 		if err != nil {
@@ -167,7 +167,7 @@ func tagTexts(rows []*ent.Tag) sqldb.Fields {
 
 // UpdateTag changes the name or the parent of a tag.
 func (s *MetadefStore) UpdateTag(ctx context.Context, input metadef.TagChange) (changed *metadef.Tag, in *metadef.Namespace, err error) {
-	e := edit{mutation: "updateTag", what: "change a tag", namespace: input.Namespace, revision: input.Revision}
+	e := edit{mutation: "updateTag", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		there, err := tagsByKey(ctx, tx, row)
 		if err != nil {
@@ -234,7 +234,7 @@ func refuseUnknownTag(name, in string) error {
 
 // DeleteTag deletes a tag. Those below it have no parent then.
 func (s *MetadefStore) DeleteTag(ctx context.Context, namespace, name string, revision *int) (deleted *metadef.Tag, in *metadef.Namespace, err error) {
-	e := edit{mutation: "deleteTag", what: "delete a tag", namespace: namespace, revision: revision, deletes: true}
+	e := edit{mutation: "deleteTag", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		there, err := tagsByKey(ctx, tx, row)
 		if err != nil {

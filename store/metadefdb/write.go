@@ -18,7 +18,7 @@ import (
 // CreateNamespace creates a namespace with everything in it. A name that is
 // taken is ErrAlreadyExists, by whomever it is taken.
 func (s *MetadefStore) CreateNamespace(ctx context.Context, input metadef.NamespaceInput) (*metadef.Namespace, error) {
-	if err := metadef.MayCreateNamespaces(access.ViewerFrom(ctx), s.definitions.OwnerWrites, "create a namespace"); err != nil {
+	if err := s.mayOwnNamespaces(ctx, "createNamespace"); err != nil {
 		return nil, err
 	}
 	if input.Owner != nil {

@@ -88,5 +88,5 @@ func (s *PlacementStore) PlanOfListed(ctx context.Context) (string, error) {
 // PanicInAWrite panics within a transaction, and recovers.
 func (s *PlacementStore) PanicInAWrite(ctx context.Context) {
 	defer func() { _ = recover() }()
-	_ = s.Write(ctx, "createNamespace", func(*sqldb.Tx) error { panic("in the midst of a write") })
+	_ = s.Write(ctx, "createTrait", func(*sqldb.Tx) error { panic("in the midst of a write") })
 }

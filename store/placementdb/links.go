@@ -5,16 +5,16 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // ProvidersOfResources are the providers linked to resources, by the rows of the
 // resources, with the world that they are in. A viewer without any role sees
 // none.
 func (s *PlacementStore) ProvidersOfResources(ctx context.Context, resources []int64) (*placement.World, map[int64]*placement.Provider, error) {
-	if access.MayReadPlacement(access.ViewerFrom(ctx)) != nil {
+	if visible.SeesPlacement(ctx) != nil {
 		return nil, nil, nil
 	}
 	of := map[int64]string{}

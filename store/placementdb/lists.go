@@ -8,7 +8,6 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/allocation"
 	"github.com/cadastre-dev/cadastre/ent/consumer"
@@ -21,6 +20,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -36,7 +36,7 @@ var byName = page.Order{Field: "NAME"}
 // Consumers is a page of the consumers.
 func (s *PlacementStore) Consumers(ctx context.Context, filter placement.ConsumerFilter, order page.Order, request page.Request) (page.Page[*placement.Consumer], error) {
 	var none page.Page[*placement.Consumer]
-	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+	if err := visible.SeesPlacement(ctx); err != nil {
 		return none, err
 	}
 	paging, err := sqldb.NewPaging("consumers", consumerOrders, order, request)
@@ -88,7 +88,7 @@ func consumerNoun(row *ent.Consumer) *placement.Consumer {
 // Traits is a page of the traits, by name.
 func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilter, request page.Request) (page.Page[*placement.Trait], error) {
 	var none page.Page[*placement.Trait]
-	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+	if err := visible.SeesPlacement(ctx); err != nil {
 		return none, err
 	}
 	if err := problemsOf(filter.Validate("filter")).Err(); err != nil {
@@ -145,7 +145,7 @@ func traitsThat(filter placement.TraitFilter) predicate.Trait {
 // ResourceClasses is a page of the resource classes, by name.
 func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.ResourceClassFilter, request page.Request) (page.Page[*placement.ResourceClass], error) {
 	var none page.Page[*placement.ResourceClass]
-	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+	if err := visible.SeesPlacement(ctx); err != nil {
 		return none, err
 	}
 	if err := problemsOf(filter.Validate("filter")).Err(); err != nil {
@@ -187,7 +187,7 @@ func classesThat(filter placement.ResourceClassFilter) predicate.ResourceClass {
 
 // Usages are what the consumers of a project use, in a group for each type.
 func (s *PlacementStore) Usages(ctx context.Context, project string, user, consumerType *string) ([]*placement.UsageGroup, error) {
-	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}
 	var problems problem.Problems

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // ProviderPage is a page of the resource providers, with the world that they
@@ -63,7 +63,7 @@ func (s *PlacementStore) ConsumerByUUID(ctx context.Context, uuid string) (*plac
 
 // ConsumersByUUID are the consumers that exist.
 func (s *PlacementStore) ConsumersByUUID(ctx context.Context, uuids []string) (map[string]*placement.Consumer, error) {
-	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}
 	found := map[string]*placement.Consumer{}
@@ -92,7 +92,7 @@ func scanConsumer(rows *sql.Rows) (int64, *placement.Consumer, error) {
 // AllocationsOfConsumers are the allocations of consumers, by provider and
 // class.
 func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context, uuids []string) (map[string][]*placement.Allocation, error) {
-	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}
 	found := map[string][]*placement.Allocation{}

@@ -6,15 +6,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // World is the placement world, as fresh as the last commit that this process
 // made or was told of. Any role may read it.
 func (s *PlacementStore) World(ctx context.Context) (*placement.World, error) {
-	if err := access.MayReadPlacement(access.ViewerFrom(ctx)); err != nil {
+	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}
 	return s.resident.world.Load(), nil

@@ -67,7 +67,7 @@ func (s *ResourceStore) CapabilitiesByID(ctx context.Context, ids []int64) (map[
 // capabilitiesSeen keeps what the viewer may see of the registry.
 func capabilitiesSeen(viewer access.Viewer, includePrivate bool) predicate.Capability {
 	return func(s *entsql.Selector) {
-		if !includePrivate || !resource.MaySeePrivateCapabilities(viewer) {
+		if !includePrivate || !viewer.May(access.RuleCapabilitiesPrivate) {
 			s.Where(entsql.EQ(s.C(capability.FieldPrivate), false))
 		}
 	}
@@ -134,7 +134,7 @@ func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64, i
 	query.Modify(func(s *entsql.Selector) {
 		registry := entsql.Dialect(s.Dialect()).Table(capability.Table)
 		s.Join(registry).On(s.C(capabilityvalue.FieldCapabilityID), registry.C(capability.FieldID))
-		if !includePrivate || !resource.MaySeePrivateCapabilities(viewer) {
+		if !includePrivate || !viewer.May(access.RuleCapabilitiesPrivate) {
 			s.Where(entsql.EQ(registry.C(capability.FieldPrivate), false))
 		}
 		s.AppendSelectAs(registry.C(capability.FieldName), capabilityNameColumn)

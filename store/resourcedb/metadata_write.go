@@ -51,17 +51,14 @@ func (s *ResourceStore) changeMetadata(ctx context.Context, mutation string, cha
 }
 
 // mayChangeMetadata refuses what can be refused without the resources: by role,
-// then by input.
+// then by input, then by rate.
 func (s *ResourceStore) mayChangeMetadata(ctx context.Context, changes []resource.MetadataChange, path func(int) string) error {
 	viewer := access.ViewerFrom(ctx)
-	if err := resource.MayWriteResources(viewer, "change metadata"); err != nil {
-		return err
-	}
 	var problems problem.Problems
 	seen := map[string]bool{}
 	for i, change := range changes {
 		if change.UserModifiable != nil || change.IncludeServiceOwned {
-			if err := resource.MayWriteServiceMetadata(viewer, "decide who may change metadata"); err != nil {
+			if err := viewer.Require(access.RuleServiceMetadata, "deciding who may change metadata"); err != nil {
 				return err
 			}
 		}

@@ -29,7 +29,7 @@ const movesKey = 7_261_002
 // stays, and what changes nothing is not counted. A parent that the resource is
 // above of is ErrInvalidInput.
 func (s *ResourceStore) UpdateResource(ctx context.Context, patch resource.Patch) (*resource.Resource, error) {
-	err := s.mayWriteResource(ctx, "change a resource", func(problems *problem.Problems) { patch.Check(problems, "input") })
+	err := s.mayWriteInput(ctx, func(problems *problem.Problems) { patch.Check(problems, "input") })
 	if err != nil {
 		return nil, err
 	}
@@ -42,14 +42,6 @@ func (s *ResourceStore) UpdateResource(ctx context.Context, patch resource.Patch
 		return nil, fmt.Errorf("change a resource: %w", err)
 	}
 	return resourceNoun(row), nil
-}
-
-// mayWriteResource refuses a write by role, then by input, then by rate.
-func (s *ResourceStore) mayWriteResource(ctx context.Context, what string, check func(*problem.Problems)) error {
-	if err := resource.MayWriteResources(access.ViewerFrom(ctx), what); err != nil {
-		return err
-	}
-	return s.mayWriteInput(ctx, check)
 }
 
 // mayWriteInput refuses a write by input, then by rate.
@@ -143,7 +135,7 @@ func (s *ResourceStore) newParent(ctx context.Context, tx *sqldb.Tx, row *ent.Re
 // gives what it was. One that has children, or that a resource provider is
 // linked to, is ErrInUse.
 func (s *ResourceStore) DeleteResource(ctx context.Context, uuid string, revision *int) (*resource.Resource, error) {
-	err := s.mayWriteResource(ctx, "delete a resource", func(*problem.Problems) {})
+	err := s.mayWriteInput(ctx, func(*problem.Problems) {})
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +192,7 @@ func (s *ResourceStore) deleteResource(ctx context.Context, tx *sqldb.Tx, row *e
 
 // SetResourceTags gives a resource exactly these tags.
 func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags []string, revision *int) (*resource.Resource, error) {
-	err := s.mayWriteResource(ctx, "tag a resource", func(problems *problem.Problems) {
+	err := s.mayWriteInput(ctx, func(problems *problem.Problems) {
 		resource.CheckTags(problems, "input.tags", tags)
 	})
 	if err != nil {

@@ -70,16 +70,13 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 }
 
 func mayCreateResource(viewer access.Viewer, input resource.Input) error {
-	if err := resource.MayWriteResources(viewer, "create a resource"); err != nil {
-		return err
-	}
 	if len(input.ServiceMetadata) > 0 {
-		if err := resource.MayWriteServiceMetadata(viewer, "write metadata that users cannot change"); err != nil {
+		if err := viewer.Require(access.RuleServiceMetadata, "writing metadata that users cannot change"); err != nil {
 			return err
 		}
 	}
 	if len(input.Capabilities) > 0 {
-		if err := resource.MayWriteCapabilities(viewer, "write capabilities"); err != nil {
+		if err := viewer.Require(access.RuleCapabilitiesWrite, "writing capabilities"); err != nil {
 			return err
 		}
 	}

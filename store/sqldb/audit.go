@@ -55,7 +55,7 @@ func (tx *Tx) flush(ctx context.Context, changes [][2]string) error {
 			rows, size = rows[:0], 0
 		}
 		if err != nil {
-			return fmt.Errorf("record %s: %w", tx.mutation, err)
+			return fmt.Errorf("record %s: %w", tx.Mutation, err)
 		}
 		rows, size = append(rows, row), size+bytes
 		event.Before, event.After = nil, nil
@@ -66,7 +66,7 @@ func (tx *Tx) flush(ctx context.Context, changes [][2]string) error {
 		return nil
 	}
 	if err := tx.writeNotes(ctx, rows, changes); err != nil {
-		return fmt.Errorf("record %s: %w", tx.mutation, err)
+		return fmt.Errorf("record %s: %w", tx.Mutation, err)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (tx *Tx) eventRow(event attributedEvent) (row []any, bytes int, err error) 
 	if TextOrEmpty(before) == TextOrEmpty(after) {
 		before, after = nil, nil
 	}
-	row = []any{viewer.UserID, viewer.ProjectID, tx.mutation, event.Kind, event.Key, before, after}
+	row = []any{viewer.UserID, viewer.ProjectID, tx.Mutation, event.Kind, event.Key, before, after}
 	return row, len(TextOrEmpty(before)) + len(TextOrEmpty(after)), nil
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -122,10 +124,7 @@ func mutationsOfTheSchema(t *testing.T) []string {
 // log of changes.
 func TestEveryChangeIsInTheLog(t *testing.T) {
 	t.Parallel()
-	mutations := throwable{}
-	for _, some := range []throwable{definitionMutations(), resourceMutations(), placementMutations()} {
-		maps.Copy(mutations, some)
-	}
+	mutations := everyMutation()
 	names := slices.Sorted(maps.Keys(mutations))
 	if of := slices.Sorted(slices.Values(mutationsOfTheSchema(t))); !slices.Equal(of, names) {
 		t.Fatalf("the API has the mutations\n%v\nand the test makes\n%v", of, names)
@@ -161,6 +160,41 @@ func TestEveryChangeIsInTheLog(t *testing.T) {
 				lastTransaction = number
 			}
 			before, last = after, sequence
+		}
+	})
+}
+
+func everyMutation() throwable {
+	mutations := throwable{}
+	for _, some := range []throwable{definitionMutations(), resourceMutations(), placementMutations()} {
+		maps.Copy(mutations, some)
+	}
+	return mutations
+}
+
+// TestTheStoreAsksTheTable makes every mutation as a viewer without a role and as
+// a reader, past the API: none is accepted.
+func TestTheStoreAsksTheTable(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "N0", Visibility: new(access.Public)}); err != nil {
+			t.Fatal(err)
+		}
+		before := things(t, s)
+		for name, mutate := range everyMutation() {
+			permission, _ := access.PermissionOf(name)
+			for _, roles := range [][]string{nil, {access.RoleReader}} {
+				ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "bob", ProjectID: "p", Roles: roles})
+				for seed := range uint64(5) {
+					err := mutate(ctx, &dice{Rand: rand.New(rand.NewPCG(1, seed))}, s)
+					if err == nil || !permission.AfterVisibility && !errors.Is(err, problem.ErrForbidden) && !errors.Is(err, problem.ErrInvalidInput) {
+						t.Errorf("%s as %v: %v", name, roles, err)
+					}
+				}
+			}
+		}
+		if !maps.Equal(before, things(t, s)) {
+			t.Error("a mutation that was refused has changed something")
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"entgo.io/ent/dialect"
 
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -93,7 +94,7 @@ func TestAnUpgradedDatabaseIsFollowed(t *testing.T) {
 		}
 		storetest.RoomyProvider(t, s, storetest.UUID(1))
 		storetest.Within(t, 5*time.Second, "told of the provider", func() bool {
-			provider, found := worldOf(t, other).Provider(storetest.UUID(1))
+			provider, found := world(t, other).Provider(storetest.UUID(1))
 			return found && len(provider.Inventories) == 1
 		})
 		if noted, _, _ := notedSince(t, s, 0); !noted[[2]string{"ResourceProvider", storetest.UUID(1)}] {
@@ -158,4 +159,14 @@ func TestOneSQLiteFileServesOneServer(t *testing.T) {
 	} else {
 		t.Log(err)
 	}
+}
+
+// world is the resident world of a store.
+func world(t testing.TB, s *store.Store) *placement.World {
+	t.Helper()
+	world, err := s.World(storetest.AsAdmin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return world
 }

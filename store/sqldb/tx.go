@@ -10,6 +10,7 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/problem"
 )
@@ -38,7 +39,7 @@ const Attempts = 10
 type Tx struct {
 	*ent.Tx
 	db       *DB
-	mutation string
+	Mutation string
 	events   []attributedEvent // to be written
 	written  []attributedEvent // without their values, for the log of the server
 	changes  changes
@@ -58,7 +59,8 @@ const (
 
 // Write runs a mutation in one transaction, begun and ended here: committed when
 // write returns nil, else rolled back. Mutation is the name of the field of
-// Mutation, under which its events stand in the audit log.
+// Mutation: the table of permissions is asked by it, and its events stand under it
+// in the audit log.
 //
 // A mutation that is accepted records at least one event, also where it changes
 // nothing. A transaction that has recorded nothing and changed nothing when write
@@ -71,6 +73,19 @@ const (
 // that was found is gone; a write that deletes what others may refer to makes a
 // refusal of that itself.
 func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) error) error {
+	if _, err := access.ViewerFrom(ctx).Asking(mutation); err != nil {
+		return err
+	}
+	return d.write(ctx, mutation, write)
+}
+
+// Fill is Write for what no viewer asks for: what is built in, and the content of
+// an empty database. It leaves no audit events.
+func (d *DB) Fill(ctx context.Context, write func(tx *Tx) error) error {
+	return d.write(ctx, "", write)
+}
+
+func (d *DB) write(ctx context.Context, mutation string, write func(tx *Tx) error) error {
 	for attempt := 1; ; attempt++ {
 		err := d.writeOnce(ctx, mutation, write)
 		if err == nil || isRefusal(err) || !isTransient(err) && !IsReferred(err) {
@@ -88,12 +103,6 @@ func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) erro
 	}
 }
 
-// Fill is Write for what no mutation asks for: what is built in, and the content
-// of an empty database. It leaves no audit events.
-func (d *DB) Fill(ctx context.Context, write func(tx *Tx) error) error {
-	return d.Write(ctx, "", write)
-}
-
 func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) error) error {
 	release, err := d.takeTurn(ctx)
 	if err != nil {
@@ -105,7 +114,7 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	defer func() { _ = begun.Rollback() }() // also where write panics; after a commit it does nothing
-	tx := &Tx{Tx: begun, db: d, mutation: mutation}
+	tx := &Tx{Tx: begun, db: d, Mutation: mutation}
 	if err := write(tx); err != nil {
 		return err
 	}
@@ -129,7 +138,7 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 // ended does what is to follow a commit.
 func (tx *Tx) ended(ctx context.Context, outcome Outcome) {
 	if outcome == Committed {
-		tx.db.logEvents(tx.mutation, tx.written)
+		tx.db.logEvents(tx.Mutation, tx.written)
 	}
 	for _, after := range tx.after {
 		after(ctx, outcome)

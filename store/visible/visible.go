@@ -117,6 +117,23 @@ func ResourceOf(ctx context.Context) func(*entsql.Selector) {
 	}
 }
 
+// SeesPlacement refuses a viewer who sees nothing of placement: who sees any of
+// it sees all.
+func SeesPlacement(ctx context.Context) error {
+	return access.ViewerFrom(ctx).Require(access.RulePlacementRead, "reading placement")
+}
+
+// VisibleEvents are all audit events for a viewer who may read the audit log, and
+// none for others.
+func VisibleEvents(ctx context.Context) predicate.AuditEvent {
+	viewer := access.ViewerFrom(ctx)
+	return func(s *entsql.Selector) {
+		if !viewer.May(access.RuleAuditRead) {
+			s.Where(entsql.ExprP("1 = 0"))
+		}
+	}
+}
+
 func EveryNamespace(viewer access.Viewer) bool {
 	return viewer.IsAdmin() && viewer.May(access.RuleDefinitionsRead)
 }
