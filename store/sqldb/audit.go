@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/cadastre-dev/cadastre/access"
 )
@@ -40,51 +41,68 @@ func (tx *Tx) Record(ctx context.Context, event Event) {
 // time.
 func (tx *Tx) Flush(ctx context.Context) error { return tx.flush(ctx, nil) }
 
-// mostEventBytes bounds the texts of the events that are written in one
-// statement; one event may have more.
-const mostEventBytes = 8 << 20
+const (
+	// notesAtOnce bounds the events, and the changes, of one statement.
+	notesAtOnce = 1000
+	// eventBytesAtOnce bounds the texts of the events of one statement; a single
+	// event may have more.
+	eventBytesAtOnce = 8 << 20
+)
 
 // flush writes events, and with the last of them changes.
-func (tx *Tx) flush(ctx context.Context, changes [][2]string) error {
-	rows := make([][]any, 0, len(tx.events))
+func (tx *Tx) flush(ctx context.Context, changed [][2]string) error {
+	var rows [][]any
 	size := 0
 	for _, event := range tx.events {
 		row, bytes, err := tx.eventRow(event)
-		if err == nil && len(rows) > 0 && size+bytes > mostEventBytes {
+		if err == nil && len(rows) > 0 && (size+bytes > eventBytesAtOnce || len(rows) == notesAtOnce) {
 			err = tx.writeNotes(ctx, rows, nil)
-			rows, size = rows[:0], 0
+			rows, size = nil, 0
 		}
 		if err != nil {
-			return fmt.Errorf("record %s: %w", tx.Mutation, err)
+			return fmt.Errorf("record what %q did: %w", tx.Mutation, err)
 		}
 		rows, size = append(rows, row), size+bytes
 		event.Before, event.After = nil, nil
 		tx.written = append(tx.written, event)
 	}
 	tx.events = nil
-	if len(rows)+len(changes) == 0 {
-		return nil
-	}
-	if err := tx.writeNotes(ctx, rows, changes); err != nil {
-		return fmt.Errorf("record %s: %w", tx.Mutation, err)
+	for len(rows)+len(changed) > 0 {
+		n := min(len(changed), notesAtOnce)
+		if err := tx.writeNotes(ctx, rows, changed[:n]); err != nil {
+			return fmt.Errorf("record what %q did: %w", tx.Mutation, err)
+		}
+		rows, changed = nil, changed[n:]
 	}
 	return nil
 }
 
 // writeNotes writes rows of the audit log and of the log of changes, sent to the
 // database as one statement.
-func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changes [][2]string) error {
-	d := tx.db
-	audit := `INSERT INTO audit_events (created_at, user_id, project_id, action, kind, key, before, after)
-		SELECT ` + d.Time("$1") + `, e.user_id, e.project_id, e.action, e.kind, e.key, e.before, e.after FROM ` +
-		d.Rows("$2", "e", "user_id text", "project_id text", "action text", "kind text", "key text", "before text", "after text")
-	into := `INSERT INTO changes ("transaction", kind, key, created_at) SELECT `
-	from := `, c.kind, c.key, ` + d.sharedTime("$1") + ` FROM ` + d.Rows("$3", "c", "kind text", "key text")
-	statement := audit + `; ` + into + sqliteTransaction + from
-	if d.Postgres() {
-		statement = `WITH audit AS (` + audit + `) ` + into + postgresTransaction + from
+func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed [][2]string) error {
+	var statements []string
+	var args []any
+	if len(events) > 0 || !tx.db.Postgres() {
+		args = append(args, tx.db.Now())
 	}
-	return d.Execute(ctx, tx, statement, d.Now(), JSONOf(events), JSONOf(changes))
+	if len(events) > 0 {
+		statements = append(statements, `INSERT INTO audit_events (created_at, user_id, project_id, action, kind, key, before, after) VALUES `+
+			valuesOf(&args, "$1, ", events))
+	}
+	if len(changed) > 0 {
+		number, at := tx.changeStamp("$1")
+		rows := make([][]any, len(changed))
+		for i, thing := range changed {
+			rows[i] = []any{thing[0], thing[1]}
+		}
+		statements = append(statements, `INSERT INTO changes ("transaction", created_at, kind, key) VALUES `+
+			valuesOf(&args, number+", "+at+", ", rows))
+	}
+	statement := strings.Join(statements, "; ")
+	if len(statements) == 2 && tx.db.Postgres() {
+		statement = "WITH audit AS (" + statements[0] + ") " + statements[1]
+	}
+	return tx.db.Execute(ctx, tx, statement, args...)
 }
 
 // eventRow is an event as a row of the audit log, with the bytes of its texts.

@@ -24,13 +24,6 @@ import (
 // noted under both names. What a foreign key takes along is noted too.
 
 const (
-	postgresTransaction = `pg_current_xact_id()::text::bigint`
-	// The first row of a transaction on SQLite gets the number after the last
-	// one that was ever used, which is the transaction's number.
-	sqliteTransaction = `(SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes')`
-)
-
-const (
 	// keepChanges is how long changes are kept at least. A reader that has not
 	// read for longer begins anew.
 	keepChanges = 10 * time.Minute
@@ -43,6 +36,8 @@ const (
 type changes struct {
 	list [][2]string // kind and key
 	seen map[[2]string]bool
+	// begun says that some are written.
+	begun bool
 }
 
 // Changed notes things of a kind that the transaction creates, changes or
@@ -62,13 +57,20 @@ func (tx *Tx) Changed(kind string, keys ...string) {
 	}
 }
 
-// sharedTime is the time of a row that servers with clocks of their own compare:
-// that of the database, and on SQLite, which has one server, the parameter.
-func (d *DB) sharedTime(parameter string) string {
-	if d.Postgres() {
-		return "clock_timestamp()"
+// changeStamp returns the number of the transaction and the time of its changes,
+// as expressions. PostgreSQL numbers its transactions; on SQLite the first change
+// of a transaction gets the id after the last one that was ever used, which is
+// the number of the transaction. The time is that of PostgreSQL, since servers
+// whose clocks differ compare it; on SQLite it is the parameter.
+func (tx *Tx) changeStamp(parameter string) (number, at string) {
+	switch {
+	case tx.db.Postgres():
+		return "pg_current_xact_id()::text::bigint", "clock_timestamp()"
+	case tx.changes.begun: // in an earlier statement
+		return `(SELECT "transaction" FROM changes ORDER BY id DESC LIMIT 1)`, parameter
 	}
-	return parameter
+	tx.changes.begun = true
+	return `(SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes')`, parameter
 }
 
 // OldestTransaction returns the number of the oldest transaction that runs on
@@ -96,7 +98,7 @@ func (d *DB) keepPruningChanges(ctx context.Context) {
 // pruneChanges deletes the changes that are kept no longer, which are the oldest
 // by their ids.
 func (d *DB) pruneChanges(ctx context.Context) error {
-	limit := fmt.Sprintf("%s - make_interval(secs => %d)", d.sharedTime("$1"), int(keepChanges.Seconds()))
+	limit := fmt.Sprintf("clock_timestamp() - make_interval(secs => %d)", int(keepChanges.Seconds()))
 	args := []any{}
 	if !d.Postgres() {
 		limit, args = "$1", []any{d.Now().Add(-keepChanges)}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -261,6 +262,25 @@ func TestOldChangesAreDeleted(t *testing.T) {
 		noted, _, after := notedSince(t, s, last)
 		if len(noted) != 1 || slices.Max(slices.Collect(maps.Keys(after))) <= slices.Max(slices.Collect(maps.Keys(before))) {
 			t.Errorf("%v has the number %v after %v", noted, after, before)
+		}
+	})
+}
+
+// TestManyChangesHaveOneTransaction writes more changes than fit one statement.
+func TestManyChangesHaveOneTransaction(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		_, last, before := notedSince(t, s, 0)
+		names := placement.Names{}
+		for i := range 2500 {
+			names.Traits = append(names.Traits, fmt.Sprint("CUSTOM_", i))
+		}
+		if err := s.FillPlacement(asAdmin(), names, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		noted, _, numbers := notedSince(t, s, last)
+		if len(noted) != 2500 || len(numbers) != 1 || maps.Equal(numbers, before) {
+			t.Errorf("%d changes have the numbers %v", len(noted), numbers)
 		}
 	})
 }

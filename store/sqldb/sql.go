@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -59,6 +60,27 @@ func (d *DB) Rows(parameter, alias string, columns ...string) string {
 		from = "jsonb_array_elements(" + parameter + "::jsonb)"
 	}
 	return fmt.Sprintf("(SELECT %s FROM %s) AS %s", strings.Join(fields, ", "), from, alias)
+}
+
+// valuesOf is the rows of a VALUES clause, each with a prefix, whose values are
+// added to the parameters.
+func valuesOf(args *[]any, prefix string, rows [][]any) string {
+	var text strings.Builder
+	for i, row := range rows {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString("(" + prefix)
+		for k, value := range row {
+			if k > 0 {
+				text.WriteString(", ")
+			}
+			*args = append(*args, value)
+			text.WriteString("$" + strconv.Itoa(len(*args)))
+		}
+		text.WriteString(")")
+	}
+	return text.String()
 }
 
 // Time is a parameter that holds a time.
