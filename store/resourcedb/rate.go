@@ -2,52 +2,59 @@ package resourcedb
 
 import (
 	"context"
+	"maps"
 	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// mostBuckets is how many projects are remembered before those that wrote
-// nothing lately are forgotten.
-const mostBuckets = 10_000
+// maxLimiters is how many projects are remembered before those that wrote nothing
+// lately are forgotten.
+const maxLimiters = 10_000
 
-// writeRates counts the writes of each project, in this process.
+// writeRates limits the writes of each project, in this process.
 type writeRates struct {
-	mu      sync.Mutex
-	buckets map[string]*resource.TokenBucket
+	mu       sync.Mutex
+	limiters map[string]*rate.Limiter
 }
 
 // mayWriteNow refuses with ErrRateLimited a viewer whose project writes
 // resources too fast. Administrators and services are never too fast.
 func (s *ResourceStore) mayWriteNow(ctx context.Context) error {
 	viewer := access.ViewerFrom(ctx)
-	rate := s.limits.Writes
-	if rate.PerMinute <= 0 || viewer.IsAdmin() || viewer.IsService() {
+	limit := s.limits.Writes
+	if limit.PerMinute <= 0 || viewer.IsAdmin() || viewer.IsService() {
 		return nil
 	}
 	now := s.Clock()
-	s.writes.mu.Lock()
-	defer s.writes.mu.Unlock()
-	if len(s.writes.buckets) >= mostBuckets {
-		for project, bucket := range s.writes.buckets {
-			if bucket.Full(rate, now) {
-				delete(s.writes.buckets, project)
-			}
-		}
-	}
-	bucket := s.writes.buckets[viewer.ProjectID]
-	if bucket == nil {
-		if s.writes.buckets == nil {
-			s.writes.buckets = map[string]*resource.TokenBucket{}
-		}
-		bucket = &resource.TokenBucket{}
-		s.writes.buckets[viewer.ProjectID] = bucket
-	}
-	wait, ok := bucket.Take(rate, now)
-	if ok {
+	limiter := s.writes.of(viewer.ProjectID, limit, now)
+	if limiter.AllowN(now, 1) {
 		return nil
 	}
-	return problem.Refuse(problem.ErrRateLimited, "the project writes more than %d times a minute", rate.PerMinute).After(wait)
+	wait := time.Duration((1 - limiter.TokensAt(now)) / float64(limiter.Limit()) * float64(time.Second))
+	return problem.Refuse(problem.ErrRateLimited, "the project writes more than %d times a minute", limit.PerMinute).After(wait)
+}
+
+// of returns the limiter of a project, which starts full.
+func (w *writeRates) of(project string, limit resource.WriteRate, now time.Time) *rate.Limiter {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	burst := max(1, limit.Burst)
+	if len(w.limiters) >= maxLimiters {
+		maps.DeleteFunc(w.limiters, func(_ string, held *rate.Limiter) bool { return held.TokensAt(now) >= float64(burst) })
+	}
+	limiter := w.limiters[project]
+	if limiter == nil {
+		if w.limiters == nil {
+			w.limiters = map[string]*rate.Limiter{}
+		}
+		limiter = rate.NewLimiter(rate.Limit(limit.PerMinute)/60, burst)
+		w.limiters[project] = limiter
+	}
+	return limiter
 }
