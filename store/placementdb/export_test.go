@@ -3,6 +3,7 @@ package placementdb
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/placement/placementtest"
@@ -83,6 +84,13 @@ func (s *PlacementStore) PlanOfListed(ctx context.Context) (string, error) {
 		return err
 	})
 	return plan, err
+}
+
+// SetAllocationsAlone is SetAllocations without the queue.
+func (s *PlacementStore) SetAllocationsAlone(ctx context.Context, claim placement.Claim) ([]*placement.Consumer, error) {
+	w := &waitingClaim{ctx: ctx, claim: claim}
+	err := s.decideClaims(ctx, []*waitingClaim{w})
+	return w.consumers, errors.Join(err, w.err)
 }
 
 // PanicInAWrite panics within a transaction, and recovers.

@@ -173,6 +173,37 @@ func everyMutation() throwable {
 	return mutations
 }
 
+// TestWhatFillsADatabaseIsInTheLog compares what is built in, and the content that
+// an empty database is filled with, with the log of changes.
+func TestWhatFillsADatabaseIsInTheLog(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		builtIn := things(t, s)
+		noted, last, _ := notedSince(t, s, 0)
+		compareNotes(t, "what is built in", nil, builtIn, noted)
+		d := &dice{Rand: rand.New(rand.NewPCG(1, 2))}
+		inventory := placement.Inventory{ResourceClass: "CUSTOM_C0", Total: 9, MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1}
+		allocation := placement.ProviderAllocation{Provider: uuidOf(2), Resources: []placement.Amount{{ResourceClass: "CUSTOM_C0", Amount: 1}}}
+		err := s.FillEmpty(asAdmin(), store.Content{
+			Definitions:   []string{`{"namespace": "N", "resource_type_associations": [{"name": "implied"}]}`},
+			ResourceTypes: []string{"declared"}, Capabilities: []store.CapabilityRecord{{ResourceType: "declared", Name: "c"}},
+			Resources: []store.ResourceRecord{{UUID: uuidOf(1), Type: "declared", Name: "r", Visibility: access.Public,
+				Capabilities: []metadef.KeyValue{{Key: "used", Value: "v"}}, Tags: []string{"t"}}},
+			Traits: []string{"CUSTOM_T0"}, ResourceClasses: []string{"CUSTOM_C0"},
+			Providers: []placement.Provider{{UUID: uuidOf(2), Name: "p", Resource: uuidOf(1), Traits: []string{"CUSTOM_T0"}, Inventories: []placement.Inventory{inventory}}},
+			Claims:    []placement.Claim{{Consumers: []placement.ConsumerClaim{{UUID: d.consumer(), ProjectID: "p", UserID: "u", Allocations: []placement.ProviderAllocation{allocation}}}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		noted, _, _ = notedSince(t, s, last)
+		compareNotes(t, "the content", builtIn, things(t, s), noted)
+		if len(noted) != 10 {
+			t.Errorf("%d things are noted: %v", len(noted), noted)
+		}
+	})
+}
+
 // TestTheStoreAsksTheTable makes every mutation as a viewer without a role and as
 // a reader, past the API: none is accepted.
 func TestTheStoreAsksTheTable(t *testing.T) {
