@@ -183,14 +183,14 @@ func TestWhatFillsADatabaseIsInTheLog(t *testing.T) {
 		compareNotes(t, "what is built in", nil, builtIn, noted)
 		d := &dice{Rand: rand.New(rand.NewPCG(1, 2))}
 		inventory := placement.Inventory{ResourceClass: "CUSTOM_C0", Total: 9, MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1}
-		allocation := placement.ProviderAllocation{Provider: uuidOf(2), Resources: []placement.Amount{{ResourceClass: "CUSTOM_C0", Amount: 1}}}
+		allocation := placement.ProviderAllocation{Provider: storetest.UUID(2), Resources: []placement.Amount{{ResourceClass: "CUSTOM_C0", Amount: 1}}}
 		err := s.FillEmpty(asAdmin(), store.Content{
 			Definitions:   []string{`{"namespace": "N", "resource_type_associations": [{"name": "implied"}]}`},
 			ResourceTypes: []string{"declared"}, Capabilities: []store.CapabilityRecord{{ResourceType: "declared", Name: "c"}},
-			Resources: []store.ResourceRecord{{UUID: uuidOf(1), Type: "declared", Name: "r", Visibility: access.Public,
+			Resources: []store.ResourceRecord{{UUID: storetest.UUID(1), Type: "declared", Name: "r", Visibility: access.Public,
 				Capabilities: []metadef.KeyValue{{Key: "used", Value: "v"}}, Tags: []string{"t"}}},
 			Traits: []string{"CUSTOM_T0"}, ResourceClasses: []string{"CUSTOM_C0"},
-			Providers: []placement.Provider{{UUID: uuidOf(2), Name: "p", Resource: uuidOf(1), Traits: []string{"CUSTOM_T0"}, Inventories: []placement.Inventory{inventory}}},
+			Providers: []placement.Provider{{UUID: storetest.UUID(2), Name: "p", Resource: storetest.UUID(1), Traits: []string{"CUSTOM_T0"}, Inventories: []placement.Inventory{inventory}}},
 			Claims:    []placement.Claim{{Consumers: []placement.ConsumerClaim{{UUID: d.consumer(), ProjectID: "p", UserID: "u", Allocations: []placement.ProviderAllocation{allocation}}}}},
 		})
 		if err != nil {
