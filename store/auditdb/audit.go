@@ -58,7 +58,7 @@ func (s *AuditStore) pruneAudit(ctx context.Context, events *ent.AuditEventClien
 
 var auditOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: auditevent.FieldCreatedAt, IsTime: true}}
 
-// AuditEvents is a page of the audit log, the newest event first, for
+// AuditEvents returns a page of the audit log, the newest event first, for
 // administrators.
 func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter, request page.Request) (page.Page[*audit.Event], error) {
 	paging, err := sqldb.NewPaging("auditEvents", auditOrders, page.Order{Field: "CREATED_AT", Descending: true}, request)
@@ -72,7 +72,7 @@ func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter, reque
 	return sqldb.NewPage(paging, rows, auditNoun, func(row *ent.AuditEvent) (any, int64) { return row.CreatedAt, row.ID }), nil
 }
 
-// CountAuditEvents is how many events AuditEvents goes through in all.
+// CountAuditEvents returns how many events AuditEvents goes through in all.
 func (s *AuditStore) CountAuditEvents(ctx context.Context, filter audit.Filter) (int, error) {
 	n, err := s.Ent.AuditEvent.Query().Where(visible.VisibleEvents(ctx), s.keptEvents(), eventsThat(filter)).Count(ctx)
 	if err != nil {
@@ -81,8 +81,8 @@ func (s *AuditStore) CountAuditEvents(ctx context.Context, filter audit.Filter) 
 	return n, nil
 }
 
-// AuditEventsByID are the events of the rows, for administrators; others see
-// none.
+// AuditEventsByID returns the events of the rows, for administrators; others
+// see none.
 func (s *AuditStore) AuditEventsByID(ctx context.Context, ids []int64) (map[int64]*audit.Event, error) {
 	rows, err := s.Ent.AuditEvent.Query().Where(visible.VisibleEvents(ctx), s.keptEvents(), sqldb.Among(auditevent.FieldID, ids)).All(ctx)
 	return sqldb.ByID(rows, err, "audit events", auditNoun, func(row *ent.AuditEvent) int64 { return row.ID })

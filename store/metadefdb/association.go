@@ -134,8 +134,8 @@ func refuseUnknownAssociation() error {
 	return problem.Refuse(problem.ErrNotFound, "there is no such association").On("input.id")
 }
 
-// namespaceOfAssociation is the name of the namespace of an association that the
-// viewer may see, or ErrNotFound.
+// namespaceOfAssociation returns the name of the namespace of an association
+// that the viewer may see, or ErrNotFound.
 func (s *MetadefStore) namespaceOfAssociation(ctx context.Context, id int64) (string, error) {
 	row, err := s.Ent.ResourceTypeAssociation.Query().
 		Where(resourcetypeassociation.ID(id), visible.NamespaceOf(ctx)).WithNamespace().Only(ctx)
@@ -148,7 +148,7 @@ func (s *MetadefStore) namespaceOfAssociation(ctx context.Context, id int64) (st
 	return row.Edges.Namespace.Name, nil
 }
 
-// findAssociation is an association of a namespace, among all of them.
+// findAssociation returns an association of a namespace, among all of them.
 func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, id int64) ([]*ent.ResourceTypeAssociation, *ent.ResourceTypeAssociation, error) {
 	there, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
 	if err != nil {

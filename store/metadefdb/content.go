@@ -69,7 +69,7 @@ func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) (
 	return out, nil
 }
 
-// document is a namespace with everything in it.
+// document returns a namespace with everything in it.
 func (c Content) document(row *ent.Namespace) *metadef.Document {
 	document := namespaceDocument(row)
 	for _, association := range c.associations[row.ID] {
@@ -98,7 +98,7 @@ func (c Content) document(row *ent.Namespace) *metadef.Document {
 	return document
 }
 
-// namespaceDocument is a namespace without anything in it.
+// namespaceDocument returns a namespace without anything in it.
 func namespaceDocument(row *ent.Namespace) *metadef.Document {
 	visibility, protected, owner := access.Visibility(row.Visibility), row.Protected, row.Owner
 	return &metadef.Document{

@@ -17,10 +17,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Definitions are the namespaces that apply to a resource type, as each of their
-// associations makes them applicable, by display name: with a target only
-// through associations that have it ("" is none). Search keeps what has the text
-// in a name, title or description. Four statements, whatever there is.
+// Definitions returns the namespaces that apply to a resource type, as each of
+// their associations makes them applicable, by display name: with a target only
+// through associations that have it ("" is none). Search keeps what has the
+// text in a name, title or description. Four statements, whatever there is.
 func (s *MetadefStore) Definitions(ctx context.Context, resourceType string, target *string, search string) ([]*metadef.AppliedNamespace, error) {
 	var problems problem.Problems
 	text.Check(&problems, "search", search, 0, metadef.MaxSearch)

@@ -158,7 +158,7 @@ func (s *MetadefStore) mayOwnNamespaces(ctx context.Context, field string) error
 	return metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID, OwnerWrites: s.definitions.OwnerWrites}.CheckManage(field)
 }
 
-// standing is what the viewer is to a namespace.
+// standing returns what the viewer is to a namespace.
 func (s *MetadefStore) standing(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
 	viewer, err := access.ViewerFrom(ctx).Asking(tx.Mutation)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// ExportNamespaces gives the definition files of namespaces that the viewer may
-// see, by name: those for which every condition given holds. A name that there
-// is none of is ErrNotFound; more than MaxDocuments are refused.
+// ExportNamespaces returns the definition files of namespaces that the viewer
+// may see, by name: those for which every condition given holds. A name that
+// there is none of is ErrNotFound; more than MaxDocuments are refused.
 func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceTypes []string) ([]string, error) {
 	if err := (metadef.UnloadRequest{Names: names, ResourceTypes: resourceTypes, All: names == nil && resourceTypes == nil}).Check(""); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 	return reports, nil
 }
 
-// refuseUnload tells why a namespace is not to be unloaded; nil where it is.
+// refuseUnload returns why a namespace is not to be unloaded; nil where it is.
 func (s *MetadefStore) refuseUnload(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, includeProtected bool) (*problem.Refusal, error) {
 	standing, err := s.standing(ctx, tx, row)
 	switch {

@@ -44,7 +44,7 @@ func namespacesThat(filter metadef.NamespaceFilter) predicate.Namespace {
 	}
 }
 
-// associatedAs are the conditions of a filter on an association.
+// associatedAs returns the conditions of a filter on an association.
 func associatedAs(s *entsql.Selector, associations *entsql.SelectTable, filter metadef.NamespaceFilter) []*entsql.Predicate {
 	var conditions []*entsql.Predicate
 	if filter.ResourceTypes != nil {
@@ -56,8 +56,8 @@ func associatedAs(s *entsql.Selector, associations *entsql.SelectTable, filter m
 	return conditions
 }
 
-// mentions is a folded text in the name, title or description of a namespace or
-// of a property or object in it, or in the name of a tag.
+// mentions holds for a folded text in the name, title or description of a
+// namespace or of a property or object in it, or in the name of a tag.
 func mentions(s *entsql.Selector, text string) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	holds := func(table, namespaceID, column string) *entsql.Predicate {
@@ -72,9 +72,9 @@ func mentions(s *entsql.Selector, text string) *entsql.Predicate {
 	)
 }
 
-// defines is a property of the key's own name, or one that has it under the
-// prefix of an association which the filter wants. Every name that a prefix can
-// make the key of is an end of the key, so an index finds the candidates.
+// defines holds for a property of the key's own name, or one that has it under
+// the prefix of an association which the filter wants. Every name that a prefix
+// can make the key of is an end of the key, so an index finds the candidates.
 func defines(s *entsql.Selector, filter metadef.NamespaceFilter) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	properties, associations := build.Table(propertydefinition.Table), build.Table(resourcetypeassociation.Table)

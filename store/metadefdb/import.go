@@ -198,7 +198,7 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 	return plan, nil
 }
 
-// baseOf is the document as the origin last delivered it, where it is that
+// baseOf returns the document as the origin last delivered it, where it is that
 // origin which brought the namespace.
 func baseOf(row *ent.Namespace, origin *string) *metadef.Document {
 	if origin == nil || row.Origin == nil || *row.Origin != *origin || row.OriginDocument == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MembersOf are the memberships of the namespaces, by project. With whom a
+// MembersOf returns the memberships of the namespaces, by project. With whom a
 // namespace is shared is seen whole by administrators and the owning project;
 // others see what concerns their own.
 func (s *MetadefStore) MembersOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.NamespaceMember, error) {
@@ -41,7 +41,7 @@ func visibleMembers(ctx context.Context) func(*entsql.Selector) {
 	}
 }
 
-// Standing is what the viewer is to a namespace with these members.
+// Standing returns what the viewer is to a namespace with these members.
 func (s *MetadefStore) Standing(ctx context.Context, of *metadef.Namespace, members []*metadef.NamespaceMember) metadef.NamespaceStanding {
 	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: of.Owner, OwnerWrites: s.definitions.OwnerWrites}
 	for _, member := range members {
@@ -112,7 +112,7 @@ func (s *MetadefStore) UnshareNamespace(ctx context.Context, name, project strin
 	return member, in, err
 }
 
-// findMember is the membership of a project, or nil.
+// findMember returns the membership of a project, or nil.
 func findMember(ctx context.Context, tx *sqldb.Tx, namespaceID int64, project string) (*ent.NamespaceMember, error) {
 	row, err := tx.NamespaceMember.Query().Where(namespacemember.NamespaceID(namespaceID), namespacemember.ProjectID(project)).Only(ctx)
 	if ent.IsNotFound(err) {

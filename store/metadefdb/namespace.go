@@ -59,7 +59,7 @@ func refuseTaken(name, field string) *problem.Refusal {
 	return problem.Refuse(problem.ErrAlreadyExists, "a namespace %q exists already", name).On(field)
 }
 
-// showAs gives a row the fields of a namespace that can be changed.
+// showAs sets the fields of a row that can be changed to those of a namespace.
 func showAs(row *ent.Namespace, as *metadef.Namespace) {
 	row.Name, row.Title, row.DisplayName, row.Description = as.Name, as.Title, as.DisplayName(), as.Description
 	row.Visibility, row.Protected, row.Owner = string(as.Visibility), as.Protected, as.Owner
@@ -78,8 +78,8 @@ func writeNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error
 	return update.Exec(ctx)
 }
 
-// DeleteNamespace deletes a namespace and all that is in it, and gives it as it
-// was. Resource types stay.
+// DeleteNamespace deletes a namespace and all that is in it, and returns it as
+// it was. Resource types stay.
 func (s *MetadefStore) DeleteNamespace(ctx context.Context, name string, revision *int) (*metadef.Namespace, error) {
 	e := edit{mutation: "deleteNamespace", namespace: name, revision: revision, manages: true}
 	if err := soundTexts("input.name", name); err != nil {

@@ -22,7 +22,7 @@ var namespaceOrders = map[string]sqldb.SortKey{
 	"UPDATED_AT":   {Column: namespace.FieldUpdatedAt, IsTime: true},
 }
 
-// Namespaces is a page of the namespaces that the viewer may see.
+// Namespaces returns a page of the namespaces that the viewer may see.
 func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceFilter, order page.Order, request page.Request) (page.Page[*metadef.Namespace], error) {
 	if err := filter.Check(); err != nil {
 		return page.Page[*metadef.Namespace]{}, err
@@ -39,7 +39,7 @@ func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceF
 	return sqldb.NewPage(paging, rows, namespaceNoun, namespacePlace(order)), nil
 }
 
-// namespacePlace is where a namespace stands under an order.
+// namespacePlace returns where a namespace stands under an order.
 func namespacePlace(order page.Order) func(*ent.Namespace) (key any, id int64) {
 	return func(row *ent.Namespace) (any, int64) {
 		if order.Field == "DISPLAY_NAME" {
@@ -49,7 +49,7 @@ func namespacePlace(order page.Order) func(*ent.Namespace) (key any, id int64) {
 	}
 }
 
-// CountNamespaces is how many namespaces Namespaces goes through in all.
+// CountNamespaces returns how many namespaces Namespaces goes through in all.
 func (s *MetadefStore) CountNamespaces(ctx context.Context, filter metadef.NamespaceFilter) (int, error) {
 	n, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespacesThat(filter)).Count(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *MetadefStore) CountNamespaces(ctx context.Context, filter metadef.Names
 	return n, nil
 }
 
-// NamespaceNamed is the namespace with a name, or ErrNotFound.
+// NamespaceNamed returns the namespace with a name, or ErrNotFound.
 func (s *MetadefStore) NamespaceNamed(ctx context.Context, name string) (*metadef.Namespace, error) {
 	if err := soundTexts("name", name); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *MetadefStore) NamespaceNamed(ctx context.Context, name string) (*metade
 	return namespaceNoun(row), nil
 }
 
-// NamespacesByID are the namespaces of the rows that the viewer may see.
+// NamespacesByID returns the namespaces of the rows that the viewer may see.
 func (s *MetadefStore) NamespacesByID(ctx context.Context, ids []int64) (map[int64]*metadef.Namespace, error) {
 	rows, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), sqldb.Among(namespace.FieldID, ids)).All(ctx)
 	return sqldb.ByID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) int64 { return row.ID })

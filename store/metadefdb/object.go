@@ -147,7 +147,7 @@ func (s *MetadefStore) DeleteObject(ctx context.Context, namespace, name string,
 	return object, in, err
 }
 
-// objectDocument is an object with its properties.
+// objectDocument returns an object with its properties.
 func objectDocument(row *ent.ObjectDefinition, properties []*ent.PropertyDefinition) metadef.DocumentObject {
 	object := metadef.DocumentObject{Name: row.Name, Description: row.Description, Required: nilIfEmpty(sqldb.TextList(row.Required))}
 	for _, property := range properties {

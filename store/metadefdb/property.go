@@ -14,7 +14,7 @@ import (
 )
 
 // CreateProperty defines a property at the end of a namespace, or of an object
-// in it, and gives it with the namespace as it is then.
+// in it, and returns it with the namespace as it is then.
 func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProperty) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "createProperty", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -144,7 +144,7 @@ func findPlace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object *st
 	return p, err
 }
 
-// findObject is the object of a namespace with a name, or ErrNotFound.
+// findObject returns the object of a namespace with a name, or ErrNotFound.
 func findObject(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name, field string) (*ent.ObjectDefinition, error) {
 	if err := soundTexts(field, name); err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (p place) checkFree(ctx context.Context, tx *sqldb.Tx, name, field string) 
 	return err
 }
 
-// end is the position after the last property of the place.
+// end returns the position after the last property of the place.
 func (p place) end(ctx context.Context, tx *sqldb.Tx) (int, error) {
 	last, err := p.properties(tx).Order(ent.Desc(propertydefinition.FieldPosition)).Limit(1).Select(propertydefinition.FieldPosition).Ints(ctx)
 	if err != nil || len(last) == 0 {
@@ -225,7 +225,7 @@ func (p place) require(ctx context.Context, tx *sqldb.Tx, to func([]string) []st
 	return tx.ObjectDefinition.Update().Where(objectdefinition.ID(p.object.ID)).SetRequired(required).Exec(ctx)
 }
 
-// noun is a property of the place.
+// noun returns a property of the place.
 func (p place) noun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
 	row.Edges.Object = p.object
 	return propertyNoun(row)

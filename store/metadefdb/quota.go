@@ -16,7 +16,7 @@ import (
 const ownersKey = 7_261_003
 
 // checkNamespaceQuota refuses one more namespace to a project that owns as many
-// as it may. Until the transaction ends, others that would give the project a
+// as it may. Until the transaction ends, others that would make the project own a
 // namespace wait; on SQLite there is one writer anyway.
 func (s *MetadefStore) checkNamespaceQuota(ctx context.Context, tx *sqldb.Tx, owner string) error {
 	if err := tx.LockName(ctx, ownersKey, owner); err != nil {
@@ -32,7 +32,7 @@ func (s *MetadefStore) checkNamespaceQuota(ctx context.Context, tx *sqldb.Tx, ow
 	return nil
 }
 
-// checkCount refuses to give a namespace more of one kind than it may hold.
+// checkCount refuses more of one kind than a namespace may hold.
 func (s *MetadefStore) checkCount(what string, count int) error {
 	if most := s.definitions.PropertiesPerNamespace; count > most {
 		return problem.Refuse(problem.ErrQuotaExceeded, "the namespace would have %d %s, more than %d", count, what, most)

@@ -16,8 +16,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// PropertiesByID are the property definitions of the rows that the viewer may
-// see.
+// PropertiesByID returns the property definitions of the rows that the viewer
+// may see.
 func (s *MetadefStore) PropertiesByID(ctx context.Context, ids []int64) (map[int64]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.PropertyDefinition.Query().
 		Where(sqldb.Among(propertydefinition.FieldID, ids), visible.NamespaceOf(ctx)).
@@ -25,7 +25,7 @@ func (s *MetadefStore) PropertiesByID(ctx context.Context, ids []int64) (map[int
 	return sqldb.ByID(rows, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.ID })
 }
 
-// PropertiesOf are the properties that the namespaces themselves define, in
+// PropertiesOf returns the properties that the namespaces themselves define, in
 // their order.
 func (s *MetadefStore) PropertiesOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.PropertyDefinition.Query().
@@ -35,7 +35,7 @@ func (s *MetadefStore) PropertiesOf(ctx context.Context, namespaces []int64) (ma
 	return sqldb.ByParent(rows, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
 }
 
-// PropertiesOfObjects are the properties that the objects define, in their
+// PropertiesOfObjects returns the properties that the objects define, in their
 // order. Which of them are required is for the object to say.
 func (s *MetadefStore) PropertiesOfObjects(ctx context.Context, objects []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.PropertyDefinition.Query().
@@ -44,14 +44,15 @@ func (s *MetadefStore) PropertiesOfObjects(ctx context.Context, objects []int64)
 	return sqldb.ByParent(rows, err, "properties of objects", propertyNoun, func(row *ent.PropertyDefinition) int64 { return *row.ObjectID })
 }
 
-// ObjectsByID are the object definitions of the rows that the viewer may see.
+// ObjectsByID returns the object definitions of the rows that the viewer may
+// see.
 func (s *MetadefStore) ObjectsByID(ctx context.Context, ids []int64) (map[int64]*metadef.ObjectDefinition, error) {
 	rows, err := s.Ent.ObjectDefinition.Query().
 		Where(sqldb.Among(objectdefinition.FieldID, ids), visible.NamespaceOf(ctx)).All(ctx)
 	return sqldb.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.ID })
 }
 
-// ObjectsOf are the objects of the namespaces, in their order.
+// ObjectsOf returns the objects of the namespaces, in their order.
 func (s *MetadefStore) ObjectsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ObjectDefinition, error) {
 	rows, err := s.Ent.ObjectDefinition.Query().
 		Where(sqldb.Among(objectdefinition.FieldNamespaceID, namespaces), visible.NamespaceOf(ctx)).
@@ -59,13 +60,13 @@ func (s *MetadefStore) ObjectsOf(ctx context.Context, namespaces []int64) (map[i
 	return sqldb.ByParent(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID })
 }
 
-// TagsByID are the tags of the rows that the viewer may see.
+// TagsByID returns the tags of the rows that the viewer may see.
 func (s *MetadefStore) TagsByID(ctx context.Context, ids []int64) (map[int64]*metadef.Tag, error) {
 	rows, err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldID, ids), visible.NamespaceOf(ctx)).All(ctx)
 	return sqldb.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.ID })
 }
 
-// TagsOf are the tags of the namespaces, by name without regard to case.
+// TagsOf returns the tags of the namespaces, by name without regard to case.
 func (s *MetadefStore) TagsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.Tag, error) {
 	rows, err := s.Ent.Tag.Query().
 		Where(sqldb.Among(tag.FieldNamespaceID, namespaces), visible.NamespaceOf(ctx)).
@@ -73,7 +74,7 @@ func (s *MetadefStore) TagsOf(ctx context.Context, namespaces []int64) (map[int6
 	return sqldb.ByParent(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID })
 }
 
-// TagsBelow are the tags whose parents are the tags given, by name without
+// TagsBelow returns the tags whose parents are the tags given, by name without
 // regard to case.
 func (s *MetadefStore) TagsBelow(ctx context.Context, parents []int64) (map[int64][]*metadef.Tag, error) {
 	rows, err := s.Ent.Tag.Query().
@@ -82,14 +83,15 @@ func (s *MetadefStore) TagsBelow(ctx context.Context, parents []int64) (map[int6
 	return sqldb.ByParent(rows, err, "tags below tags", tagNoun, func(row *ent.Tag) int64 { return *row.ParentID })
 }
 
-// AssociationsByID are the associations of the rows that the viewer may see.
+// AssociationsByID returns the associations of the rows that the viewer may
+// see.
 func (s *MetadefStore) AssociationsByID(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceTypeAssociation, error) {
 	rows, err := associations(ctx, s.Ent).Where(sqldb.Among(resourcetypeassociation.FieldID, ids)).All(ctx)
 	return sqldb.ByID(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.ID })
 }
 
-// AssociationsOf are the associations of the namespaces, by type, prefix and
-// target.
+// AssociationsOf returns the associations of the namespaces, by type, prefix
+// and target.
 func (s *MetadefStore) AssociationsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ResourceTypeAssociation, error) {
 	rows, err := associations(ctx, s.Ent).Where(sqldb.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
 	return sqldb.ByParent(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID })

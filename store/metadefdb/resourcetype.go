@@ -16,7 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// ResourceTypes is a page of the resource types that the viewer may know.
+// ResourceTypes returns a page of the resource types that the viewer may know.
 func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter, order page.Order, request page.Request) (page.Page[*metadef.ResourceType], error) {
 	if err := filter.Check(); err != nil {
 		return page.Page[*metadef.ResourceType]{}, err
@@ -35,8 +35,8 @@ func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.Resourc
 	}), nil
 }
 
-// CountResourceTypes is how many resource types ResourceTypes goes through in
-// all.
+// CountResourceTypes returns how many resource types ResourceTypes goes through
+// in all.
 func (s *MetadefStore) CountResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter) (int, error) {
 	n, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourceTypesThat(filter)).Count(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func resourceTypesThat(filter metadef.ResourceTypeFilter) predicate.ResourceType
 	}
 }
 
-// ResourceTypeNamed is the resource type with a name, or ErrNotFound.
+// ResourceTypeNamed returns the resource type with a name, or ErrNotFound.
 func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*metadef.ResourceType, error) {
 	if err := soundTexts("name", name); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*met
 	return resourceTypeNoun(row), nil
 }
 
-// ResourceTypeRow is the row of a resource type by name, or ErrNotFound.
+// ResourceTypeRow returns the row of a resource type by name, or ErrNotFound.
 func ResourceTypeRow(ctx context.Context, tx *sqldb.Tx, name string) (*ent.ResourceType, error) {
 	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -81,16 +81,17 @@ func noResourceType(name string) *problem.Refusal {
 	return problem.Refuse(problem.ErrNotFound, "there is no resource type %q", name)
 }
 
-// ResourceTypesByID are the resource types of the rows that the viewer may
+// ResourceTypesByID returns the resource types of the rows that the viewer may
 // know.
 func (s *MetadefStore) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
 	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), sqldb.Among(resourcetype.FieldID, ids)).All(ctx)
 	return sqldb.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
 }
 
-// TypesOfResources are the resource types of the rows, for resources that the
-// viewer has been shown: whoever sees a resource knows its type, also when it was
-// the last one and has just been deleted. So nothing is asked of the types.
+// TypesOfResources returns the resource types of the rows, for resources that
+// the viewer has been shown: whoever sees a resource knows its type, also when
+// it was the last one and has just been deleted. So nothing is asked of the
+// types.
 func (s *MetadefStore) TypesOfResources(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
 	rows, err := s.Ent.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, ids)).All(ctx)
 	return sqldb.ByID(rows, err, "types of resources", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })

@@ -21,8 +21,8 @@ func associationPaging(request page.Request) (sqldb.Paging, error) {
 	return sqldb.NewPaging("associations", associationOrders, page.Order{Field: "CREATED_AT"}, request)
 }
 
-// AssociationsOfTypes is a page of the associations of each resource type, the
-// oldest first.
+// AssociationsOfTypes returns a page of the associations of each resource type,
+// the oldest first.
 func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, request page.Request) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
 	paging, err := associationPaging(request)
 	if err != nil {
@@ -40,8 +40,8 @@ func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, r
 
 func typeOfAssociation(row *ent.ResourceTypeAssociation) int64 { return row.ResourceTypeID }
 
-// AssociationsOfTypesBehind tells which types have associations on the side where
-// the page of AssociationsOfTypes begins.
+// AssociationsOfTypesBehind returns which types have associations on the side
+// where the page of AssociationsOfTypes begins.
 func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []int64, request page.Request) (map[int64]bool, error) {
 	paging, err := associationPaging(request)
 	if err != nil {
@@ -56,7 +56,8 @@ func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []in
 	return sqldb.KeysOf(rows, typeOfAssociation), nil
 }
 
-// CountAssociationsOfTypes is how many associations each resource type has.
+// CountAssociationsOfTypes returns how many associations each resource type
+// has.
 func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int64) (map[int64]int, error) {
 	build := entsql.Dialect(s.Pool.Dialect())
 	links := build.Select().From(build.Table(resourcetypeassociation.Table))
@@ -67,8 +68,8 @@ func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int
 	return s.countedByType(ctx, links)
 }
 
-// NamespacesOfTypes is a page of the namespaces that are associated with each
-// resource type, once each.
+// NamespacesOfTypes returns a page of the namespaces that are associated with
+// each resource type, once each.
 func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]page.Page[*metadef.Namespace], error) {
 	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
 	if err != nil {
@@ -115,8 +116,8 @@ func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, ord
 	return pages, nil
 }
 
-// NamespacesOfTypesBehind tells which types have namespaces on the side where the
-// page of NamespacesOfTypes begins.
+// NamespacesOfTypesBehind returns which types have namespaces on the side where
+// the page of NamespacesOfTypes begins.
 func (s *MetadefStore) NamespacesOfTypesBehind(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]bool, error) {
 	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
 	if err != nil {
@@ -126,8 +127,8 @@ func (s *MetadefStore) NamespacesOfTypesBehind(ctx context.Context, types []int6
 	return areThere(counts), err
 }
 
-// CountNamespacesOfTypes is how many namespaces are associated with each resource
-// type.
+// CountNamespacesOfTypes returns how many namespaces are associated with each
+// resource type.
 func (s *MetadefStore) CountNamespacesOfTypes(ctx context.Context, types []int64) (map[int64]int, error) {
 	return s.countNamespacesOfTypes(ctx, types)
 }
@@ -141,8 +142,8 @@ func (s *MetadefStore) countNamespacesOfTypes(ctx context.Context, types []int64
 	return s.countedByType(ctx, pairs)
 }
 
-// typesWithNamespaces joins the visible namespaces with their associations of the
-// types, and gives the column of the type.
+// typesWithNamespaces joins the visible namespaces with their associations of
+// the types, and returns the column of the type.
 func typesWithNamespaces(ctx context.Context, dialect string, types []int64) (*entsql.Selector, string) {
 	build := entsql.Dialect(dialect)
 	links := build.Table(resourcetypeassociation.Table)

@@ -76,7 +76,7 @@ func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, do
 	return err
 }
 
-// rowsByName is rows by what they are known by.
+// rowsByName returns rows by what they are known by.
 func rowsByName[Row any](rows []*Row, name func(*Row) string) map[string]*Row {
 	found := make(map[string]*Row, len(rows))
 	for _, row := range rows {
@@ -191,7 +191,7 @@ func rewriteTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []me
 	return nil
 }
 
-// writeTag gives a tag a name and a parent (0 for none), where they differ.
+// writeTag sets the name and the parent of a tag (0 for none), where they differ.
 func writeTag(ctx context.Context, tx *sqldb.Tx, row *ent.Tag, name string, parent int64, now time.Time) error {
 	if row.Name == name && parentOf(row) == parent {
 		return nil

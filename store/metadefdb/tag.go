@@ -22,9 +22,9 @@ import (
 
 var tagOrders = map[string]sqldb.SortKey{"NAME": {Column: tag.FieldNameKey}}
 
-// Tags is a page of the tags of all namespaces that the viewer may see, by name
-// without regard to case; those whose name has the searched text, where it is
-// not empty.
+// Tags returns a page of the tags of all namespaces that the viewer may see, by
+// name without regard to case; those whose name has the searched text, where it
+// is not empty.
 func (s *MetadefStore) Tags(ctx context.Context, search string, request page.Request) (page.Page[*metadef.Tag], error) {
 	var problems problem.Problems
 	if text.Check(&problems, "search", search, 0, metadef.MaxSearch); len(problems) > 0 {
@@ -41,7 +41,7 @@ func (s *MetadefStore) Tags(ctx context.Context, search string, request page.Req
 	return sqldb.NewPage(paging, rows, tagNoun, func(row *ent.Tag) (any, int64) { return row.NameKey, row.ID }), nil
 }
 
-// CountTags is how many tags Tags goes through in all.
+// CountTags returns how many tags Tags goes through in all.
 func (s *MetadefStore) CountTags(ctx context.Context, search string) (int, error) {
 	n, err := s.tagsNamedLike(ctx, search).Count(ctx)
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *MetadefStore) tagsNamedLike(ctx context.Context, search string) *ent.Ta
 	return query
 }
 
-// CountTagged is how many of the resources that the viewer may see carry each of
-// the tags, by the tags' ids.
+// CountTagged returns how many of the resources that the viewer may see carry
+// each of the tags, by the tags' ids.
 func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64]int, error) {
 	var rows []struct {
 		ID    int64 `json:"id"`
@@ -85,9 +85,9 @@ func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64
 	return counts, nil
 }
 
-// SetTags gives a namespace tags: instead of all that it has, or besides them.
-// Those that keep their names keep their identity; others go, which a protected
-// namespace refuses.
+// SetTags sets the tags of a namespace: instead of all that it has, or besides
+// them. Those that keep their names keep their identity; others go, which a
+// protected namespace refuses.
 func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (*metadef.Namespace, error) {
 	e := edit{mutation: "setTags", namespace: input.Namespace, revision: input.Revision}
 	return s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -137,7 +137,8 @@ func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (*
 	})
 }
 
-// losesTags tells whether tags are not among those that are to take their place.
+// losesTags reports whether tags are not among those that are to take their
+// place.
 func losesTags(rows []*ent.Tag, tags []metadef.DocumentTag) bool {
 	kept := map[string]bool{}
 	for _, tag := range tags {
@@ -150,7 +151,7 @@ func refuseTagTaken(name, in, field string) error {
 	return problem.Refuse(problem.ErrAlreadyExists, "there is a tag %q in the namespace %q already; case makes no difference", name, in).On(field)
 }
 
-// tagTexts are tags in the audit log, each with its parent.
+// tagTexts returns tags for the audit log, each with its parent.
 func tagTexts(rows []*ent.Tag) sqldb.Fields {
 	names := make(map[int64]string, len(rows))
 	for _, row := range rows {
@@ -197,7 +198,7 @@ func (s *MetadefStore) UpdateTag(ctx context.Context, input metadef.TagChange) (
 	return changed, in, err
 }
 
-// parentIn is the id of the parent that a tag is to have, 0 for none.
+// parentIn returns the id of the parent that a tag is to have, 0 for none.
 func parentIn(there map[string]*ent.Tag, current *ent.Tag, to metadef.Change[*string], problems *problem.Problems) int64 {
 	switch {
 	case !to.Set:
@@ -222,7 +223,7 @@ func parentIn(there map[string]*ent.Tag, current *ent.Tag, to metadef.Change[*st
 	return parent.ID
 }
 
-// tagsByKey are the tags of a namespace by their folded names.
+// tagsByKey returns the tags of a namespace by their folded names.
 func tagsByKey(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (map[string]*ent.Tag, error) {
 	rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).All(ctx)
 	return rowsByName(rows, func(row *ent.Tag) string { return row.NameKey }), err

@@ -65,7 +65,8 @@ func (s *MetadefStore) createDocument(ctx context.Context, tx *sqldb.Tx, documen
 	return row, nil
 }
 
-// owned is a document with an owner: the viewer's project where it names none.
+// owned returns a document with an owner: the viewer's project where it names
+// none.
 func owned(ctx context.Context, document *metadef.Document) *metadef.Document {
 	if document.Owner != nil {
 		return document
@@ -136,9 +137,9 @@ func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, nam
 	return tx.ResourceTypeAssociation.CreateBulk(creates...).Exec(ctx)
 }
 
-// EnsureResourceTypes gives the rows of resource types by name and creates those
-// that are not there, in the order of their names, so that two writers never
-// wait for each other.
+// EnsureResourceTypes returns the rows of resource types by name and creates
+// those that are not there, in the order of their names, so that two writers
+// never wait for each other.
 func (s *MetadefStore) EnsureResourceTypes(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]int64, error) {
 	names = sqldb.Distinct(names)
 	find := func() (map[string]int64, error) {
@@ -250,5 +251,6 @@ func newProperty(tx *sqldb.Tx, namespaceID int64, position int, property metadef
 		SetCreatedAt(now).SetUpdatedAt(now)
 }
 
-// searchKey is what a text search looks through: the texts folded, a line each.
+// searchKey returns what a text search looks through: the texts folded, a line
+// each.
 func searchKey(texts ...string) string { return text.Fold(strings.Join(texts, "\n")) }

@@ -17,7 +17,7 @@ import (
 // allocationList names the list of a provider's allocations in cursors.
 const allocationList = "allocations"
 
-// allocationBounds are the rows between the cursors of a page.
+// allocationBounds returns the rows between the cursors of a page.
 func allocationBounds(request page.Request) (after, before int64, err error) {
 	var problems problem.Problems
 	request.Check(&problems)
@@ -36,8 +36,8 @@ func allocationBounds(request page.Request) (after, before int64, err error) {
 	return after, before, problems.Err()
 }
 
-// AllocationsOfProviders is a page of the allocations of each provider, in the
-// order in which they were made.
+// AllocationsOfProviders returns a page of the allocations of each provider, in
+// the order in which they were made.
 func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []string, request page.Request) (map[string]page.Page[*placement.Allocation], error) {
 	after, before, err := allocationBounds(request)
 	if err != nil {
@@ -78,8 +78,8 @@ func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []str
 	return pages, nil
 }
 
-// AllocationsBehind tells of each provider whether there are allocations on the
-// side where a page begins.
+// AllocationsBehind reports of each provider whether there are allocations on
+// the side where a page begins.
 func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string, request page.Request) (map[string]bool, error) {
 	after, before, err := allocationBounds(request)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string, 
 	return behind, nil
 }
 
-// CountAllocationsOfProviders is how many allocations each provider has.
+// CountAllocationsOfProviders returns how many allocations each provider has.
 func (s *PlacementStore) CountAllocationsOfProviders(ctx context.Context, uuids []string) (map[string]int, error) {
 	counts := map[string]int{}
 	err := s.Query(ctx, s.Pool, `SELECT p.uuid, COUNT(*) FROM allocations a JOIN resource_providers p ON p.id = a.provider_id

@@ -32,9 +32,10 @@ func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Cla
 // would wait for each other in the database instead of travelling together.
 const claimLanes = 4
 
-// claimKey says with which other claims a claim shares a transaction when they
-// wait: those whose first provider has the same lane, so always those for the
-// same provider; on SQLite, where writers wait for each other anyway, all.
+// claimKey returns the key of the claims that share a transaction with a claim
+// when they wait: those whose first provider has the same lane, so always those
+// for the same provider; on SQLite, where writers wait for each other anyway,
+// all.
 func (s *PlacementStore) claimKey(claim *placement.Claim) int {
 	if !s.Postgres() {
 		return 0

@@ -149,8 +149,8 @@ func newInventory(tx *sqldb.Tx, provider, class int64, i placement.Inventory) *e
 		SetAllocationRatio(i.AllocationRatio).SetCapacity(placement.Capacity(i.Total, i.Reserved, i.AllocationRatio))
 }
 
-// classRows are the rows of the classes that inventories are of; unknown ones
-// are problems.
+// classRows returns the row ids of the classes that inventories are of; unknown
+// ones are problems.
 func (s *PlacementStore) classRows(ctx context.Context, tx *sqldb.Tx, inventories []placement.Inventory, path func(int) string, problems *problem.Problems) (map[string]int64, error) {
 	var names []string
 	for _, given := range inventories {

@@ -10,9 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// ProvidersOfResources are the providers linked to resources, by the rows of the
-// resources, with the world that they are in. A viewer without any role sees
-// none.
+// ProvidersOfResources returns the providers linked to resources, by the rows
+// of the resources, with the world that they are in. A viewer without any role
+// sees none.
 func (s *PlacementStore) ProvidersOfResources(ctx context.Context, resources []int64) (*placement.World, map[int64]*placement.Provider, error) {
 	if visible.SeesPlacement(ctx) != nil {
 		return nil, nil, nil

@@ -33,7 +33,7 @@ var (
 // byName is the only order of traits and classes.
 var byName = page.Order{Field: "NAME"}
 
-// Consumers is a page of the consumers.
+// Consumers returns a page of the consumers.
 func (s *PlacementStore) Consumers(ctx context.Context, filter placement.ConsumerFilter, order page.Order, request page.Request) (page.Page[*placement.Consumer], error) {
 	var none page.Page[*placement.Consumer]
 	if err := visible.SeesPlacement(ctx); err != nil {
@@ -50,7 +50,7 @@ func (s *PlacementStore) Consumers(ctx context.Context, filter placement.Consume
 	return sqldb.NewPage(paging, rows, consumerNoun, func(row *ent.Consumer) (any, int64) { return row.CreatedAt, row.ID }), nil
 }
 
-// CountConsumers is how many consumers Consumers goes through in all.
+// CountConsumers returns how many consumers Consumers goes through in all.
 func (s *PlacementStore) CountConsumers(ctx context.Context, filter placement.ConsumerFilter) (int, error) {
 	n, err := s.Ent.Consumer.Query().Where(consumersThat(filter)).Count(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func consumerNoun(row *ent.Consumer) *placement.Consumer {
 		Generation: row.Generation, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC()}
 }
 
-// Traits is a page of the traits, by name.
+// Traits returns a page of the traits, by name.
 func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilter, request page.Request) (page.Page[*placement.Trait], error) {
 	var none page.Page[*placement.Trait]
 	if err := visible.SeesPlacement(ctx); err != nil {
@@ -107,7 +107,7 @@ func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilte
 	}, func(row *ent.Trait) (any, int64) { return row.Name, row.ID }), nil
 }
 
-// CountTraits is how many traits Traits goes through in all.
+// CountTraits returns how many traits Traits goes through in all.
 func (s *PlacementStore) CountTraits(ctx context.Context, filter placement.TraitFilter) (int, error) {
 	n, err := s.Ent.Trait.Query().Where(traitsThat(filter)).Count(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func traitsThat(filter placement.TraitFilter) predicate.Trait {
 	}
 }
 
-// ResourceClasses is a page of the resource classes, by name.
+// ResourceClasses returns a page of the resource classes, by name.
 func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.ResourceClassFilter, request page.Request) (page.Page[*placement.ResourceClass], error) {
 	var none page.Page[*placement.ResourceClass]
 	if err := visible.SeesPlacement(ctx); err != nil {
@@ -164,7 +164,8 @@ func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.R
 	}, func(row *ent.ResourceClass) (any, int64) { return row.Name, row.ID }), nil
 }
 
-// CountResourceClasses is how many classes ResourceClasses goes through in all.
+// CountResourceClasses returns how many classes ResourceClasses goes through in
+// all.
 func (s *PlacementStore) CountResourceClasses(ctx context.Context, filter placement.ResourceClassFilter) (int, error) {
 	n, err := s.Ent.ResourceClass.Query().Where(classesThat(filter)).Count(ctx)
 	if err != nil {
@@ -185,7 +186,7 @@ func classesThat(filter placement.ResourceClassFilter) predicate.ResourceClass {
 	}
 }
 
-// Usages are what the consumers of a project use, in a group for each type.
+// Usages returns what the consumers of a project use, in a group for each type.
 func (s *PlacementStore) Usages(ctx context.Context, project string, user, consumerType *string) ([]*placement.UsageGroup, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err

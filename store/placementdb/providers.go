@@ -28,11 +28,11 @@ var providerKeys = map[string]func(*placement.Provider) string{
 	"UPDATED_AT": func(p *placement.Provider) string { return sortableTime(p.UpdatedAt) },
 }
 
-// sortableTime is a time as text that sorts as the time does.
+// sortableTime returns a time as text that sorts as the time does.
 func sortableTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// ResourceProviders is a page of the providers, each judged by itself, from the
-// world.
+// ResourceProviders returns a page of the providers, each judged by itself,
+// from the world.
 func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order page.Order, request page.Request) (ProviderPage, error) {
 	world, err := s.World(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 	return ProviderPage{Page: page, World: world, Total: len(found)}, err
 }
 
-// ConsumerByUUID is a consumer, or ErrNotFound.
+// ConsumerByUUID returns a consumer, or ErrNotFound.
 func (s *PlacementStore) ConsumerByUUID(ctx context.Context, uuid string) (*placement.Consumer, error) {
 	found, err := s.ConsumersByUUID(ctx, []string{uuid})
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *PlacementStore) ConsumerByUUID(ctx context.Context, uuid string) (*plac
 	return found[uuid], nil
 }
 
-// ConsumersByUUID are the consumers that exist.
+// ConsumersByUUID returns the consumers that exist.
 func (s *PlacementStore) ConsumersByUUID(ctx context.Context, uuids []string) (map[string]*placement.Consumer, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func scanConsumer(rows *sql.Rows) (int64, *placement.Consumer, error) {
 	return id, c, err
 }
 
-// AllocationsOfConsumers are the allocations of consumers, by provider and
+// AllocationsOfConsumers returns the allocations of consumers, by provider and
 // class.
 func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context, uuids []string) (map[string][]*placement.Allocation, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
@@ -111,8 +111,8 @@ func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context, uuids []str
 	return found, nil
 }
 
-// Providers are resource providers by uuid with the world they come from: the
-// resident one, joined by those that it has not heard of yet.
+// Providers returns resource providers by uuid with the world they come from:
+// the resident one, joined by those that it lacks.
 func (s *PlacementStore) Providers(ctx context.Context, uuids []string) (*placement.World, error) {
 	world, err := s.World(ctx)
 	if err != nil {

@@ -43,8 +43,8 @@ func (s *PlacementStore) SetProviderTraits(ctx context.Context, input placement.
 	})
 }
 
-// replaceTraits makes a locked provider have the traits of these rows, and tells
-// whether that changed anything.
+// replaceTraits makes a locked provider have the traits of these rows, and
+// reports whether that changed anything.
 func (s *PlacementStore) replaceTraits(ctx context.Context, tx *sqldb.Tx, provider int64, wanted []int64) (bool, error) {
 	var held []int64
 	err := s.Query(ctx, tx, `SELECT trait_id FROM provider_traits WHERE provider_id = $1 ORDER BY trait_id`, func(rows *sql.Rows) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Reshape moves inventories together with the allocations against them. It gives
+// Reshape moves inventories together with the allocations against them. It returns
 // the world, the providers in the order of the input, and the consumers that have
 // allocations afterwards.
 func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape) (*placement.World, []*placement.Provider, []*placement.Consumer, error) {

@@ -118,7 +118,8 @@ func (s *PlacementStore) lockForMove(ctx context.Context, tx *sqldb.Tx, input pl
 	return id, above[0], nil
 }
 
-// lineOf are the rows from a provider up to its root; none for an unknown one.
+// lineOf returns the row ids from a provider up to its root; none for an
+// unknown one.
 func (s *PlacementStore) lineOf(ctx context.Context, tx *sqldb.Tx, uuid string) ([]int64, error) {
 	var line []int64
 	err := s.Query(ctx, tx, `WITH RECURSIVE line (id, parent_id, depth) AS (
@@ -134,7 +135,7 @@ func (s *PlacementStore) lineOf(ctx context.Context, tx *sqldb.Tx, uuid string) 
 }
 
 // DeleteResourceProvider deletes a provider that has nothing below it and no
-// allocations, and gives it as it was, with the world that it was in.
+// allocations, and returns it as it was, with the world that it was in.
 func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string) (*placement.World, *placement.Provider, error) {
 	world := s.resident.world.Load()
 	var deleted *placement.Provider

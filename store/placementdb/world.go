@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// World is the placement world, as fresh as the last commit that this process
-// made or was told of. Any role may read it.
+// World returns the placement world, as fresh as the last commit that this
+// process made or was notified of. Any role may read it.
 func (s *PlacementStore) World(ctx context.Context) (*placement.World, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func (s *PlacementStore) World(ctx context.Context) (*placement.World, error) {
 	return s.resident.world.Load(), nil
 }
 
-// loadWorld makes the world anew from the database. On PostgreSQL it gives the
+// loadWorld makes the world anew from the database. On PostgreSQL it returns the
 // oldest transaction that ran then, whose notes are to be read next.
 func (s *PlacementStore) loadWorld(ctx context.Context) (since int64, err error) {
 	started := time.Now()
@@ -65,7 +65,8 @@ func (s *PlacementStore) ReloadWorld(ctx context.Context) error {
 	return err
 }
 
-// loading tells the log every second how many rows of the world are read.
+// loading returns a function that is told of each row, and logs every second
+// how many rows of the world are read.
 func (s *PlacementStore) loading() (seen func()) {
 	rows, told := 0, time.Now()
 	return func() {

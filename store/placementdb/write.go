@@ -14,11 +14,6 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// Every write of a provider first locks the provider's row, and several rows in
-// the order of their numbers; consumers come before providers. So no two writers
-// wait for each other in a circle, and what hangs off a locked provider holds
-// still.
-
 // CreateResourceProvider creates a provider, for administrators and services.
 func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*placement.World, *placement.Provider, error) {
 	if err := problemsOf(input.Validate("input")).Err(); err != nil {
@@ -72,14 +67,13 @@ func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input place
 }
 
 // uuidsKey is the class of the advisory locks under which PostgreSQL creates the
-// providers that are given one uuid, one at a time: their rows are numbered in the
-// order of their lives, by which the world tells what is newer. A number that was
-// drawn while another provider of the uuid lived and was deleted would be taken
-// for older.
+// providers of one uuid, one at a time: row ids grow with the time of insertion,
+// by which the world knows what is newer. An id that was drawn while another
+// provider of the uuid lived and was deleted would be taken for older.
 const uuidsKey = 7_261_004
 
-// duplicateProvider says what of a new provider another one has. The name and the
-// uuid were free a moment before.
+// duplicateProvider refuses what of a new provider another one has. The name
+// and the uuid were free a moment before.
 func (s *PlacementStore) duplicateProvider(uuid string, input placement.NewProvider) *problem.Refusal {
 	world := s.resident.world.Load()
 	_, sameUUID := world.Provider(uuid)
@@ -114,8 +108,8 @@ func (s *PlacementStore) refuseTaken(ctx context.Context, tx *sqldb.Tx, uuid, na
 	return refusal
 }
 
-// linkedResource is the row of the resource that a provider is to be linked to,
-// which stays until the transaction ends.
+// linkedResource returns the row id of the resource that a provider is to be
+// linked to, which stays until the transaction ends.
 func (s *PlacementStore) linkedResource(ctx context.Context, tx *sqldb.Tx, uuid string, problems *problem.Problems) (int64, error) {
 	var row int64
 	visible, err := tx.Resource.Query().Where(visible.Resources(ctx), entresource.UUID(uuid)).OnlyID(ctx)
@@ -132,7 +126,7 @@ func (s *PlacementStore) linkedResource(ctx context.Context, tx *sqldb.Tx, uuid 
 	return row, err
 }
 
-// providerRow is the number of a provider's row, 0 for none, and locks it.
+// providerRow locks a provider and returns its row id, 0 for none.
 func (s *PlacementStore) providerRow(ctx context.Context, tx *sqldb.Tx, uuid, lock string) (int64, error) {
 	var id int64
 	err := s.Query(ctx, tx, `SELECT id FROM resource_providers WHERE uuid = $1`+s.Locking(lock),
@@ -140,8 +134,8 @@ func (s *PlacementStore) providerRow(ctx context.Context, tx *sqldb.Tx, uuid, lo
 	return id, err
 }
 
-// lockProvider locks a provider that a mutation is about and gives the number of
-// its row. An unknown one is ErrNotFound, another generation than the one given
+// lockProvider locks a provider that a mutation is about and returns its row
+// id. An unknown one is ErrNotFound, another generation than the one given
 // ErrConcurrentUpdate.
 func (s *PlacementStore) lockProvider(ctx context.Context, tx *sqldb.Tx, uuid string, generation *int64) (int64, error) {
 	var id, current int64
@@ -197,7 +191,7 @@ func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, wr
 	return world, &written.Provider, nil // deleted by another meanwhile
 }
 
-// providerFields is a provider for the audit log.
+// providerFields returns a provider for the audit log.
 func providerFields(p *placement.Provider) sqldb.Fields {
 	out := sqldb.Fields{"name": p.Name, "generation": p.Generation}
 	if p.Parent != "" {
@@ -223,8 +217,8 @@ func providerFields(p *placement.Provider) sqldb.Fields {
 	return out
 }
 
-// rowsNamed are the numbers of rows of a table by their names, which stay until
-// the transaction ends.
+// rowsNamed returns the row ids of a table by names. The rows stay until the
+// transaction ends.
 func (s *PlacementStore) rowsNamed(ctx context.Context, on sqldb.Conn, table string, names []string) (map[string]int64, error) {
 	rows := make(map[string]int64, len(names))
 	err := s.Query(ctx, on, `SELECT id, name FROM `+table+` WHERE `+s.Listed("name", "$1", "text")+s.Locking("KEY SHARE"), func(found *sql.Rows) error {
@@ -237,7 +231,8 @@ func (s *PlacementStore) rowsNamed(ctx context.Context, on sqldb.Conn, table str
 	return rows, err
 }
 
-// problemsOf are the violations of placement's rules as problems of an input.
+// problemsOf returns the violations of placement's rules as problems of an
+// input.
 func problemsOf(violations []placement.Problem) problem.Problems {
 	var problems problem.Problems
 	for _, violation := range violations {
@@ -246,7 +241,7 @@ func problemsOf(violations []placement.Problem) problem.Problems {
 	return problems
 }
 
-// newUUID is a random uuid (version 4 of RFC 9562).
+// newUUID returns a random uuid (version 4 of RFC 9562).
 func newUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

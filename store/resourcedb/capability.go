@@ -19,9 +19,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Capabilities are what resources of the types can be asked for, by name: the
-// registered names that some resource has a value for. Private ones are there
-// for administrators who include them. ErrForbidden while discovery is closed.
+// Capabilities returns what resources of the types can be asked for, by name:
+// the registered names that some resource has a value for. Private ones are
+// there for administrators who include them. ErrForbidden while discovery is
+// closed.
 func (s *ResourceStore) Capabilities(ctx context.Context, types []int64, includePrivate bool) (map[int64][]*resource.Capability, error) {
 	viewer := access.ViewerFrom(ctx)
 	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
@@ -33,7 +34,7 @@ func (s *ResourceStore) Capabilities(ctx context.Context, types []int64, include
 	return sqldb.ByParent(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ResourceTypeID })
 }
 
-// CapabilitiesNamed are the capabilities of one name, by resource type. A
+// CapabilitiesNamed returns the capabilities of one name, by resource type. A
 // private one is refused with ErrForbidden to all but administrators, and every
 // name is while discovery is closed.
 func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64, name string) (map[int64]resource.CapabilityAnswer, error) {
@@ -52,7 +53,7 @@ func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64, na
 	return answers, nil
 }
 
-// CapabilitiesByID are the capabilities of the rows that the viewer may
+// CapabilitiesByID returns the capabilities of the rows that the viewer may
 // discover.
 func (s *ResourceStore) CapabilitiesByID(ctx context.Context, ids []int64) (map[int64]*resource.Capability, error) {
 	viewer := access.ViewerFrom(ctx)
@@ -73,7 +74,7 @@ func capabilitiesSeen(viewer access.Viewer, includePrivate bool) predicate.Capab
 	}
 }
 
-// CapabilityValues are the values in use of each capability with how many
+// CapabilityValues returns the values in use of each capability with how many
 // resources have them, by value: the first of those that start with a text. The
 // counts are kept by every write; nothing is counted here.
 func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int64, first int, startsWith string) (map[int64][]*resource.CapabilityValue, error) {
@@ -104,7 +105,7 @@ func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int
 		func(row *ent.CapabilityCount) int64 { return row.CapabilityID })
 }
 
-// CountCapabilityValues is how many values in use each capability has.
+// CountCapabilityValues returns how many values in use each capability has.
 func (s *ResourceStore) CountCapabilityValues(ctx context.Context, capabilities []int64) (map[int64]int, error) {
 	var rows []struct {
 		CapabilityID int64 `json:"capability_id"`
@@ -122,8 +123,9 @@ func (s *ResourceStore) CountCapabilityValues(ctx context.Context, capabilities 
 	return counts, nil
 }
 
-// CapabilitiesOf are the values that the resources have, by name; private ones
-// for administrators who include them. ErrForbidden while discovery is closed.
+// CapabilitiesOf returns the values that the resources have, by name; private
+// ones for administrators who include them. ErrForbidden while discovery is
+// closed.
 func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64, includePrivate bool) (map[int64][]*resource.ResourceCapability, error) {
 	viewer := access.ViewerFrom(ctx)
 	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {

@@ -105,7 +105,7 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 	return resources[0], nil
 }
 
-// capabilitiesOn are the values that a resource has, by name.
+// capabilitiesOn returns the values that a resource has, by name.
 func capabilitiesOn(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) (map[string]*ent.CapabilityValue, map[string]string, error) {
 	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).WithCapability().All(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row 
 	return plan, nil
 }
 
-// registered gives the registry entries of names in the order of an input's
+// registered returns the registry entries of names in the order of an input's
 // list. Names that are not there are registered, or refused where the operator
 // wants them registered explicitly.
 func (s *ResourceStore) registered(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey, path string) (map[capabilityKey]int64, error) {
@@ -216,7 +216,7 @@ func (s *ResourceStore) SetCapabilityVisibility(ctx context.Context, resourceTyp
 }
 
 // DeleteCapability takes a name out of the registry, with its values on all
-// resources, for administrators, and gives what it was.
+// resources, for administrators, and returns what it was.
 func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name string) (*resource.Capability, error) {
 	var deleted *ent.Capability
 	err := s.manageCapability(ctx, "deleteCapability", resourceType, name, func(tx *sqldb.Tx, _ *ent.ResourceType, row *ent.Capability) error {

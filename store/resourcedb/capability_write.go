@@ -61,7 +61,7 @@ func compareCapabilityKeys(a, b capabilityKey) int {
 	return cmp.Or(cmp.Compare(a.typeID, b.typeID), cmp.Compare(a.name, b.name))
 }
 
-// ensureCapabilities gives the registry entries of names and registers those
+// ensureCapabilities returns the registry entries of names and registers those
 // that are not there, as private as the operator chose.
 func (s *ResourceStore) ensureCapabilities(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey) (map[capabilityKey]int64, error) {
 	there, err := findCapabilities(ctx, tx, keys)

@@ -20,15 +20,15 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// condition asks the database what Condition.Matches tells of one resource.
-// Capabilities gives the registry entries that a name stands for, those that
+// condition asks the database what Condition.Matches decides for one resource.
+// Capabilities returns the registry entries that a name stands for, those that
 // the viewer may know of: a private one is nowhere in the statement.
 type condition struct {
 	resource.Condition
 	capabilities map[string][]int64
 }
 
-// holds is the condition as a predicate on resources. Tests are sets of
+// holds returns the condition as a predicate on resources. Tests are sets of
 // resources, which an index finds.
 func (c condition) holds(s *entsql.Selector) *entsql.Predicate {
 	switch {
@@ -84,7 +84,7 @@ func (a *alternatives) add(c condition) {
 	}
 }
 
-// hold is all that was added, as a predicate on resources.
+// hold returns all that was added, as a predicate on resources.
 func (a *alternatives) hold() *entsql.Predicate {
 	all := a.of
 	for _, of := range []struct {
@@ -169,8 +169,8 @@ func hashesOf(texts []string) []int64 {
 	return hashes
 }
 
-// knownCapabilities are the registry entries of names that the viewer may know
-// of: of the types, or of all types when types is nil.
+// knownCapabilities returns the registry entries of names that the viewer may
+// know of: of the types, or of all types when types is nil.
 func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []string) (map[string][]int64, error) {
 	viewer := access.ViewerFrom(ctx)
 	if len(names) == 0 || resource.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {

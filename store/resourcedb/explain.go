@@ -14,7 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// ExplainResources tells for each condition of a filter how many of the
+// ExplainResources returns for each condition of a filter how many of the
 // resources that the viewer may see it holds of, and how many are left with all
 // conditions before it: in one statement, which numbers each resource by the
 // conditions that it held before the first that it did not.
@@ -89,7 +89,7 @@ func oneIf(holds entsql.Querier) entsql.Querier {
 	})
 }
 
-// judge is the clause as a column of each resource.
+// judge returns the clause as a column of each resource.
 func (c clause) judge(s *entsql.Selector) entsql.Querier {
 	if c.ignored {
 		return entsql.ExprP("1 = 1")

@@ -55,7 +55,7 @@ func (s *ResourceStore) resourcesThat(ctx context.Context, filter resource.Filte
 // these it asks one by one, as it does with what stands behind IS TRUE.
 const joinedClauses = 8
 
-// clausesOf are the conditions of a filter, one by one.
+// clausesOf returns the conditions of a filter, one by one.
 func (s *ResourceStore) clausesOf(ctx context.Context, filter resource.Filter) ([]clause, error) {
 	var problems problem.Problems
 	filter.Check(&problems, "filter")
@@ -82,7 +82,7 @@ func (s *ResourceStore) clausesOf(ctx context.Context, filter resource.Filter) (
 	return clauses, nil
 }
 
-// plainClauses are the conditions of a filter that ask for no capability.
+// plainClauses returns the conditions of a filter that ask for no capability.
 func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter) []clause {
 	viewer := access.ViewerFrom(ctx)
 	var clauses []clause

@@ -15,7 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ResourceRecord is a resource with everything that hangs off it, by names and
+// ResourceRecord is a resource with everything that belongs to it, by names and
 // uuids, as it is written into a new database.
 type ResourceRecord struct {
 	UUID        string
@@ -83,8 +83,8 @@ func (s *ResourceStore) InsertResources(ctx context.Context, tx *sqldb.Tx, recor
 	return nil
 }
 
-// insertResourceLevel writes resources whose parents are there, with what hangs off
-// them.
+// insertResourceLevel writes resources whose parents are there, with their
+// children.
 func (s *ResourceStore) insertResourceLevel(ctx context.Context, tx *sqldb.Tx, level []newResource, now time.Time) ([]*ent.Resource, error) {
 	var rows []*ent.Resource
 	for chunk := range slices.Chunk(level, sqldb.RowsAtOnce) {

@@ -14,8 +14,8 @@ import (
 )
 
 // lockResources locks the resources to be written, in the order of their rows,
-// so that two writers never wait for each other, and gives them in the order in
-// which they were named. It refuses those that the viewer may not see, then
+// so that two writers never wait for each other, and returns them in the order
+// in which they were named. It refuses those that the viewer may not see, then
 // those that the viewer may not write.
 func (s *ResourceStore) lockResources(ctx context.Context, tx *sqldb.Tx, uuids []string) ([]*ent.Resource, error) {
 	found, err := tx.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).All(ctx)
@@ -40,8 +40,8 @@ func (s *ResourceStore) lockResources(ctx context.Context, tx *sqldb.Tx, uuids [
 	return rows, nil
 }
 
-// touchResources gives the resources that were changed their next revision, and
-// all of them as they are now.
+// touchResources moves the revision of the resources that were changed, and
+// returns all of them as they are now.
 func touchResources(ctx context.Context, tx *sqldb.Tx, rows []*ent.Resource, touched []int64, now time.Time) ([]*resource.Resource, error) {
 	if len(touched) > 0 {
 		err := tx.Resource.Update().Where(sqldb.Among(entresource.FieldID, touched)).AddRevision(1).SetUpdatedAt(now).Exec(ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// MetadataOf are the metadata items of the resources that the viewer may see, by
-// key. With keys only those; nil means all.
+// MetadataOf returns the metadata items of the resources that the viewer may
+// see, by key. With keys only those; nil means all.
 func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64, keys []string) (map[int64][]*resource.MetadataItem, error) {
 	rows, err := s.Ent.MetadataItem.Query().
 		Where(sqldb.Among(metadataitem.FieldResourceID, resources), visible.ResourceOf(ctx),
@@ -26,7 +26,7 @@ func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64, keys 
 	return sqldb.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
 }
 
-// MetadataByID are the metadata items of the rows that the viewer may see.
+// MetadataByID returns the metadata items of the rows that the viewer may see.
 func (s *ResourceStore) MetadataByID(ctx context.Context, ids []int64) (map[int64]*resource.MetadataItem, error) {
 	rows, err := s.Ent.MetadataItem.Query().
 		Where(sqldb.Among(metadataitem.FieldID, ids), visible.ResourceOf(ctx)).All(ctx)

@@ -19,7 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// definitionsFor are the definitions that apply to resource types, with the
+// definitionsFor returns the definitions that apply to resource types, with the
 // names that they have there: of the namespaces that the viewer may see.
 func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	links, err := client.ResourceTypeAssociation.Query().
@@ -44,8 +44,8 @@ func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map
 	return definitions, nil
 }
 
-// DefinitionsOfItems are the definitions of each metadata item's key for the
-// type of its resource.
+// DefinitionsOfItems returns the definitions of each metadata item's key for
+// the type of its resource.
 func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.MetadataItem.Query().
 		Where(sqldb.Among(metadataitem.FieldID, items), visible.ResourceOf(ctx)).

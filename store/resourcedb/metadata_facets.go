@@ -102,10 +102,10 @@ func facetStatement(build *entsql.DialectBuilder, scope resource.Scope, keys []i
 		Where(entsql.LTE(counted.C("place"), first)).OrderBy(counted.C("scope_key"), counted.C("item_key"), counted.C("place"))
 }
 
-// MetadataKeys is a page of the metadata keys in use on the resources that the
-// viewer may see, of one type or of all, by key: those that have the searched
-// text, whatever its case. It is taken from the front, between the cursors. The
-// keys are counted for every answer.
+// MetadataKeys returns a page of the metadata keys in use on the resources that
+// the viewer may see, of one type or of all, by key: those that have the
+// searched text, whatever its case. It is taken from the front, between the
+// cursors. The keys are counted for every answer.
 func (s *ResourceStore) MetadataKeys(ctx context.Context, resourceType *string, search string, request page.Request) (page.Page[*resource.MetadataKey], error) {
 	none := page.Page[*resource.MetadataKey]{}
 	const list = "metadataKeys"
@@ -141,7 +141,7 @@ func (s *ResourceStore) MetadataKeys(ctx context.Context, resourceType *string, 
 	return current, err
 }
 
-// CountMetadataKeys is how many keys MetadataKeys goes through in all.
+// CountMetadataKeys returns how many keys MetadataKeys goes through in all.
 func (s *ResourceStore) CountMetadataKeys(ctx context.Context, resourceType *string, search string) (count int, err error) {
 	err = s.eachMetadataKey(ctx, resourceType, "", search, func(resource.MetadataKey) bool {
 		count++

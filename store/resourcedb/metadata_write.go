@@ -16,8 +16,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// ChangeMetadata changes the metadata of one resource, as a whole or not at all,
-// and gives the resource as it is then and the items that a replacement kept.
+// ChangeMetadata changes the metadata of one resource, as a whole or not at
+// all, and returns the resource as it is then and the items that a replacement
+// kept.
 func (s *ResourceStore) ChangeMetadata(ctx context.Context, change resource.MetadataChange) (*resource.Resource, []*resource.MetadataItem, error) {
 	actions := map[resource.MetadataMode]string{
 		resource.MergeMetadata: "setMetadata", resource.ReplaceMetadata: "replaceMetadata", resource.DeleteMetadata: "deleteMetadata",
@@ -30,7 +31,7 @@ func (s *ResourceStore) ChangeMetadata(ctx context.Context, change resource.Meta
 }
 
 // ChangeMetadataOfMany changes the metadata of several resources in one
-// transaction, and gives them in the order of the changes.
+// transaction, and returns them in the order of the changes.
 func (s *ResourceStore) ChangeMetadataOfMany(ctx context.Context, changes []resource.MetadataChange) ([]*resource.Resource, error) {
 	resources, _, err := s.changeMetadata(ctx, "setMetadataOnResources", changes, func(i int) string { return fmt.Sprintf("input.items[%d]", i) })
 	return resources, err
@@ -160,7 +161,7 @@ func dereferenced(items []*resource.MetadataItem) []resource.MetadataItem {
 	return out
 }
 
-// metadataFields is metadata in the audit log.
+// metadataFields returns metadata for the audit log.
 func metadataFields(items []resource.MetadataItem) []sqldb.Fields {
 	out := make([]sqldb.Fields, len(items))
 	for i, item := range items {

@@ -18,13 +18,13 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// scopeColumns says in which column resources refer to what they hang off.
+// scopeColumns are the columns in which resources refer to their scope.
 var scopeColumns = map[resource.Scope]string{
 	resource.ChildrenOfResource: entresource.FieldParentID,
 	resource.ResourcesOfType:    entresource.FieldResourceTypeID,
 }
 
-// Resources is a page of the resources that the viewer may see.
+// Resources returns a page of the resources that the viewer may see.
 func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, order page.Order, request page.Request) (page.Page[*resource.Resource], error) {
 	none := page.Page[*resource.Resource]{}
 	paging, err := sqldb.NewPaging("resources", sqldb.NamedOrders, order, request)
@@ -42,7 +42,7 @@ func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, o
 	return sqldb.NewPage(paging, rows, resourceNoun, resourcePlace(order)), nil
 }
 
-// CountResources is how many resources Resources goes through in all.
+// CountResources returns how many resources Resources goes through in all.
 func (s *ResourceStore) CountResources(ctx context.Context, filter resource.Filter) (int, error) {
 	wanted, err := s.resourcesThat(ctx, filter)
 	if err != nil {
@@ -55,7 +55,8 @@ func (s *ResourceStore) CountResources(ctx context.Context, filter resource.Filt
 	return n, nil
 }
 
-// ResourcesWithin is a page of the resources that hang off each key.
+// ResourcesWithin returns a page of the resources of each scope: the children of
+// a resource, or the resources of a type.
 func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]page.Page[*resource.Resource], error) {
 	paging, wanted, err := s.pagingWithin(ctx, scope, filter, order, request)
 	if err != nil {
@@ -68,7 +69,7 @@ func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scop
 	return sqldb.PagesOf(paging, keys, rows, scopeKey(scope), resourceNoun, resourcePlace(order)), nil
 }
 
-// ResourcesBehind tells for which keys there are resources on the side where
+// ResourcesBehind returns for which keys there are resources on the side where
 // the page of ResourcesWithin begins.
 func (s *ResourceStore) ResourcesBehind(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]bool, error) {
 	paging, wanted, err := s.pagingWithin(ctx, scope, filter, order, request)
@@ -91,7 +92,7 @@ func (s *ResourceStore) pagingWithin(ctx context.Context, scope resource.Scope, 
 	return paging, wanted, err
 }
 
-// CountResourcesWithin is how many resources hang off each key.
+// CountResourcesWithin returns how many resources each scope has.
 func (s *ResourceStore) CountResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter) (map[int64]int, error) {
 	wanted, err := s.resourcesThat(ctx, filter)
 	if err != nil {
@@ -115,7 +116,7 @@ func (s *ResourceStore) CountResourcesWithin(ctx context.Context, scope resource
 	return counts, nil
 }
 
-// ResourceByUUID is the resource with a uuid, or ErrNotFound.
+// ResourceByUUID returns the resource with a uuid, or ErrNotFound.
 func (s *ResourceStore) ResourceByUUID(ctx context.Context, uuid string) (*resource.Resource, error) {
 	row, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), entresource.UUID(uuid)).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -131,13 +132,13 @@ func noResource(uuid string) *problem.Refusal {
 	return problem.Refuse(problem.ErrNotFound, "there is no resource %s", uuid)
 }
 
-// ResourcesByID are the resources of the rows that the viewer may see.
+// ResourcesByID returns the resources of the rows that the viewer may see.
 func (s *ResourceStore) ResourcesByID(ctx context.Context, ids []int64) (map[int64]*resource.Resource, error) {
 	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldID, ids)).All(ctx)
 	return sqldb.ByID(rows, err, "resources", resourceNoun, func(row *ent.Resource) int64 { return row.ID })
 }
 
-// TagsOfResources are the tags of the resources, by name without regard to
+// TagsOfResources returns the tags of the resources, by name without regard to
 // case.
 func (s *ResourceStore) TagsOfResources(ctx context.Context, resources []int64) (map[int64][]string, error) {
 	rows, err := s.Ent.ResourceTag.Query().
@@ -173,7 +174,7 @@ func resourceNoun(row *ent.Resource) *resource.Resource {
 	return r
 }
 
-// ResourcesByUUID are the resources that the viewer may see.
+// ResourcesByUUID returns the resources that the viewer may see.
 func (s *ResourceStore) ResourcesByUUID(ctx context.Context, uuids []string) (map[string]*resource.Resource, error) {
 	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids)).All(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // movesKey is the advisory lock that moves of resources take on PostgreSQL: two
-// moves at once could each be right and together make a circle.
+// moves at once could each be right and together make a cycle.
 const movesKey = 7_261_002
 
 // UpdateResource changes a resource's own fields: what the patch does not name
@@ -104,8 +104,8 @@ func (s *ResourceStore) updateResource(ctx context.Context, tx *sqldb.Tx, patch 
 	return changed, nil
 }
 
-// newParent is the row of the parent that a resource is to have, 0 for none. A
-// resource cannot be below itself.
+// newParent returns the row id of the parent that a resource is to have, 0 for
+// none. A resource cannot be below itself.
 func (s *ResourceStore) newParent(ctx context.Context, tx *sqldb.Tx, row *ent.Resource, parent string) (int64, error) {
 	kind, err := tx.ResourceType.Get(ctx, row.ResourceTypeID)
 	if err != nil {
@@ -131,9 +131,9 @@ func (s *ResourceStore) newParent(ctx context.Context, tx *sqldb.Tx, row *ent.Re
 	return id, nil
 }
 
-// DeleteResource deletes a resource with its metadata, capabilities and tags, and
-// gives what it was. One that has children, or that a resource provider is
-// linked to, is ErrInUse.
+// DeleteResource deletes a resource with its metadata, capabilities and tags,
+// and returns what it was. One that has children, or that a resource provider
+// is linked to, is ErrInUse.
 func (s *ResourceStore) DeleteResource(ctx context.Context, uuid string, revision *int) (*resource.Resource, error) {
 	err := s.mayWriteInput(ctx, func(*problem.Problems) {})
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *ResourceStore) deleteResource(ctx context.Context, tx *sqldb.Tx, row *e
 	return nil
 }
 
-// SetResourceTags gives a resource exactly these tags.
+// SetResourceTags makes a resource have exactly these tags.
 func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags []string, revision *int) (*resource.Resource, error) {
 	err := s.mayWriteInput(ctx, func(problems *problem.Problems) {
 		resource.CheckTags(problems, "input.tags", tags)
@@ -244,7 +244,7 @@ func replaceResourceTags(ctx context.Context, tx *sqldb.Tx, resource int64, tags
 	return tx.ResourceTag.CreateBulk(creates...).Exec(ctx)
 }
 
-// resourceFields is a resource in the audit log.
+// resourceFields returns a resource for the audit log.
 func resourceFields(row *ent.Resource) sqldb.Fields {
 	out := sqldb.Fields{"name": row.Name, "description": row.Description, "projectId": row.ProjectID, "visibility": row.Visibility, "revision": row.Revision}
 	if noun := resourceNoun(row); noun.ParentID != 0 {

@@ -86,7 +86,7 @@ func mayCreateResource(viewer access.Viewer, input resource.Input) error {
 	return nil
 }
 
-// recordOf is what an input comes to for a viewer, without metadata.
+// recordOf returns what an input comes to for a viewer, without metadata.
 func recordOf(viewer access.Viewer, input resource.Input) ResourceRecord {
 	record := ResourceRecord{
 		UUID: sqldb.TextOrEmpty(input.UUID), Type: input.Type, Parent: sqldb.TextOrEmpty(input.Parent), Name: input.Name,
@@ -125,7 +125,7 @@ func (s *ResourceStore) createResource(ctx context.Context, tx *sqldb.Tx, record
 	return rows[0], nil
 }
 
-// recordFields is a new resource in the audit log.
+// recordFields returns a new resource for the audit log.
 func recordFields(record ResourceRecord) sqldb.Fields {
 	return sqldb.Fields{
 		"type": record.Type, "name": record.Name, "description": record.Description, "projectId": record.ProjectID,
@@ -134,9 +134,10 @@ func recordFields(record ResourceRecord) sqldb.Fields {
 	}
 }
 
-// parentFor is the row of the parent that a resource of a type is to have, 0 for
-// none. Some types have one kind of parent only, and some never stand alone: what
-// does not fit is ErrInvalidInput. The parent is locked against deletion.
+// parentFor locks the parent that a resource of a type is to have against
+// deletion and returns its row id, 0 for none. Some types have one kind of
+// parent only, and some never stand alone: what does not fit is
+// ErrInvalidInput.
 func (s *ResourceStore) parentFor(ctx context.Context, tx *sqldb.Tx, typeName, parent string) (int64, error) {
 	var natural defaults.ResourceType
 	for _, builtIn := range defaults.ResourceTypes() {

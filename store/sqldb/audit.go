@@ -105,7 +105,8 @@ func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed [][2]strin
 	return tx.db.Execute(ctx, tx, statement, args...)
 }
 
-// eventRow is an event as a row of the audit log, with the bytes of its texts.
+// eventRow returns an event as a row of the audit log, with the bytes of its
+// texts.
 func (tx *Tx) eventRow(event attributedEvent) (row []any, bytes int, err error) {
 	viewer := access.ViewerFrom(event.ctx)
 	before, err := eventText(event.Before)
@@ -123,7 +124,7 @@ func (tx *Tx) eventRow(event attributedEvent) (row []any, bytes int, err error) 
 	return row, len(TextOrEmpty(before)) + len(TextOrEmpty(after)), nil
 }
 
-// eventText is one side of an event as JSON; nil for nothing.
+// eventText returns one side of an event as JSON; nil for nothing.
 func eventText(side any) (*string, error) {
 	if side == nil {
 		return nil, nil

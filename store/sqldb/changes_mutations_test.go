@@ -74,7 +74,7 @@ func definitionMutations() throwable {
 		},
 		"importNamespaces": func(ctx context.Context, d *dice, s *store.Store) error {
 			document := fmt.Sprintf(`{"namespace": %q, "description": %q, "properties": {%q: {"title": "P", "type": "string"}}, "tags": [{"name": "t2"}],
-				"resource_type_associations": [{"name": %q}]}`, d.namespace(), d.fresh("imported "), d.of("p", 3), d.of("T", 4))
+				"resource_type_associations": [{"name": %q}]}`, d.namespace(), d.of("imported ", 2), d.of("p", 3), d.of("T", 4))
 			modes := []metadef.ImportMode{metadef.Skip, metadef.Merge, metadef.PreferNew, metadef.Overwrite}
 			request := metadef.ImportRequest{Mode: modes[d.IntN(4)], Documents: []string{document}, DryRun: d.IntN(5) == 0}
 			if d.IntN(2) == 0 {

@@ -94,7 +94,7 @@ func (t *transaction) ExecContext(ctx context.Context, query string, args ...any
 
 type statementsKey struct{}
 
-// CountStatements gives a context under which the store counts the SQL
+// CountStatements returns a context under which the store counts the SQL
 // statements it sends, transaction control excluded, and the count so far.
 func CountStatements(ctx context.Context) (context.Context, func() int) {
 	var n atomic.Int64

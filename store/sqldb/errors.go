@@ -32,8 +32,8 @@ func refused(err error) error {
 	return err
 }
 
-// isTransient tells whether the database gave up a transaction for the sake of
-// another, so that it can simply be tried again.
+// isTransient reports whether the database gave up a transaction for the sake
+// of another, so that it can simply be tried again.
 func isTransient(err error) bool {
 	if errors.Is(err, ErrRetry) {
 		return true
@@ -47,7 +47,7 @@ func isTransient(err error) bool {
 	return false
 }
 
-// IsDuplicate tells whether a unique key refused a row.
+// IsDuplicate reports whether a unique key refused a row.
 func IsDuplicate(err error) bool {
 	if of := new(pq.Error); errors.As(err, &of) {
 		return of.Code == pqerror.UniqueViolation
@@ -58,7 +58,7 @@ func IsDuplicate(err error) bool {
 	return false
 }
 
-// IsReferred tells whether a foreign key refused: a row that others refer to
+// IsReferred reports whether a foreign key refused: a row that others refer to
 // was to go, or a row was to refer to one that is not there.
 func IsReferred(err error) bool {
 	if of := new(pq.Error); errors.As(err, &of) {
@@ -70,7 +70,7 @@ func IsReferred(err error) bool {
 	return false
 }
 
-// isTimeout tells whether a statement ran into a time limit: the request's or
+// isTimeout reports whether a statement ran into a time limit: the request's or
 // the database's.
 func isTimeout(err error) bool {
 	if of := new(pq.Error); errors.As(err, &of) {
@@ -82,7 +82,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// isUnreachable tells whether there was no database to answer.
+// isUnreachable reports whether there was no database to answer.
 func isUnreachable(err error) bool {
 	if of := new(pq.Error); errors.As(err, &of) {
 		switch of.Code {

@@ -53,7 +53,7 @@ func ByParent[Row, Noun any](rows []Row, err error, what string, noun func(Row) 
 	return out, nil
 }
 
-// Without is the list without what the other holds, in its order.
+// Without returns the list without what the other holds, in its order.
 func Without[V comparable](list, other []V) []V {
 	held := make(map[V]bool, len(other))
 	for _, value := range other {
@@ -68,7 +68,7 @@ func Without[V comparable](list, other []V) []V {
 	return left
 }
 
-// Distinct is the list without repetitions, sorted.
+// Distinct returns the list without repetitions, sorted.
 func Distinct[V cmp.Ordered](list []V) []V {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }

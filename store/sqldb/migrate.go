@@ -66,9 +66,9 @@ func (d *Database) migrate(ctx context.Context) error {
 	return nil
 }
 
-// tables is the ent schema as it is meant on a dialect: on PostgreSQL every
-// text compares by code point, as it does on SQLite, whatever the locale of the
-// database. It is a copy: ent changes what it is given.
+// tables returns the ent schema as it is meant on a dialect: on PostgreSQL
+// every text compares by code point, as it does on SQLite, whatever the locale
+// of the database. It is a copy: ent changes what it is given.
 func tables(of string) []*schema.Table {
 	collated := make([]*schema.Table, len(migrate.Tables))
 	byName := make(map[string]*schema.Table, len(migrate.Tables))

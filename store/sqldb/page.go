@@ -25,7 +25,7 @@ var NamedOrders = map[string]SortKey{
 	"UPDATED_AT": {Column: "updated_at", IsTime: true},
 }
 
-// KeyUnder is the key of such a thing under one of namedOrders.
+// KeyUnder returns the key of such a thing under one of namedOrders.
 func KeyUnder(order page.Order, name string, createdAt, updatedAt time.Time) any {
 	switch order.Field {
 	case "CREATED_AT":
@@ -76,7 +76,7 @@ func (p Paging) position(cursor *string, field string, problems *problem.Problem
 	return &position
 }
 
-// Limit is one row more than the page has, to know whether there are more.
+// Limit returns one row more than the page has, to know whether there are more.
 func (p Paging) Limit() int { return p.request.Limit() + 1 }
 
 // Sort orders rows in the direction in which the page is taken.
@@ -87,7 +87,7 @@ func (p Paging) Sort(s *entsql.Selector) {
 	s.OrderBy(p.Direction()(s.C(p.Key.Column)), p.Direction()(s.C("id")))
 }
 
-// Direction is the one in which the page is taken.
+// Direction returns the one in which the page is taken.
 func (p Paging) Direction() func(string) string {
 	if p.descending != p.request.Backward() {
 		return entsql.Desc
@@ -109,8 +109,8 @@ func (p Paging) Within(s *entsql.Selector) {
 	}
 }
 
-// compare is a comparison of row values, which an index on (column, id) serves,
-// with the part before them where there is one.
+// compare returns a comparison of row values, which an index on (column, id)
+// serves, with the part before them where there is one.
 func (p Paging) compare(s *entsql.Selector, operator string, at page.Position) *entsql.Predicate {
 	id, _ := strconv.ParseInt(at.ID, 10, 64)
 	var key any = at.Key

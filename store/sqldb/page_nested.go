@@ -34,12 +34,12 @@ func FirstOfEach(table, column string, keys []int64, limit int, conditions ...fu
 	}
 }
 
-// boundsParts tells whether the column of the key is held between two bounds:
-// PostgreSQL takes an equal column out of the order, and then goes down an index
-// on the rest of it, through all parts.
+// boundsParts reports whether the column of the key is held between two bounds:
+// PostgreSQL takes an equal column out of the order, and then goes down an
+// index on the rest of it, through all parts.
 func boundsParts(s *entsql.Selector) bool { return s.Dialect() == dialect.Postgres }
 
-// partKey is the key of the part that the database is at.
+// partKey returns the key of the part that the database is at.
 func partKey(s *entsql.Selector) string {
 	if s.Dialect() == dialect.Postgres {
 		return "parts.key"
@@ -83,7 +83,7 @@ func (p Paging) BehindEach(table, column string, keys []int64, conditions ...fun
 	return FirstOfEach(table, column, keys, 1, append(conditions, p.Behind, p.Sort)...)
 }
 
-// KeysOf are the keys that some row has.
+// KeysOf returns the keys that some row has.
 func KeysOf[Row any](rows []Row, key func(Row) int64) map[int64]bool {
 	there := make(map[int64]bool, len(rows))
 	for _, row := range rows {

@@ -33,9 +33,10 @@ func (d *DB) statement(query string) string {
 	return strings.ReplaceAll(query, "$", "?")
 }
 
-// Listed is the condition that a column holds one of the values of a parameter,
-// a JSON array. Of says the type: bigint or text. PostgreSQL takes the values out
-// first: else it guesses that they are many, and reads the whole table.
+// Listed returns the condition that a column holds one of the values of a
+// parameter, a JSON array. Of says the type: bigint or text. PostgreSQL takes
+// the values out first: else it guesses that they are many, and reads the whole
+// table.
 func (d *DB) Listed(column, parameter, of string) string {
 	if d.Postgres() {
 		return fmt.Sprintf("%s = ANY (ARRAY (SELECT value::%s FROM jsonb_array_elements_text(%s::jsonb)))", column, of, parameter)
@@ -43,8 +44,8 @@ func (d *DB) Listed(column, parameter, of string) string {
 	return fmt.Sprintf("%s IN (SELECT value FROM json_each(%s))", column, parameter)
 }
 
-// Rows is a table made of a parameter, a JSON array of rows, which are arrays.
-// Columns are names with types: "id bigint", "name text".
+// Rows returns a table made of a parameter, a JSON array of rows, which are
+// arrays. Columns are names with types: "id bigint", "name text".
 func (d *DB) Rows(parameter, alias string, columns ...string) string {
 	fields := make([]string, len(columns))
 	for i, column := range columns {
@@ -62,8 +63,8 @@ func (d *DB) Rows(parameter, alias string, columns ...string) string {
 	return fmt.Sprintf("(SELECT %s FROM %s) AS %s", strings.Join(fields, ", "), from, alias)
 }
 
-// valuesOf is the rows of a VALUES clause, each with a prefix, whose values are
-// added to the parameters.
+// valuesOf returns the rows of a VALUES clause, each with a prefix, whose
+// values are added to the parameters.
 func valuesOf(args *[]any, prefix string, rows [][]any) string {
 	var text strings.Builder
 	for i, row := range rows {
@@ -83,7 +84,7 @@ func valuesOf(args *[]any, prefix string, rows [][]any) string {
 	return text.String()
 }
 
-// Time is a parameter that holds a time.
+// Time returns a parameter that holds a time.
 func (d *DB) Time(parameter string) string {
 	if d.Postgres() {
 		return parameter + "::timestamptz"
@@ -91,8 +92,8 @@ func (d *DB) Time(parameter string) string {
 	return parameter
 }
 
-// Locking is what a SELECT ends in so that the rows it finds stay as they are.
-// On SQLite there is one writer anyway.
+// Locking returns what a SELECT ends in so that the rows it finds stay as they
+// are. On SQLite there is one writer anyway.
 func (d *DB) Locking(how string) string {
 	if d.Postgres() {
 		return " FOR " + how
@@ -121,7 +122,7 @@ func (d *DB) Execute(ctx context.Context, on Conn, query string, args ...any) er
 	return err
 }
 
-// JSONOf is a list or a table as a parameter.
+// JSONOf returns a list or a table as a parameter.
 func JSONOf(list any) string {
 	text, err := json.Marshal(list)
 	if err != nil {

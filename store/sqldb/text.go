@@ -11,20 +11,20 @@ import (
 // index.
 const prefixLength = 64
 
-// HashOf is 64 bits of a hash of a text: an index finds a text of any length by
-// it. Two texts can have the same, so the text is compared after it.
+// HashOf returns 64 bits of a hash of a text: an index finds a text of any
+// length by it. Two texts can have the same, so the text is compared after it.
 func HashOf(text string) int64 {
 	sum := sha256.Sum256([]byte(text))
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
-// DigestOf is a hash of a text that no two texts share, in hex.
+// DigestOf returns a hash of a text that no two texts share, in hex.
 func DigestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// PrefixOf is the first characters of a text, at most prefixLength.
+// PrefixOf returns the first characters of a text, at most prefixLength.
 func PrefixOf(text string) string {
 	count := 0
 	for i := range text {
@@ -36,7 +36,8 @@ func PrefixOf(text string) string {
 	return text
 }
 
-// TextOf is a text as a driver gives it for a column that ent does not know.
+// TextOf returns a text that a driver read from a column which ent does not
+// know.
 func TextOf(v any) string {
 	switch v := v.(type) {
 	case []byte:

@@ -14,7 +14,7 @@ import (
 // into every read of its kind, so that what is not visible does not exist, by
 // any path.
 
-// Namespaces are the public namespaces, those of the viewer's project
+// Namespaces keeps the public namespaces, those of the viewer's project
 // and those shared with it; for an administrator all.
 func Namespaces(ctx context.Context) predicate.Namespace {
 	viewer := access.ViewerFrom(ctx)
@@ -53,10 +53,10 @@ func Namespace(viewer access.Viewer, column func(string) string) *entsql.Predica
 	)
 }
 
-// ResourceTypes are all but those that are associated with namespaces
-// which the viewer may not see, or were so when they came about, and with no
-// other, and that no resource which the viewer may see has: their names would
-// tell of what is private.
+// ResourceTypes returns all but those that are associated with
+// namespaces which the viewer may not see, or were so when they came about, and
+// with no other, and that no resource which the viewer may see has: their names
+// would tell of what is private.
 func ResourceTypes(ctx context.Context) predicate.ResourceType {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
@@ -97,8 +97,8 @@ func ResourceTypeOf(ctx context.Context) func(*entsql.Selector) {
 	}
 }
 
-// Resources are the public resources and those of the viewer's project;
-// for an administrator or a service all.
+// Resources keeps the public resources and those of the viewer's
+// project; for an administrator or a service all.
 func Resources(ctx context.Context) predicate.Resource {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) { s.Where(Resource(viewer, s.C)) }
@@ -123,8 +123,8 @@ func SeesPlacement(ctx context.Context) error {
 	return access.ViewerFrom(ctx).Require(access.RulePlacementRead, "reading placement")
 }
 
-// VisibleEvents are all audit events for a viewer who may read the audit log, and
-// none for others.
+// VisibleEvents keeps all audit events for a viewer who may read the audit log,
+// and none for others.
 func VisibleEvents(ctx context.Context) predicate.AuditEvent {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
