@@ -187,7 +187,7 @@ func TestWhatFillsADatabaseIsInTheLog(t *testing.T) {
 		d := &dice{Rand: rand.New(rand.NewPCG(1, 2))}
 		inventory := placement.Inventory{ResourceClass: "CUSTOM_C0", Total: 9, MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1}
 		allocation := placement.ProviderAllocation{Provider: storetest.UUID(2), Resources: []placement.Amount{{ResourceClass: "CUSTOM_C0", Amount: 1}}}
-		err := s.FillEmpty(asAdmin(), store.Content{
+		err := s.FillEmpty(storetest.AsAdmin(), store.Content{
 			Definitions:   []string{`{"namespace": "N", "resource_type_associations": [{"name": "implied"}]}`},
 			ResourceTypes: []string{"declared"}, Capabilities: []store.CapabilityRecord{{ResourceType: "declared", Name: "c"}},
 			Resources: []store.ResourceRecord{{UUID: storetest.UUID(1), Type: "declared", Name: "r", Visibility: access.Public,
@@ -309,7 +309,7 @@ func TestManyChangesHaveOneTransaction(t *testing.T) {
 		for i := range 2500 {
 			names.Traits = append(names.Traits, fmt.Sprint("CUSTOM_", i))
 		}
-		if err := s.FillPlacement(asAdmin(), names, nil, nil); err != nil {
+		if err := s.FillPlacement(storetest.AsAdmin(), names, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		noted, _, numbers := notedSince(t, s, last)
