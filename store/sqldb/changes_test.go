@@ -305,11 +305,11 @@ func TestManyChangesHaveOneTransaction(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		_, last, before := notedSince(t, s, 0)
-		names := placement.Names{}
+		var content store.Content
 		for i := range 2500 {
-			names.Traits = append(names.Traits, fmt.Sprint("CUSTOM_", i))
+			content.Traits = append(content.Traits, fmt.Sprint("CUSTOM_", i))
 		}
-		if err := s.FillPlacement(storetest.AsAdmin(), names, nil, nil); err != nil {
+		if err := s.FillEmpty(storetest.AsAdmin(), content); err != nil {
 			t.Fatal(err)
 		}
 		noted, _, numbers := notedSince(t, s, last)
