@@ -1,13 +1,10 @@
 package web
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/cadastre-dev/cadastre/graph"
@@ -55,14 +52,33 @@ func readBody(r *http.Request, maxBytes int64) (*request, *refusal) {
 	if err != nil {
 		return nil, bad("the body could not be read to its end")
 	}
-	if !utf8.Valid(text) || hasLoneSurrogate(text) {
-		return nil, notText("")
+	value, err := parseJSON(text)
+	if err != nil {
+		return nil, badJSON("the body", "", err)
 	}
-	members, problem := object(text)
-	if problem != "" {
-		return nil, bad(problem)
+	switch members := value.(type) {
+	case map[string]any:
+		return readMembers(members)
+	case []any:
+		return nil, bad("a request is one object: lists of requests are not taken")
 	}
-	return readMembers(members)
+	return nil, bad("the body is not a JSON object")
+}
+
+// badJSON refuses what parseJSON refused. Field is the parameter, empty for the
+// body.
+func badJSON(what, field string, err error) *refusal {
+	switch err {
+	case errNotUnicode:
+		return notText(field)
+	case errEmpty:
+		return bad(what + " is empty")
+	case errTrailing:
+		return bad(what + " goes on after its JSON value")
+	case errDuplicate:
+		return bad(what + " has an object with a member twice")
+	}
+	return bad(what + " is not JSON")
 }
 
 // unreadBytes is how much of a body that is too large is still read, and thrown
@@ -80,7 +96,7 @@ func readURL(raw string) (*request, *refusal) {
 	if err != nil {
 		return nil, bad("the query string cannot be read")
 	}
-	members := map[string]json.RawMessage{}
+	members := map[string]any{}
 	for _, name := range []string{"query", "documentId", "operationName", "variables", "extensions"} {
 		given := values[name]
 		if len(given) > 1 {
@@ -89,182 +105,42 @@ func readURL(raw string) (*request, *refusal) {
 		if len(given) == 0 || given[0] == "" {
 			continue
 		}
-		if !utf8.ValidString(given[0]) || hasLoneSurrogate([]byte(given[0])) {
+		if !utf8.ValidString(given[0]) {
 			return nil, notText(name)
 		}
-		text := []byte(given[0])
-		if name != "variables" && name != "extensions" {
-			if text, err = json.Marshal(given[0]); err != nil {
-				return nil, bad("the parameter " + name + " cannot be read")
+		members[name] = given[0]
+		if name == "variables" || name == "extensions" {
+			if members[name], err = parseJSON([]byte(given[0])); err != nil {
+				return nil, badJSON("the parameter "+name, name, err)
 			}
-		} else if !json.Valid(text) {
-			return nil, bad("the parameter " + name + " is no JSON")
 		}
-		members[name] = text
 	}
 	return readMembers(members)
 }
 
-// object reads the members of a JSON object, each of which may be there once,
-// and says what is wrong.
-func object(text []byte) (map[string]json.RawMessage, string) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	opening, err := decoder.Token()
-	switch {
-	case err == io.EOF:
-		return nil, "the body is empty"
-	case err != nil:
-		return nil, "the body is no JSON"
-	case opening == json.Delim('['):
-		return nil, "a request is one object: lists of requests are not taken"
-	case opening != json.Delim('{'):
-		return nil, "the body is not a JSON object"
-	}
-	members := map[string]json.RawMessage{}
-	for decoder.More() {
-		key, err := decoder.Token()
-		name, isText := key.(string)
-		if err != nil || !isText {
-			return nil, "the body is no JSON"
-		}
-		if _, twice := members[name]; twice {
-			return nil, "a member of the request is given twice"
-		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return nil, "the body is no JSON"
-		}
-		members[name] = value
-	}
-	if _, err := decoder.Token(); err != nil {
-		return nil, "the body is no JSON"
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, "the body goes on after its JSON object"
-	}
-	return members, ""
-}
-
 // readMembers reads what a request consists of. Members that are not known are
 // ignored; null is the same as absent.
-func readMembers(members map[string]json.RawMessage) (*request, *refusal) {
+func readMembers(members map[string]any) (*request, *refusal) {
 	var out request
 	for _, member := range []struct {
 		name string
 		into *string
 	}{{"query", &out.query}, {"documentId", &out.documentID}, {"operationName", &out.operationName}} {
-		if text, there := members[member.name]; there && json.Unmarshal(text, member.into) != nil {
+		text, ok := members[member.name].(string)
+		if !ok && members[member.name] != nil {
 			return nil, bad(member.name + " is not a text")
 		}
+		*member.into = text
 	}
 	for _, member := range []struct {
 		name string
 		into *map[string]any
 	}{{"variables", &out.variables}, {"extensions", &out.extensions}} {
-		text, there := members[member.name]
-		if !there {
-			continue
-		}
-		value, err := unique(text)
-		if err != nil {
-			return nil, bad("in " + member.name + " an object has a member twice")
-		}
-		object, isObject := value.(map[string]any)
-		if !isObject && value != nil {
+		object, ok := members[member.name].(map[string]any)
+		if !ok && members[member.name] != nil {
 			return nil, bad(member.name + " is not an object")
 		}
 		*member.into = object
 	}
 	return &out, nil
-}
-
-var errTwice = errors.New("a member is given twice")
-
-// unique reads a value of JSON, with numbers as they are written. A member that is
-// given twice is an error: one reader takes the first, another the last. Read into
-// maps it is one less than the text has.
-func unique(text json.RawMessage) (value any, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
-	}
-	if membersWritten(text) != membersRead(value) {
-		return nil, errTwice
-	}
-	return value, nil
-}
-
-// membersWritten counts the members of all objects in JSON by their colons.
-func membersWritten(text []byte) int {
-	count, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			quoted = !quoted
-		case c == '\\':
-			i++ // only within quotes
-		case c == ':' && !quoted:
-			count++
-		}
-	}
-	return count
-}
-
-func membersRead(value any) int {
-	count := 0
-	switch value := value.(type) {
-	case map[string]any:
-		count = len(value)
-		for _, member := range value {
-			count += membersRead(member)
-		}
-	case []any:
-		for _, member := range value {
-			count += membersRead(member)
-		}
-	}
-	return count
-}
-
-// hasLoneSurrogate tells whether JSON holds the escape of half a surrogate pair,
-// which is no character and which decoding would replace without a word.
-func hasLoneSurrogate(text []byte) bool {
-	for i := 0; i+1 < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		i++
-		if text[i] != 'u' {
-			continue
-		}
-		unit, ok := hexUnit(text, i+1)
-		if !ok || unit < 0xd800 || unit > 0xdfff {
-			continue
-		}
-		if unit > 0xdbff || i+6 >= len(text) || text[i+5] != '\\' || text[i+6] != 'u' {
-			return true
-		}
-		if low, ok := hexUnit(text, i+7); !ok || low < 0xdc00 || low > 0xdfff {
-			return true
-		}
-		i += 10
-	}
-	return false
-}
-
-// hexUnit reads the four hexadecimal digits at a place.
-func hexUnit(text []byte, at int) (uint32, bool) {
-	if at+4 > len(text) {
-		return 0, false
-	}
-	var unit uint32
-	for _, c := range text[at : at+4] {
-		digit := strings.IndexByte("0123456789abcdef", c|0x20)
-		if digit < 0 {
-			return 0, false
-		}
-		unit = unit<<4 | uint32(digit)
-	}
-	return unit, true
 }
