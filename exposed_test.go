@@ -310,7 +310,7 @@ func documentProbes() []probe {
 		{name: "a list of 100,000 in a variable", document: "query($ids: [ID!]!) { nodes(ids: $ids) { id } }", variables: map[string]any{"ids": make([]int, 100000)}, codes: input},
 		{name: "a text of 1 MB", document: `{ namespace(name: "` + repeat("x", 1000000) + `") { id } }`, has: `"namespace":null`},
 		{name: "100,000 variables that are not used", document: "query(" + numbered(60000, "$a%d:Int") + ") { __typename }", codes: parse},
-		{name: "cost of 16 · 16 · 2^30 · 2^30", document: "{ resources(first: 16) { nodes { children(first: 16) { nodes { children(first: 1073741824) { nodes { children(first: 1073741824) { nodes { id } } } } } } } } }", codes: tooComplex, has: "would cost"},
+		{name: "cost of 16 · 16 · 2^30 · 2^30", document: "{ resources(first: 16) { nodes { children(first: 16) { nodes { children(first: 1073741824) { nodes { children(first: 1073741824) { nodes { id } } } } } } } } }", codes: tooComplex, has: "it costs"},
 		{name: "first above the maximum", document: page("(first: 1001)"), codes: input},
 		{name: "first below nothing", document: page("(first: -1)"), codes: input},
 		{name: "first and last", document: page("(first: 1, last: 1)"), codes: input},

@@ -10,17 +10,17 @@ import (
 
 // What the cost of an operation is made of; docs/limits.md says it in words.
 const (
-	pageSize     = 50   // of a list whose page is not said
+	pageSize     = 50   // rows of a page whose size is not given
 	maxPageSize  = 1000 // larger pages are refused by their field
-	listSize     = 10   // of a list without pages
-	mutationCost = 10   // of a field that writes, besides what it answers
+	listSize     = 10   // rows of a list without pages
+	mutationCost = 10   // of a field that writes, besides its answer
 
-	tooMuch = int64(1) << 50 // where sums and products stop
+	maxCost = int64(1) << 50 // where sums and products stop
 )
 
 // cost estimates how many fields the answer of an operation will have, in one
 // visit of each node of the document: a fragment is estimated once. Sums and
-// products stop at a bound instead of going round.
+// products stop at a maximum instead of overflowing.
 type cost struct {
 	document  *ast.QueryDocument
 	variables map[string]any
@@ -38,7 +38,7 @@ func (e estimate) plus(f estimate) estimate {
 	return estimate{add(e.fixed, f.fixed), add(e.row, f.row)}
 }
 
-// writes counts what an operation writes: each root field of a mutation.
+// writes returns the number of root fields of a mutation, and 0 for a query.
 func (c *cost) writes(definition *ast.OperationDefinition) int {
 	if definition.Operation != ast.Mutation {
 		return 0
@@ -50,7 +50,7 @@ func (c *cost) operation(definition *ast.OperationDefinition) int64 {
 	c.fragments = map[string]estimate{}
 	total := c.selections(definition.SelectionSet).fixed
 	for _, value := range c.variables {
-		total = add(total, c.elements(value))
+		total = add(total, elements(value))
 	}
 	if definition.Operation == ast.Mutation {
 		total = add(total, multiply(mutationCost, c.roots(definition.SelectionSet, map[string]int64{})))
@@ -58,7 +58,7 @@ func (c *cost) operation(definition *ast.OperationDefinition) int64 {
 	return total
 }
 
-// roots counts the fields of the first level, those in fragments included.
+// roots returns the number of fields of the first level, fragments included.
 func (c *cost) roots(set ast.SelectionSet, fragments map[string]int64) int64 {
 	var total int64
 	for _, selection := range set {
@@ -68,8 +68,8 @@ func (c *cost) roots(set ast.SelectionSet, fragments map[string]int64) int64 {
 		case *ast.InlineFragment:
 			total = add(total, c.roots(selection.SelectionSet, fragments))
 		case *ast.FragmentSpread:
-			count, known := fragments[selection.Name]
-			if definition := c.document.Fragments.ForName(selection.Name); !known && definition != nil {
+			count, ok := fragments[selection.Name]
+			if definition := c.document.Fragments.ForName(selection.Name); !ok && definition != nil {
 				count = c.roots(definition.SelectionSet, fragments)
 				fragments[selection.Name] = count
 			}
@@ -96,8 +96,8 @@ func (c *cost) selections(set ast.SelectionSet) estimate {
 }
 
 func (c *cost) fragment(name string) estimate {
-	if known, there := c.fragments[name]; there {
-		return known
+	if total, ok := c.fragments[name]; ok {
+		return total
 	}
 	definition := c.document.Fragments.ForName(name)
 	if definition == nil {
@@ -113,7 +113,7 @@ func (c *cost) field(field *ast.Field) estimate {
 	below := c.selections(field.SelectionSet)
 	own := int64(1)
 	for _, argument := range field.Arguments {
-		own = add(own, c.elementsOf(argument.Value))
+		own = add(own, c.literalElements(argument.Value))
 	}
 	definition := field.Definition
 	if definition == nil { // __typename
@@ -129,32 +129,32 @@ func (c *cost) field(field *ast.Field) estimate {
 	return estimate{fixed: add(own, add(below.fixed, multiply(c.size(field, pageSize), below.row)))}
 }
 
-// isPage tells whether an object is a page of a list.
+// isPage reports whether an object is a page of a list.
 func isPage(definition *ast.Definition) bool {
 	return definition != nil && strings.HasSuffix(definition.Name, "Connection")
 }
 
-// size is how many rows a list has at most: as many as `first` or `last` say, as
-// many as were named in an argument, or what is usual.
+// size returns the number of rows that a list has at most: the value of `first` or
+// `last`, the length of the longest list among the arguments, or what is usual.
 func (c *cost) size(field *ast.Field, usual int64) int64 {
-	said, named, paged := int64(-1), int64(0), false
+	asked, named, paged := int64(-1), int64(0), false
 	for _, definition := range field.Definition.Arguments {
 		value := c.argument(field, definition)
 		switch definition.Name {
 		case "first", "last":
 			paged = true
-			if number, isNumber := whole(value); isNumber {
-				said = max(said, number, 0)
+			if number, ok := integerOf(value); ok {
+				asked = max(asked, number, 0)
 			}
 		default:
-			if list, isList := value.([]any); isList {
+			if list, ok := value.([]any); ok {
 				named = max(named, int64(len(list)))
 			}
 		}
 	}
 	switch {
-	case said >= 0:
-		return min(said, maxPageSize)
+	case asked >= 0:
+		return min(asked, maxPageSize)
 	case paged:
 		return pageSize
 	case named > 0:
@@ -163,23 +163,23 @@ func (c *cost) size(field *ast.Field, usual int64) int64 {
 	return usual
 }
 
-// argument is the value of an argument: given, or its default.
+// argument returns the value of an argument or, where it is absent, its default.
 func (c *cost) argument(field *ast.Field, definition *ast.ArgumentDefinition) any {
-	given := definition.DefaultValue
+	literal := definition.DefaultValue
 	if argument := field.Arguments.ForName(definition.Name); argument != nil {
-		given = argument.Value
+		literal = argument.Value
 	}
-	if given == nil {
+	if literal == nil {
 		return nil
 	}
-	value, err := given.Value(c.variables)
+	value, err := literal.Value(c.variables)
 	if err != nil {
 		return nil
 	}
 	return value
 }
 
-func whole(value any) (int64, bool) {
+func integerOf(value any) (int64, bool) {
 	switch value := value.(type) {
 	case int64:
 		return value, true
@@ -190,57 +190,57 @@ func whole(value any) (int64, bool) {
 	return 0, false
 }
 
-// elements counts the members of the lists in a value.
-func (c *cost) elements(value any) int64 {
+// elements returns the number of members of the lists in a value.
+func elements(value any) int64 {
 	var total int64
 	switch value := value.(type) {
 	case []any:
 		total = int64(len(value))
 		for _, member := range value {
-			total = add(total, c.elements(member))
+			total = add(total, elements(member))
 		}
 	case map[string]any:
 		for _, member := range value {
-			total = add(total, c.elements(member))
+			total = add(total, elements(member))
 		}
 	}
 	return total
 }
 
-// elementsOf counts the members of the lists in a literal; variables were counted
-// once for the operation.
-func (c *cost) elementsOf(value *ast.Value) int64 {
+// literalElements returns the number of members of the lists in a literal.
+// Variables are counted once for the operation.
+func (c *cost) literalElements(value *ast.Value) int64 {
 	var total int64
 	if value.Kind == ast.ListValue {
 		total = int64(len(value.Children))
 	}
 	for _, child := range value.Children {
 		c.visits++
-		total = add(total, c.elementsOf(child.Value))
+		total = add(total, c.literalElements(child.Value))
 	}
 	return total
 }
 
-func add(a, b int64) int64 { return min(a+b, tooMuch) }
+func add(a, b int64) int64 { return min(a+b, maxCost) }
 
 func multiply(a, b int64) int64 {
-	if a > 0 && b > tooMuch/a {
-		return tooMuch
+	if a > 0 && b > maxCost/a {
+		return maxCost
 	}
 	return a * b
 }
 
-// refuseCost refuses an operation that costs too much.
-func refuseCost(cost, most int64) error {
-	if most == 0 || cost <= most {
+// checkCost refuses an operation that costs too much.
+func checkCost(cost, maximum int64) error {
+	if maximum == 0 || cost <= maximum {
 		return nil
 	}
-	return tooComplex("the operation would cost %s, the most is %d: select less, or ask for smaller pages", upTo(cost), most)
+	return tooComplex("the operation is too expensive: it costs %s, the maximum is %d; select less, or ask for smaller pages", costText(cost), maximum)
 }
 
-func upTo(cost int64) string {
-	if cost == tooMuch {
-		return "far too much"
+func costText(cost int64) string {
+	if cost == maxCost {
+		return "more than can be counted"
 	}
 	return strconv.FormatInt(cost, 10)
 }

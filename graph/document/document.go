@@ -1,8 +1,8 @@
-// Package document is one operation's text before it runs: it parses and
-// validates documents, holds them to limits, and makes operations of them with
-// variables of the right types and an estimate of what they cost. Its errors are
-// kinds of refusal or carry the codes of the parser and the validator; how they
-// look in an answer is decided by package graph.
+// Package document handles the text of an operation before it runs: it parses and
+// validates documents, checks them against limits, and prepares operations with
+// variables of the right types and an estimate of their cost. Its errors are kinds
+// of refusal or have the codes of the parser and the validator; package graph
+// decides how they look in an answer.
 package document
 
 import (
@@ -35,18 +35,18 @@ const keptWeight = 20
 type Reader struct {
 	schema    *ast.Schema
 	limits    Limits
-	hinting   *rules.Rules // validation that says what a wrong name may have meant
-	unhinting *rules.Rules // validation that tells nothing of the schema
+	hinting   *rules.Rules // whose errors say what a wrong name may have meant
+	unhinting *rules.Rules // whose errors reveal no name of the schema
 	kept      *lru.Cache[*Document]
 }
 
-// Document is a valid document, which several operations may be made of at once.
+// Document is a valid document. It is safe for concurrent use.
 type Document struct {
 	schema *ast.Schema
 	ast    *ast.QueryDocument
 }
 
-// Operation is an operation ready to run: one of a valid document, with its
+// Operation is one operation of a valid document that is ready to run, with its
 // variables coerced to their types.
 type Operation struct {
 	Document   *ast.QueryDocument
@@ -81,13 +81,13 @@ func NewReader(schema *ast.Schema, limits Limits) *Reader {
 type ReadOptions struct {
 	// Trusted allows ten times as many tokens.
 	Trusted bool
-	// Hints lets errors of short documents say what a wrong name may have meant,
-	// which tells names of the schema.
+	// Hints makes the errors of short documents say what a wrong name may have
+	// meant, which reveals names of the schema.
 	Hints bool
 }
 
-// Read returns the document of a text: one that was kept, or one that it holds to
-// the limits, parses and validates.
+// Read returns the valid document of a text: one that was kept, or one that is
+// parsed, checked against the limits and validated now.
 func (r *Reader) Read(text string, options ReadOptions) (*Document, gqlerror.List) {
 	if kept, ok := r.kept.Get(text); ok {
 		return kept, nil
@@ -100,7 +100,7 @@ func (r *Reader) Read(text string, options ReadOptions) (*Document, gqlerror.Lis
 }
 
 func (r *Reader) read(text string, options ReadOptions) (*Document, gqlerror.List) {
-	if err := refuseNames(text); err != nil {
+	if err := checkNames(text); err != nil {
 		return nil, refuse(err)
 	}
 	tokens := r.limits.Tokens
@@ -111,10 +111,10 @@ func (r *Reader) read(text string, options ReadOptions) (*Document, gqlerror.Lis
 	if refused != nil {
 		return nil, refused
 	}
-	if err := refuseLiterals(text, parsed); err != nil {
+	if err := checkStrings(text, parsed); err != nil {
 		return nil, refuse(err)
 	}
-	if err := refuseShape(parsed, r.limits); err != nil {
+	if err := checkShape(parsed, r.limits); err != nil {
 		return nil, refuse(err)
 	}
 	return r.Validate(parsed, options.Hints && len(text) <= hintBytes)
@@ -123,7 +123,7 @@ func (r *Reader) read(text string, options ReadOptions) (*Document, gqlerror.Lis
 // CheckVariables refuses what no variable may hold: U+0000, which no database
 // keeps, a list that is too long, and values nested too deeply.
 func (r *Reader) CheckVariables(variables map[string]any) gqlerror.List {
-	if err := refuseVariables(variables, r.limits.ListMembers); err != nil {
+	if err := checkVariables(variables, r.limits.ListMembers); err != nil {
 		return refuse(err)
 	}
 	return nil
@@ -131,7 +131,7 @@ func (r *Reader) CheckVariables(variables map[string]any) gqlerror.List {
 
 // CheckCost refuses an operation that costs too much.
 func (r *Reader) CheckCost(operation *Operation) gqlerror.List {
-	if err := refuseCost(operation.Cost, r.limits.Cost); err != nil {
+	if err := checkCost(operation.Cost, r.limits.Cost); err != nil {
 		return refuse(err)
 	}
 	return nil
@@ -139,29 +139,29 @@ func (r *Reader) CheckCost(operation *Operation) gqlerror.List {
 
 // Parse parses a document of at most so many tokens; 0 means any number.
 func Parse(text string, maxTokens int) (*ast.QueryDocument, gqlerror.List) {
-	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
+	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
 	if err != nil {
 		refused := gqlerror.WrapIfUnwrapped(err)
 		errcode.Set(refused, errcode.ParseFailed)
 		return nil, gqlerror.List{refused}
 	}
-	if len(document.Operations) == 0 {
-		return nil, invalid("the document holds no operation")
+	if len(parsed.Operations) == 0 {
+		return nil, invalidDocument("the document has no operation")
 	}
-	return document, nil
+	return parsed, nil
 }
 
-// Validate holds a parsed document against the schema, whatever the limits. With
+// Validate checks a parsed document against the schema, whatever the limits. With
 // hints the errors say what a wrong name may have meant.
 func (r *Reader) Validate(parsed *ast.QueryDocument, hints bool) (*Document, gqlerror.List) {
-	chosen := r.unhinting
+	set := r.unhinting
 	if hints {
-		chosen = r.hinting
+		set = r.hinting
 	}
 	longIntegers(parsed)
-	refused := validator.ValidateWithRules(r.schema, parsed, chosen)
+	refused := validator.ValidateWithRules(r.schema, parsed, set)
 	if len(refused) == 0 {
-		refused = checkLiterals(parsed)
+		refused = checkScalars(parsed)
 	}
 	if len(refused) > 0 {
 		for _, err := range refused {
@@ -173,15 +173,15 @@ func (r *Reader) Validate(parsed *ast.QueryDocument, hints bool) (*Document, gql
 	return &Document{schema: r.schema, ast: parsed}, nil
 }
 
-// Operation picks an operation by its name, which may be empty where there is one
-// only, coerces its variables and estimates its cost.
+// Operation returns the operation of a name, which may be empty where the document
+// holds only one, with its variables coerced and its cost estimated.
 func (d *Document) Operation(name string, variables map[string]any) (*Operation, gqlerror.List) {
 	definition := d.ast.Operations.ForName(name)
 	if definition == nil {
 		if name != "" {
-			return nil, invalid("the document holds no operation of the name in operationName")
+			return nil, invalidDocument("the document has no operation of the name in operationName")
 		}
-		return nil, invalid("the document holds several operations: say which by operationName")
+		return nil, invalidDocument("the document has several operations and the request no operationName: give the name of one")
 	}
 	literals := literalsOf(d.ast)
 	coerced, refused := coerceVariables(d.schema, d.ast, definition, variables, literals)
@@ -198,8 +198,8 @@ func (d *Document) Operation(name string, variables map[string]any) (*Operation,
 	}, nil
 }
 
-// invalid refuses a document in words of its own.
-func invalid(message string) gqlerror.List {
+// invalidDocument returns an error of validation.
+func invalidDocument(message string) gqlerror.List {
 	err := gqlerror.Wrap(errors.New(message))
 	errcode.Set(err, errcode.ValidationFailed)
 	return gqlerror.List{err}

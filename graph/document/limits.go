@@ -1,7 +1,7 @@
 package document
 
 // Limits bound what documents and variables can cost. In each field zero means
-// no limit; DefaultLimits gives the defaults that the comments state.
+// no limit; DefaultLimits returns the defaults that the comments state.
 type Limits struct {
 	// Tokens bounds the tokens of a document: 3,000; a trusted one may have ten
 	// times as many.
@@ -12,8 +12,8 @@ type Limits struct {
 	Aliases int
 	// RootFields bounds the fields of the first level, aliased or not: 60.
 	RootFields int
-	// Repeats bounds how often one name of the answer stands in a document: 600.
-	// Whether those fields agree is compared pair by pair.
+	// Repeats bounds how often one response name stands in a document: 600.
+	// Validation compares those fields pair by pair.
 	Repeats int
 	// Directives bounds the directives at one place of a document: 5.
 	Directives int
@@ -26,7 +26,7 @@ type Limits struct {
 	KeptBytes int64
 }
 
-// DefaultLimits are the limits of a server that is told nothing.
+// DefaultLimits returns the limits of a server without options.
 func DefaultLimits() Limits {
 	return Limits{
 		Tokens: 3000, Depth: 15, Aliases: 500, RootFields: 60, Repeats: 600, Directives: 5, ListMembers: 5000, Cost: 2_000_000,

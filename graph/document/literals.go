@@ -11,17 +11,17 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// literalPrefix begins the names of the variables that stand for literals; no
+// literalPrefix begins the names of the variables that stand for literals. No
 // document can name such a variable.
 const literalPrefix = "="
 
-// keepLiterals keeps the text of values that a valid document writes out for the
-// scalar JSON, where reading them as numbers of Go would round 1.50 and lose the
-// digits of long integers: each becomes a variable, named after its text.
+// keepLiterals keeps the text of literals of the scalar JSON in a valid document,
+// where numbers of Go would round 1.50 and lose the digits of long integers: each
+// becomes a variable, named after its text.
 func keepLiterals(document *ast.QueryDocument) { walkValues(document, keepLiteral) }
 
-// longIntegers lets validation read integers of any length, whatever they are
-// for: as numbers of 64 bits, whose text stays what it was.
+// longIntegers makes floats of the integers that are longer than validation reads.
+// Their text stays the same.
 func longIntegers(document *ast.QueryDocument) {
 	walkValues(document, func(value *ast.Value) bool {
 		if _, err := strconv.ParseInt(value.Raw, 10, 64); err != nil && value.Kind == ast.IntValue {
@@ -31,19 +31,19 @@ func longIntegers(document *ast.QueryDocument) {
 	})
 }
 
-// checkLiterals holds the values that a valid document writes out to the package's
-// own scalars, of which validation knows nothing.
-func checkLiterals(document *ast.QueryDocument) gqlerror.List {
+// checkScalars returns what is wrong with the literals of the scalars that are our
+// own, of which validation knows nothing.
+func checkScalars(document *ast.QueryDocument) gqlerror.List {
 	var refused gqlerror.List
 	walkValues(document, func(value *ast.Value) bool {
 		if value.Definition == nil || value.Definition.Kind != ast.Scalar || value.Kind == ast.Variable || value.Kind == ast.NullValue || value.Kind == ast.ListValue {
 			return true
 		}
-		given, err := value.Value(nil)
+		literal, err := value.Value(nil)
 		if err != nil {
 			return true // a number beyond all bounds, which its field refuses
 		}
-		if problem := model.ScalarProblem(value.Definition.Name, given); problem != "" && len(refused) < MaxErrors {
+		if problem := model.ScalarProblem(value.Definition.Name, literal); problem != "" && len(refused) < MaxErrors {
 			refused = append(refused, gqlerror.ErrorPosf(value.Position, "Expected value of type %q, found %s: %s.", value.ExpectedType, value, problem))
 		}
 		return true
@@ -51,21 +51,21 @@ func checkLiterals(document *ast.QueryDocument) gqlerror.List {
 	return refused
 }
 
-// literalsOf are the values of the variables that keepLiterals made.
+// literalsOf returns the values of the variables that keepLiterals made.
 func literalsOf(document *ast.QueryDocument) map[string]any {
 	literals := map[string]any{}
 	walkValues(document, func(value *ast.Value) bool {
-		if input, ok := strings.CutPrefix(value.Raw, literalPrefix); ok && value.Kind == ast.Variable {
-			literals[value.Raw] = text.JSON(input)
+		if literal, ok := strings.CutPrefix(value.Raw, literalPrefix); ok && value.Kind == ast.Variable {
+			literals[value.Raw] = text.JSON(literal)
 		}
 		return true
 	})
 	return literals
 }
 
-// walkValues visits the values of a document, and those within them where visit
-// says so.
-func walkValues(document *ast.QueryDocument, visit func(*ast.Value) (within bool)) {
+// walkValues calls visit with the values of a document, and with those within a
+// value where visit returned true.
+func walkValues(document *ast.QueryDocument, visit func(*ast.Value) (descend bool)) {
 	var value func(*ast.Value)
 	value = func(v *ast.Value) {
 		if v == nil || !visit(v) {
@@ -100,9 +100,9 @@ func walkValues(document *ast.QueryDocument, visit func(*ast.Value) (within bool
 	}
 }
 
-// keepLiteral keeps a literal of the scalar JSON. A null stays one, which an
-// input tells from a value.
-func keepLiteral(value *ast.Value) (within bool) {
+// keepLiteral keeps a literal of the scalar JSON. A null stays a null, which an
+// input distinguishes from a value.
+func keepLiteral(value *ast.Value) (descend bool) {
 	isJSON := value.Definition != nil && value.Definition.Name == "JSON"
 	isList := value.ExpectedType != nil && value.ExpectedType.Elem != nil && value.Kind == ast.ListValue
 	if !isJSON || isList {
@@ -117,7 +117,7 @@ func keepLiteral(value *ast.Value) (within bool) {
 	return false
 }
 
-// jsonText is a literal as JSON; false where it holds a variable.
+// jsonText returns a literal as JSON, and false where it holds a variable.
 func jsonText(value *ast.Value) (string, bool) {
 	switch value.Kind {
 	case ast.IntValue, ast.FloatValue, ast.BooleanValue, ast.NullValue:
@@ -127,14 +127,14 @@ func jsonText(value *ast.Value) (string, bool) {
 	case ast.ListValue, ast.ObjectValue:
 		parts := make([]string, len(value.Children))
 		for i, child := range value.Children {
-			text, ok := jsonText(child.Value)
+			part, ok := jsonText(child.Value)
 			if !ok {
 				return "", false
 			}
 			if value.Kind == ast.ObjectValue {
-				text = strconv.Quote(child.Name) + ":" + text
+				part = strconv.Quote(child.Name) + ":" + part
 			}
-			parts[i] = text
+			parts[i] = part
 		}
 		if value.Kind == ast.ListValue {
 			return "[" + strings.Join(parts, ",") + "]", true
@@ -144,10 +144,10 @@ func jsonText(value *ast.Value) (string, bool) {
 	return "", false
 }
 
-func quoted(input string) string {
+func quoted(unquoted string) string {
 	var value text.JSON
-	if err := value.UnmarshalGQL(input); err != nil {
-		panic(err) // texts always have JSON
+	if err := value.UnmarshalGQL(unquoted); err != nil {
+		panic(err) // every string has a JSON form
 	}
 	return string(value)
 }

@@ -6,32 +6,35 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
+// maxCount is where the counts of a document stop.
+const maxCount = 1 << 30
+
 // shape measures a document before it is validated, in one visit of each of its
 // nodes: a fragment is measured once, however often it is spread.
 type shape struct {
 	limits    Limits
 	document  *ast.QueryDocument
-	fragments map[string]measured
+	fragments map[string]extent
 	aliases   int
-	names     map[string]int // how often each name of the answer stands there
+	names     map[string]int // how often each response name stands in the document
 	visits    int            // nodes visited: the work done, which tests hold to the document's length
-	problem   string
+	problem   string         // the first limit that is exceeded
 }
 
-// measured is what a selection set amounts to with everything spread in it.
-type measured struct {
+// extent is the size of a selection set with the fragments spread in it.
+type extent struct {
 	depth  int // levels of fields
 	fields int // fields of the first level
 }
 
-// refuseShape refuses a document that is too deep, or has too many aliases, root
+// checkShape refuses a document that is too deep, or has too many aliases, root
 // fields, fields of one name or directives at one place.
-func refuseShape(document *ast.QueryDocument, limits Limits) error {
-	return (&shape{limits: limits, document: document}).judge()
+func checkShape(document *ast.QueryDocument, limits Limits) error {
+	return (&shape{limits: limits, document: document}).check()
 }
 
-func (s *shape) judge() error {
-	s.fragments, s.names = map[string]measured{}, map[string]int{}
+func (s *shape) check() error {
+	s.fragments, s.names = map[string]extent{}, map[string]int{}
 	for _, operation := range s.document.Operations {
 		s.directives(operation.Directives)
 		for _, variable := range operation.VariableDefinitions {
@@ -39,46 +42,49 @@ func (s *shape) judge() error {
 			s.directives(variable.Directives)
 		}
 		size := s.selections(operation.SelectionSet)
-		s.hold(size.depth, s.limits.Depth, "levels of fields")
-		s.hold(size.fields, s.limits.RootFields, "root fields")
+		s.limit(size.depth, s.limits.Depth, "levels of fields")
+		s.limit(size.fields, s.limits.RootFields, "root fields")
 	}
 	for _, fragment := range s.document.Fragments {
 		s.fragment(fragment)
 	}
-	s.hold(s.aliases, s.limits.Aliases, "aliases")
+	s.limit(s.aliases, s.limits.Aliases, "aliases")
+	repeats := 0
 	for _, count := range s.names {
-		s.hold(count, s.limits.Repeats, "fields of one name")
+		repeats = max(repeats, count)
 	}
+	s.limit(repeats, s.limits.Repeats, "fields of one name")
 	if s.problem == "" {
 		return nil
 	}
 	return tooComplex("%s", s.problem)
 }
 
-// hold notes that there are too many of something; the first such note stays.
-func (s *shape) hold(count, most int, what string) {
-	if most > 0 && count > most && s.problem == "" {
-		s.problem = fmt.Sprintf("the document has %d %s, the most are %d", count, what, most)
+// limit notes that there are more of something than the maximum, unless another
+// limit is exceeded already.
+func (s *shape) limit(count, maximum int, what string) {
+	if maximum > 0 && count > maximum && s.problem == "" {
+		s.problem = fmt.Sprintf("the document has %d %s, the maximum is %d", count, what, maximum)
 	}
 }
 
-func (s *shape) fragment(fragment *ast.FragmentDefinition) measured {
-	if size, known := s.fragments[fragment.Name]; known {
+func (s *shape) fragment(fragment *ast.FragmentDefinition) extent {
+	if size, ok := s.fragments[fragment.Name]; ok {
 		return size
 	}
-	s.fragments[fragment.Name] = measured{} // a cycle ends here; validation refuses it
+	s.fragments[fragment.Name] = extent{} // a cycle ends here; validation refuses it
 	s.directives(fragment.Directives)
 	size := s.selections(fragment.SelectionSet)
 	s.fragments[fragment.Name] = size
-	s.hold(size.depth, s.limits.Depth, "levels of fields")
+	s.limit(size.depth, s.limits.Depth, "levels of fields")
 	return size
 }
 
-func (s *shape) selections(set ast.SelectionSet) measured {
-	var total measured
+func (s *shape) selections(set ast.SelectionSet) extent {
+	var total extent
 	for _, selection := range set {
 		s.visits++
-		var size measured
+		var size extent
 		switch selection := selection.(type) {
 		case *ast.Field:
 			s.directives(selection.Directives)
@@ -86,7 +92,7 @@ func (s *shape) selections(set ast.SelectionSet) measured {
 			if selection.Alias != selection.Name {
 				s.aliases++
 			}
-			size = measured{depth: 1 + s.selections(selection.SelectionSet).depth, fields: 1}
+			size = extent{depth: 1 + s.selections(selection.SelectionSet).depth, fields: 1}
 		case *ast.InlineFragment:
 			s.directives(selection.Directives)
 			size = s.selections(selection.SelectionSet)
@@ -97,12 +103,12 @@ func (s *shape) selections(set ast.SelectionSet) measured {
 			}
 		}
 		total.depth = max(total.depth, size.depth)
-		total.fields = min(total.fields+size.fields, 1<<30)
+		total.fields = min(total.fields+size.fields, maxCount)
 	}
 	return total
 }
 
 func (s *shape) directives(list ast.DirectiveList) {
 	s.visits += len(list)
-	s.hold(len(list), s.limits.Directives, "directives at one place")
+	s.limit(len(list), s.limits.Directives, "directives at one place")
 }

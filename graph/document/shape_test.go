@@ -29,7 +29,7 @@ func TestTheGuardVisitsEachNodeOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &shape{limits: DefaultLimits(), document: document}
-		s.judge()
+		s.check()
 		if s.visits > len(text)/3 {
 			t.Errorf("%s: %d visits for %d bytes", name, s.visits, len(text))
 		}
@@ -44,7 +44,7 @@ func TestTheWorkOfHostileDocumentsIsCounted(t *testing.T) {
 	loaded, limits := gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), DefaultLimits()
 	for name, hostile := range documenttest.HostileDocuments() {
 		text := hostile.Query
-		if problem := refuseNames(text); problem != nil {
+		if problem := checkNames(text); problem != nil {
 			continue // by its bytes, each read once
 		}
 		document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, limits.Tokens)
@@ -52,7 +52,7 @@ func TestTheWorkOfHostileDocumentsIsCounted(t *testing.T) {
 			continue // by its tokens
 		}
 		s := &shape{limits: limits, document: document}
-		problem := s.judge()
+		problem := s.check()
 		if s.visits > min(len(text), limits.Tokens) {
 			t.Errorf("%s: the guard visits %d nodes of %d bytes", name, s.visits, len(text))
 		}
@@ -103,12 +103,12 @@ func TestTheShapeOfADocumentIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		one := refuseShape(document, DefaultLimits())
+		refused := checkShape(document, DefaultLimits())
 		switch {
-		case one == nil && test.problem != "":
+		case refused == nil && test.problem != "":
 			t.Errorf("%s is admitted", name)
-		case one != nil && (test.problem == "" || !strings.Contains(one.Error(), test.problem) || !errors.Is(one, problem.ErrTooComplex)):
-			t.Errorf("%s: %v", name, one)
+		case refused != nil && (test.problem == "" || !strings.Contains(refused.Error(), test.problem) || !errors.Is(refused, problem.ErrTooComplex)):
+			t.Errorf("%s: %v", name, refused)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestTheCostIsEstimatedAndDoesNotGoRound(t *testing.T) {
 			nil, 1 + 1 + 2*2 + 1 + 1 + 30*2},
 		"a fragment twice is counted twice": {"{ namespaces(first: 2) { ...p ...p } } fragment p on NamespaceConnection { nodes { name } }", nil, 1 + 2*2*2},
 		"inline on a page":                  {"{ namespaces(first: 2) { ... { nodes { name } } } }", nil, 1 + 2*2},
-		"beyond any number":                 {documenttest.Doubling(60, true), nil, tooMuch},
+		"beyond any number":                 {documenttest.Doubling(60, true), nil, maxCost},
 	} {
 		document, errs := gqlparser.LoadQueryWithRules(loaded, test.document, nil)
 		if errs != nil {
@@ -189,7 +189,7 @@ func TestNamesAreBounded(t *testing.T) {
 		`{ x(a: "` + strings.Repeat(`\\`, 5) + `") ` + long + `}`: true,
 		`"""`: false, `"`: false, `"\`: false, ``: false, `#`: false,
 	} {
-		if problem := refuseNames(document); (problem != nil) != refused {
+		if problem := checkNames(document); (problem != nil) != refused {
 			t.Errorf("%.60s...: refused is %v", document, problem != nil)
 		}
 	}

@@ -2,7 +2,8 @@ package document
 
 import (
 	"errors"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -11,216 +12,189 @@ import (
 )
 
 const (
-	// nameBytes bounds a name in a document: names come back in answers, once for
-	// every row, and in errors.
-	nameBytes = 255
-	// nesting bounds how deep lists and objects lie in each other in variables.
-	nesting = 100
-	// fieldBytes bounds a path in extensions.field.
-	fieldBytes = 255
+	// maxNameBytes bounds a name in a document: names come back in answers, once
+	// for every row, and in errors.
+	maxNameBytes = 255
+	// maxNesting bounds how deep lists and objects are nested in variables.
+	maxNesting = 100
 )
 
-// place is where a value stands in variables or in a literal: a member of what
-// stands above it. A path is made of it only when something is wrong there: the
-// names of a request can be long and its members many.
-type place struct {
-	above *place
-	name  string // "" for a member of a list
-	index int
-}
-
-func (p *place) String() string {
-	var parts []string
-	for ; p != nil; p = p.above {
-		switch {
-		case p.name == "":
-			parts = append(parts, "["+strconv.Itoa(p.index)+"]")
-		case p.above == nil:
-			parts = append(parts, clip(p.name, 100))
-		default:
-			parts = append(parts, "."+clip(p.name, 100))
-		}
-	}
-	var path strings.Builder
-	for i := len(parts) - 1; i >= 0; i-- {
-		path.WriteString(parts[i])
-	}
-	return clip(path.String(), fieldBytes)
-}
-
-func (p *place) refuse(format string, args ...any) error {
-	return problem.Invalid(p.String(), format, args...)
-}
-
-// ErrNotUnicode is the cause of the refusal of a literal with half a surrogate
-// pair.
+// ErrNotUnicode is the cause of the refusal of a literal that holds half of a
+// surrogate pair.
 var ErrNotUnicode = errors.New("half of a surrogate pair")
 
-func notUnicode(field string) error {
-	return problem.Refuse(problem.ErrInvalidInput, "the request is not valid Unicode: invalid UTF-8 or half of a surrogate pair").
-		On(field).Because(ErrNotUnicode)
-}
-
-// refuseVariables refuses what no variable may hold: U+0000, which no database
-// keeps, a list that is too long, and values nested too deeply.
-func refuseVariables(variables map[string]any, listMembers int) error {
-	for name, value := range variables {
-		if problem := refuseValue(&place{name: clip(name, nameBytes)}, value, listMembers, nesting); problem != nil {
-			return problem
+// checkVariables refuses what no variable may hold: U+0000, which no database
+// stores, a list that is too long, and values nested too deeply.
+func checkVariables(variables map[string]any, maxMembers int) error {
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		if err := checkValue(&path{name: clip(name, maxNameBytes)}, variables[name], maxMembers, maxNesting); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func refuseValue(at *place, value any, listMembers, depth int) error {
-	if depth == 0 {
-		return at.refuse("lists and objects lie in each other at most %d deep", nesting)
+func checkValue(at *path, value any, maxMembers, maxDepth int) error {
+	if maxDepth == 0 {
+		return at.invalid("lists and objects are nested too deeply, at most %d levels are allowed", maxNesting)
 	}
 	switch value := value.(type) {
 	case string:
 		if strings.Contains(value, "\x00") {
-			return at.refuse("the character U+0000 is not allowed")
+			return at.invalid("the character U+0000 is not allowed")
 		}
 	case []any:
-		if listMembers > 0 && len(value) > listMembers {
-			return at.refuse("a list has at most %d members", listMembers)
+		if maxMembers > 0 && len(value) > maxMembers {
+			return at.invalid("the list has %d members, the maximum is %d", len(value), maxMembers)
 		}
 		for i, member := range value {
-			if problem := refuseValue(&place{above: at, index: i}, member, listMembers, depth-1); problem != nil {
-				return problem
+			if err := checkValue(&path{parent: at, index: i}, member, maxMembers, maxDepth-1); err != nil {
+				return err
 			}
 		}
 	case map[string]any:
-		for name, member := range value {
-			if strings.Contains(name, "\x00") {
-				return at.refuse("the character U+0000 is not allowed")
-			}
-			if problem := refuseValue(&place{above: at, name: name}, member, listMembers, depth-1); problem != nil {
-				return problem
-			}
+		return checkObject(at, value, maxMembers, maxDepth)
+	}
+	return nil
+}
+
+func checkObject(at *path, object map[string]any, maxMembers, maxDepth int) error {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if strings.Contains(name, "\x00") {
+			return at.invalid("the character U+0000 is not allowed")
+		}
+		if err := checkValue(&path{parent: at, name: name}, object[name], maxMembers, maxDepth-1); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// refuseNames refuses a document with a name that is too long, before it is even
-// parsed.
-func refuseNames(document string) error {
+// checkNames refuses a document with a name that is too long, before it is parsed.
+func checkNames(text string) error {
 	run := 0
-	for i := 0; i < len(document); i++ {
-		switch c := document[i]; {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
 		case isNameByte(c):
-			if run++; run > nameBytes {
-				return tooComplex("a name in a document has at most %d characters", nameBytes)
+			if run++; run > maxNameBytes {
+				return tooComplex("a name in the document is too long, at most %d characters are allowed", maxNameBytes)
 			}
 			continue
 		case c == '#':
-			for i+1 < len(document) && document[i+1] != '\n' && document[i+1] != '\r' {
+			for i+1 < len(text) && text[i+1] != '\n' && text[i+1] != '\r' {
 				i++
 			}
-		case strings.HasPrefix(document[i:], `"""`):
-			i += 2
-			for i++; i < len(document) && !strings.HasPrefix(document[i:], `"""`); i++ {
-				if strings.HasPrefix(document[i:], `\"""`) {
-					i += 3
-				}
-			}
-			i += 2
+		case strings.HasPrefix(text[i:], `"""`):
+			i = endOfBlockString(text, i)
 		case c == '"':
-			for i++; i < len(document) && document[i] != '"' && document[i] != '\n'; i++ {
-				if document[i] == '\\' {
-					i++
-				}
-			}
+			i = endOfString(text, i)
 		}
 		run = 0
 	}
 	return nil
 }
 
-// refuseLiterals refuses texts that no database keeps in the literals of a
-// document: U+0000, and half a surrogate pair. (Bytes that are no UTF-8 were
-// refused with the body.)
-func refuseLiterals(text string, document *ast.QueryDocument) error {
-	l := literals{lone: !strings.Contains(text, "\uFFFD") && !strings.Contains(strings.ToLower(text), `\ufffd`)}
-	if !strings.Contains(text, `\u`) && !strings.Contains(text, "\x00") {
-		return nil
-	}
-	for _, operation := range document.Operations {
-		l.selections(operation.SelectionSet)
-		l.directives(operation.Directives)
-		for _, variable := range operation.VariableDefinitions {
-			l.value(&place{name: variable.Variable}, variable.DefaultValue)
-			l.directives(variable.Directives)
+// endOfBlockString returns the index of the last byte of the block string that
+// starts at an index.
+func endOfBlockString(text string, start int) int {
+	i := start + 3
+	for ; i < len(text) && !strings.HasPrefix(text[i:], `"""`); i++ {
+		if strings.HasPrefix(text[i:], `\"""`) {
+			i += 3
 		}
 	}
-	for _, fragment := range document.Fragments {
-		l.selections(fragment.SelectionSet)
-		l.directives(fragment.Directives)
-	}
-	return l.problem
+	return i + 2
 }
 
-// literals looks for texts to refuse in the literals of a document. lone is
-// whether a replacement character in a literal can only stand for half a
-// surrogate pair, because the document itself holds none.
-type literals struct {
-	lone    bool
-	problem error
-}
-
-func (l *literals) selections(set ast.SelectionSet) {
-	for _, selection := range set {
-		switch selection := selection.(type) {
-		case *ast.Field:
-			for _, argument := range selection.Arguments {
-				l.value(&place{name: argument.Name}, argument.Value)
-			}
-			l.directives(selection.Directives)
-			l.selections(selection.SelectionSet)
-		case *ast.InlineFragment:
-			l.directives(selection.Directives)
-			l.selections(selection.SelectionSet)
-		case *ast.FragmentSpread:
-			l.directives(selection.Directives)
+// endOfString returns the index of the last byte of the string that starts at an
+// index.
+func endOfString(text string, start int) int {
+	i := start + 1
+	for ; i < len(text) && text[i] != '"' && text[i] != '\n'; i++ {
+		if text[i] == '\\' {
+			i++
 		}
 	}
-}
-
-func (l *literals) directives(list ast.DirectiveList) {
-	for _, directive := range list {
-		for _, argument := range directive.Arguments {
-			l.value(&place{name: argument.Name}, argument.Value)
-		}
-	}
-}
-
-func (l *literals) value(at *place, value *ast.Value) {
-	if value == nil || l.problem != nil {
-		return
-	}
-	switch {
-	case strings.Contains(value.Raw, "\x00"):
-		l.problem = at.refuse("the character U+0000 is not allowed")
-	case l.lone && strings.Contains(value.Raw, "\uFFFD"):
-		l.problem = notUnicode(at.String())
-	}
-	for i, child := range value.Children {
-		if value.Kind == ast.ListValue {
-			l.value(&place{above: at, index: i}, child.Value)
-		} else {
-			l.value(&place{above: at, name: child.Name}, child.Value)
-		}
-	}
+	return i
 }
 
 func isNameByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-func clip(text string, most int) string {
-	if len(text) > most {
-		return text[:most] + "..."
+// checkStrings refuses strings that no database stores in the literals of a
+// document: with U+0000, or with half of a surrogate pair. (Bytes that are not
+// UTF-8 were refused with the request.)
+func checkStrings(text string, document *ast.QueryDocument) error {
+	if !strings.Contains(text, `\u`) && !strings.Contains(text, "\x00") {
+		return nil
 	}
-	return text
+	c := stringChecker{replaced: !strings.Contains(text, "\uFFFD") && !strings.Contains(strings.ToLower(text), `\ufffd`)}
+	for _, operation := range document.Operations {
+		c.selections(operation.SelectionSet)
+		c.directives(operation.Directives)
+		for _, variable := range operation.VariableDefinitions {
+			c.value(&path{name: variable.Variable}, variable.DefaultValue)
+			c.directives(variable.Directives)
+		}
+	}
+	for _, fragment := range document.Fragments {
+		c.selections(fragment.SelectionSet)
+		c.directives(fragment.Directives)
+	}
+	return c.err
+}
+
+// stringChecker walks over the literals of a document and keeps the first refusal.
+type stringChecker struct {
+	// replaced is whether a replacement character in a literal can only stand for
+	// half of a surrogate pair, because the document itself holds none.
+	replaced bool
+	err      error
+}
+
+func (c *stringChecker) selections(set ast.SelectionSet) {
+	for _, selection := range set {
+		switch selection := selection.(type) {
+		case *ast.Field:
+			for _, argument := range selection.Arguments {
+				c.value(&path{name: argument.Name}, argument.Value)
+			}
+			c.directives(selection.Directives)
+			c.selections(selection.SelectionSet)
+		case *ast.InlineFragment:
+			c.directives(selection.Directives)
+			c.selections(selection.SelectionSet)
+		case *ast.FragmentSpread:
+			c.directives(selection.Directives)
+		}
+	}
+}
+
+func (c *stringChecker) directives(list ast.DirectiveList) {
+	for _, directive := range list {
+		for _, argument := range directive.Arguments {
+			c.value(&path{name: argument.Name}, argument.Value)
+		}
+	}
+}
+
+func (c *stringChecker) value(at *path, value *ast.Value) {
+	if value == nil || c.err != nil {
+		return
+	}
+	switch {
+	case strings.Contains(value.Raw, "\x00"):
+		c.err = at.invalid("the character U+0000 is not allowed")
+	case c.replaced && strings.Contains(value.Raw, "\uFFFD"):
+		c.err = problem.Refuse(problem.ErrInvalidInput, "the request is not valid Unicode: invalid UTF-8 or half of a surrogate pair").
+			On(at.String()).Because(ErrNotUnicode)
+	}
+	for i, child := range value.Children {
+		if value.Kind == ast.ListValue {
+			c.value(&path{parent: at, index: i}, child.Value)
+		} else {
+			c.value(&path{parent: at, name: child.Name}, child.Value)
+		}
+	}
 }

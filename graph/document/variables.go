@@ -16,18 +16,18 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
-// coerceVariables gives the variables of an operation as values of their types,
-// or everything that is wrong with them, each with its path. Numbers come as
-// json.Number, so that none was rounded on its way. A value is never bent to a
-// type: a number is no String and a text is no Int. Literals are what stands in
-// default values for JSON that is written out.
-func coerceVariables(schema *ast.Schema, document *ast.QueryDocument, operation *ast.OperationDefinition, given, literals map[string]any) (map[string]any, gqlerror.List) {
+// coerceVariables returns the variables of an operation as values of their types,
+// or everything that is wrong with them, each with its path. Numbers are given as
+// json.Number, so that none was rounded. A value is never converted to another
+// type: a number is not a String and a string is not an Int. Literals are the
+// variables that stand for JSON in default values.
+func coerceVariables(schema *ast.Schema, document *ast.QueryDocument, operation *ast.OperationDefinition, variables, literals map[string]any) (map[string]any, gqlerror.List) {
 	c := &coercion{schema: schema}
 	coerced := make(map[string]any, len(operation.VariableDefinitions))
 	for _, variable := range operation.VariableDefinitions {
-		value, there := given[variable.Variable]
+		value, ok := variables[variable.Variable]
 		switch {
-		case there:
+		case ok:
 			coerced[variable.Variable] = c.value(variable.Variable, variable.Type, value)
 			if value == nil && variable.Type.NamedType == "Boolean" && isCondition(document, variable.Variable) {
 				c.refuse(variable.Variable, "null is not allowed in @skip and @include")
@@ -45,9 +45,9 @@ func coerceVariables(schema *ast.Schema, document *ast.QueryDocument, operation 
 	return coerced, c.refused
 }
 
-// isCondition tells whether a variable stands in a @skip or @include. A variable
-// with a default value may stand there and still be given as null, on which the
-// library panics.
+// isCondition reports whether a variable is the condition of a @skip or @include. A
+// variable with a default value is valid there and may still be given as null, on
+// which the library panics.
 func isCondition(document *ast.QueryDocument, variable string) bool {
 	var within func(set ast.SelectionSet) bool
 	named := func(list ast.DirectiveList) bool {
@@ -96,8 +96,8 @@ func (c *coercion) value(field string, typ *ast.Type, value any) any {
 		return nil
 	}
 	if typ.Elem != nil {
-		list, isList := value.([]any)
-		if !isList {
+		list, ok := value.([]any)
+		if !ok {
 			return []any{c.value(field, typ.Elem, value)}
 		}
 		out := make([]any, len(list))
@@ -110,8 +110,8 @@ func (c *coercion) value(field string, typ *ast.Type, value any) any {
 	case ast.InputObject:
 		return c.object(field, definition, value)
 	case ast.Enum:
-		name, isText := value.(string)
-		if !isText || definition.EnumValues.ForName(name) == nil {
+		name, ok := value.(string)
+		if !ok || definition.EnumValues.ForName(name) == nil {
 			c.refuse(field, "not a value of the enum %s", definition.Name)
 		}
 		return value
@@ -121,22 +121,22 @@ func (c *coercion) value(field string, typ *ast.Type, value any) any {
 }
 
 func (c *coercion) object(field string, definition *ast.Definition, value any) any {
-	object, isObject := value.(map[string]any)
-	if !isObject {
-		c.refuse(field, "not an object, as %s is", definition.Name)
+	object, ok := value.(map[string]any)
+	if !ok {
+		c.refuse(field, "not an object of the type %s", definition.Name)
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if definition.Fields.ForName(name) == nil {
-			c.refuse(field, "%s has no field %q", definition.Name, name)
+			c.refuse(field, "unknown field %q of %s", name, definition.Name)
 		}
 	}
 	out := make(map[string]any, len(object))
 	for _, member := range definition.Fields {
 		path := field + "." + member.Name
-		given, there := object[member.Name]
-		if there {
-			out[member.Name] = c.value(path, member.Type, given)
+		value, ok := object[member.Name]
+		if ok {
+			out[member.Name] = c.value(path, member.Type, value)
 		} else if member.Type.NonNull && member.DefaultValue == nil {
 			c.refuse(path, "a value is required")
 		}
@@ -147,41 +147,41 @@ func (c *coercion) object(field string, definition *ast.Definition, value any) a
 	return out
 }
 
-// oneOf holds an object to its promise: exactly one field, and that not null.
+// oneOf checks that an object has exactly one field, and that it is not null.
 func (c *coercion) oneOf(field, name string, object map[string]any) {
 	if len(object) != 1 {
-		c.refuse(field, "%s takes exactly one field, not %d", name, len(object))
+		c.refuse(field, "%d fields are given, %s takes exactly one", len(object), name)
 		return
 	}
 	for only, value := range object {
 		if value == nil {
-			c.refuse(field+"."+only, "the one field of %s cannot be null", name)
+			c.refuse(field+"."+only, "null is not allowed in %s", name)
 		}
 	}
 }
 
 func (c *coercion) scalar(field, name string, value any) any {
-	_, isText := value.(string)
+	_, isString := value.(string)
 	number, isNumber := value.(json.Number)
 	switch name {
 	case "String":
-		if !isText {
-			c.refuse(field, "not a text")
+		if !isString {
+			c.refuse(field, "not a string")
 		}
 	case "ID":
-		if !isText && !(isNumber && isWhole(number.String())) {
+		if !isString && !(isNumber && isInteger(number.String())) {
 			c.refuse(field, "not an id")
 		}
 	case "Boolean":
-		if _, isBoolean := value.(bool); !isBoolean {
-			c.refuse(field, "neither true nor false")
+		if _, ok := value.(bool); !ok {
+			c.refuse(field, "not a boolean")
 		}
 	case "Int":
-		whole, ok := whole32(number)
+		integer, ok := int32Of(number)
 		if !isNumber || !ok {
-			c.refuse(field, "not a whole number of 32 bits")
+			c.refuse(field, "not an integer of 32 bits")
 		}
-		return whole
+		return integer
 	case "Float":
 		float, err := number.Float64()
 		if !isNumber || err != nil || math.IsInf(float, 0) {
@@ -195,10 +195,10 @@ func (c *coercion) scalar(field, name string, value any) any {
 	return value
 }
 
-func isWhole(number string) bool { return !strings.ContainsAny(number, ".eE") }
+func isInteger(number string) bool { return !strings.ContainsAny(number, ".eE") }
 
-// whole32 reads an Int; 1.0 is one as well.
-func whole32(number json.Number) (int64, bool) {
+// int32Of returns the Int of a number; 1.0 is one as well.
+func int32Of(number json.Number) (int64, bool) {
 	n, err := number.Int64()
 	if err != nil {
 		float, err := number.Float64()

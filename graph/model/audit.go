@@ -7,8 +7,8 @@ type AuditEventConnection struct {
 	*Connection[audit.Event]
 }
 
-// AuditEventEdge is an audit event in a page.
+// AuditEventEdge is an audit event with its cursor.
 type AuditEventEdge struct{ Edge[audit.Event] }
 
-// Edges are the events with their cursors.
+// Edges returns the events with their cursors.
 func (c *AuditEventConnection) Edges() []AuditEventEdge { return edges[AuditEventEdge](c.Connection) }

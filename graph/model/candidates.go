@@ -9,8 +9,8 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// AllocationCandidateConnection is a page of candidates, all of one world.
-// What costs more than the page is worked out only when it is selected.
+// AllocationCandidateConnection is a page of candidates, all of one world. What
+// costs more than the page is computed only when it is selected.
 type AllocationCandidateConnection struct {
 	world   *placement.World
 	request *placement.Request
@@ -24,13 +24,13 @@ type candidateCount struct {
 	exact bool
 }
 
-// AllocationCandidateEdge is a candidate in a page.
+// AllocationCandidateEdge is a candidate with its cursor.
 type AllocationCandidateEdge struct {
 	Cursor string
 	Node   *AllocationCandidate
 }
 
-// CandidatesIn decides a page of candidates in a world.
+// CandidatesIn returns a page of the candidates that serve a request in a world.
 func CandidatesIn(world *placement.World, request *placement.Request, after *placement.Position, first int) (*AllocationCandidateConnection, error) {
 	page, err := placement.Candidates(world, request, after, first)
 	if err != nil {
@@ -44,7 +44,7 @@ func CandidatesIn(world *placement.World, request *placement.Request, after *pla
 	}, nil
 }
 
-// tooComplex makes a refusal of what placement gave up.
+// tooComplex turns the errors of a search into refusals.
 func tooComplex(err error) error {
 	switch {
 	case errors.Is(err, placement.ErrTooComplex):
@@ -55,12 +55,12 @@ func tooComplex(err error) error {
 	return err
 }
 
-// Roots are the roots of the trees that have a part in the page.
+// Roots returns the roots of the trees that have a part in the page.
 func (c *AllocationCandidateConnection) Roots() []*ResourceProvider {
 	var roots []*ResourceProvider
 	seen := map[string]bool{}
 	add := func(uuid string) {
-		if provider, found := c.world.Provider(uuid); found && !seen[provider.Root] {
+		if provider, ok := c.world.Provider(uuid); ok && !seen[provider.Root] {
 			seen[provider.Root] = true
 			roots = append(roots, ProviderAt(c.world, provider.Root))
 		}
@@ -78,7 +78,7 @@ func (c *AllocationCandidateConnection) Roots() []*ResourceProvider {
 	return roots
 }
 
-// Nodes are the candidates of the page.
+// Nodes returns the candidates of the page.
 func (c *AllocationCandidateConnection) Nodes() []*AllocationCandidate {
 	out := make([]*AllocationCandidate, len(c.page.Candidates))
 	for i := range c.page.Candidates {
@@ -87,7 +87,7 @@ func (c *AllocationCandidateConnection) Nodes() []*AllocationCandidate {
 	return out
 }
 
-// Edges are the candidates with their cursors.
+// Edges returns the candidates with their cursors.
 func (c *AllocationCandidateConnection) Edges() []*AllocationCandidateEdge {
 	out := make([]*AllocationCandidateEdge, len(c.page.Candidates))
 	for i, node := range c.Nodes() {
@@ -96,7 +96,7 @@ func (c *AllocationCandidateConnection) Edges() []*AllocationCandidateEdge {
 	return out
 }
 
-// PageInfo tells where the page stands in the list.
+// PageInfo returns the cursors of the page and whether other pages exist.
 func (c *AllocationCandidateConnection) PageInfo() *PageInfo {
 	info := &PageInfo{HasNext: c.page.HasNext}
 	if n := len(c.page.Positions); n > 0 {
@@ -113,19 +113,19 @@ func (c *AllocationCandidateConnection) PageInfo() *PageInfo {
 	return info
 }
 
-// TotalCount is how many candidates there are, up to a limit.
+// TotalCount returns the number of candidates, up to a limit.
 func (c *AllocationCandidateConnection) TotalCount() (int, error) {
 	count, err := c.count()
 	return count.n, err
 }
 
-// TotalCountIsExact tells whether TotalCount did not stop at its limit.
+// TotalCountIsExact reports whether TotalCount did not stop at its limit.
 func (c *AllocationCandidateConnection) TotalCountIsExact() (bool, error) {
 	count, err := c.count()
 	return count.exact, err
 }
 
-// ProviderSummaries are the providers of all trees that have a part in the page.
+// ProviderSummaries returns the providers of all trees that have a part in the page.
 func (c *AllocationCandidateConnection) ProviderSummaries() []*ProviderSummary {
 	providers := placement.ProviderSummaries(c.world, c.page.Candidates)
 	out := make([]*ProviderSummary, len(providers))
@@ -135,7 +135,7 @@ func (c *AllocationCandidateConnection) ProviderSummaries() []*ProviderSummary {
 	return out
 }
 
-// Explanation says where the providers went.
+// Explanation returns how many providers each step of the search left.
 func (c *AllocationCandidateConnection) Explanation() *CandidateExplanation {
 	explanation := placement.Explain(c.world, c.request)
 	out := &CandidateExplanation{Considered: explanation.Considered, Steps: explanation.Steps}
@@ -151,7 +151,7 @@ type AllocationCandidate struct {
 	world     *placement.World
 }
 
-// Allocations are what each provider gives.
+// Allocations returns what each provider gives.
 func (c *AllocationCandidate) Allocations() []*CandidateAllocation {
 	out := make([]*CandidateAllocation, len(c.candidate.Allocations))
 	for i, allocation := range c.candidate.Allocations {
@@ -160,7 +160,7 @@ func (c *AllocationCandidate) Allocations() []*CandidateAllocation {
 	return out
 }
 
-// Mappings are which providers serve which group.
+// Mappings returns which providers serve which group.
 func (c *AllocationCandidate) Mappings() []*GroupMapping {
 	out := make([]*GroupMapping, len(c.candidate.Mappings))
 	for i, mapping := range c.candidate.Mappings {
@@ -187,24 +187,24 @@ type GroupMapping struct {
 // ProviderSummary is a provider with what it has.
 type ProviderSummary struct{ Provider *ResourceProvider }
 
-// Inventories are all its inventories.
+// Inventories returns all inventories of the provider.
 func (s *ProviderSummary) Inventories() []placement.Inventory { return s.Provider.Inventories }
 
-// Traits are all its traits.
+// Traits returns all traits of the provider.
 func (s *ProviderSummary) Traits() []string { return s.Provider.Traits }
 
-// CandidateExplanation is where the providers went.
+// CandidateExplanation is how many providers each step of a search left.
 type CandidateExplanation struct {
 	Considered int
 	Steps      []placement.ExplanationStep
 	Nearest    []*NearMiss
 }
 
-// NearMiss is a tree that lacks little.
+// NearMiss is a tree that lacks little to serve a request.
 type NearMiss struct {
 	*placement.NearMiss
 	world *placement.World
 }
 
-// Provider is the root of the tree.
+// Provider returns the root of the tree.
 func (m *NearMiss) Provider() *ResourceProvider { return ProviderIn(m.world, m.NearMiss.Provider) }

@@ -6,24 +6,26 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 )
 
-// Connection is a page of a list, with what Relay clients ask of one. Its count
-// and the look back are taken from the database only when they are selected.
+// Connection is a page of a list in the form of Relay's specification. Its count,
+// and whether rows exist beyond the start of the page, are read only when they are
+// selected.
 type Connection[Row any] struct {
 	Page     page.Page[*Row]
 	Backward bool
-	// Beyond tells whether there are rows on the side that the page did not
-	// look at; nil when the page starts at that end of the list.
+	// Beyond reports whether the list has rows beyond the side where the page
+	// starts; nil where the page starts at an end of the list.
 	Beyond func(context.Context) (bool, error)
-	Count  func(context.Context) (int, error)
+	// Count returns the length of the whole list.
+	Count func(context.Context) (int, error)
 }
 
-// Nodes are the rows of the page.
+// Nodes returns the rows of the page.
 func (c *Connection[Row]) Nodes() []*Row { return c.Page.Items }
 
-// TotalCount is the length of the whole list.
+// TotalCount returns the length of the whole list.
 func (c *Connection[Row]) TotalCount(ctx context.Context) (int, error) { return c.Count(ctx) }
 
-// PageInfo tells where the page stands in the list.
+// PageInfo returns the cursors of the page and whether other pages exist.
 func (c *Connection[Row]) PageInfo() *PageInfo {
 	info := &PageInfo{ahead: c.Beyond, behind: c.Beyond}
 	if c.Backward {
@@ -37,14 +39,14 @@ func (c *Connection[Row]) PageInfo() *PageInfo {
 	return info
 }
 
-// PageInfo tells where a page stands in its list.
+// PageInfo holds the cursors of a page and whether other pages exist.
 type PageInfo struct {
 	StartCursor, EndCursor *string
 	HasNext, HasPrevious   bool
 	ahead, behind          func(context.Context) (bool, error)
 }
 
-// HasNextPage tells whether rows follow the page.
+// HasNextPage reports whether rows follow the page.
 func (p *PageInfo) HasNextPage(ctx context.Context) (bool, error) {
 	if p.ahead != nil {
 		return p.ahead(ctx)
@@ -52,7 +54,7 @@ func (p *PageInfo) HasNextPage(ctx context.Context) (bool, error) {
 	return p.HasNext, nil
 }
 
-// HasPreviousPage tells whether rows precede the page.
+// HasPreviousPage reports whether rows precede the page.
 func (p *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
 	if p.behind != nil {
 		return p.behind(ctx)
@@ -66,7 +68,7 @@ type Edge[Row any] struct {
 	Node   *Row
 }
 
-// edges are the rows of a connection with their cursors, as the edge type of
+// edges returns the rows of a connection with their cursors, as the edge type E of
 // that connection.
 func edges[E ~struct{ Edge[Row] }, Row any](c *Connection[Row]) []E {
 	out := make([]E, len(c.Page.Items))
@@ -76,39 +78,39 @@ func edges[E ~struct{ Edge[Row] }, Row any](c *Connection[Row]) []E {
 	return out
 }
 
-// NewConnection makes a connection of a page.
+// NewConnection returns the connection of a page. List returns a page of the same
+// list in the same order, count the length of that list.
 func NewConnection[Row any](
-	page page.Page[*Row], request page.Request,
+	current page.Page[*Row], request page.Request,
 	list func(context.Context, page.Request) (page.Page[*Row], error),
 	count func(context.Context) (int, error),
 ) *Connection[Row] {
-	c := &Connection[Row]{Page: page, Backward: request.Backward(), Count: count}
-	if look, needed := lookBack(request, page.Cursors); needed {
+	c := &Connection[Row]{Page: current, Backward: request.Backward(), Count: count}
+	if one, ok := requestBeyond(request, current.Cursors); ok {
 		c.Beyond = func(ctx context.Context) (bool, error) {
-			page, err := list(ctx, look)
-			return len(page.Items) > 0 || page.HasMore, err
+			rows, err := list(ctx, one)
+			return len(rows.Items) > 0 || rows.HasMore, err
 		}
 	}
 	return c
 }
 
-// ConnectList makes a connection of a list that is there as a whole, in the order
-// of its places: a key and, to break ties, an id. It registers nothing: whoever
-// loaded the rows has, or what they are reached from is.
-func ConnectList[Row any](name string, rows []*Row, request page.Request, place func(*Row) (key, id string)) (*Connection[Row], error) {
-	list := func(_ context.Context, current page.Request) (page.Page[*Row], error) {
-		return page.Of(name, page.Order{}, rows, current, nil, place)
+// ConnectList returns the connection of an in-memory list, in the order of its
+// positions: a key and, to break ties, an id. Name is part of the cursors.
+func ConnectList[Row any](name string, rows []*Row, request page.Request, position func(*Row) (key, id string)) (*Connection[Row], error) {
+	list := func(_ context.Context, request page.Request) (page.Page[*Row], error) {
+		return page.Of(name, page.Order{}, rows, request, nil, position)
 	}
-	page, err := list(nil, request)
+	current, err := list(nil, request)
 	if err != nil {
 		return nil, err
 	}
-	return NewConnection(page, request, list, func(context.Context) (int, error) { return len(rows), nil }), nil
+	return NewConnection(current, request, list, func(context.Context) (int, error) { return len(rows), nil }), nil
 }
 
-// lookBack is the page of one row on the side where a page began, and whether
-// there can be such a row at all.
-func lookBack(request page.Request, cursors []string) (page.Request, bool) {
+// requestBeyond returns the request of one row beyond the side where a page starts,
+// and whether such a row can exist.
+func requestBeyond(request page.Request, cursors []string) (page.Request, bool) {
 	one := 1
 	switch {
 	case request.Backward() && request.Before == nil, !request.Backward() && request.After == nil:
@@ -123,7 +125,7 @@ func lookBack(request page.Request, cursors []string) (page.Request, bool) {
 	return page.Request{Last: &one, Before: request.After}, true
 }
 
-// PageRequest takes the arguments of a connection.
+// PageRequest returns the arguments of a connection as a request of a page.
 func PageRequest(first *int, after *string, last *int, before *string) page.Request {
 	return page.Request{First: first, After: after, Last: last, Before: before}
 }

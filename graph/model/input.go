@@ -6,12 +6,12 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-// ChangeOf is what a patch says about a field: nothing where it is absent.
+// ChangeOf returns what a patch says about a field: nothing where it is absent.
 func ChangeOf[T any](field graphql.Omittable[T]) metadef.Change[T] {
 	return metadef.Change[T]{Set: field.IsSet(), Value: field.Value()}
 }
 
-// Values is the values of a list of pointers, as inputs come in.
+// Values returns what the pointers of a list point to, and nil for nil.
 func Values[T any](pointers []*T) []T {
 	if pointers == nil {
 		return nil
@@ -23,7 +23,7 @@ func Values[T any](pointers []*T) []T {
 	return values
 }
 
-// Patch is the change that the input describes.
+// Patch returns the change that the input describes.
 func (i UpdateNamespaceInput) Patch() metadef.NamespacePatch {
 	return metadef.NamespacePatch{
 		NewName: ChangeOf(i.NewName), DisplayName: ChangeOf(i.DisplayName), Description: ChangeOf(i.Description),
@@ -31,7 +31,7 @@ func (i UpdateNamespaceInput) Patch() metadef.NamespacePatch {
 	}
 }
 
-// Change is the change that the input describes.
+// Change returns the change that the input describes.
 func (i UpdatePropertyInput) Change() metadef.PropertyChange {
 	return metadef.PropertyChange{
 		Namespace: i.Namespace, Object: i.Object.Value(), Name: i.Name, NewName: ChangeOf(i.NewName), Revision: i.Revision.Value(),
@@ -46,7 +46,7 @@ func (i UpdatePropertyInput) Change() metadef.PropertyChange {
 	}
 }
 
-// Change is the change that the input describes.
+// Change returns the change that the input describes.
 func (i UpdateObjectInput) Change() metadef.ObjectChange {
 	return metadef.ObjectChange{
 		Namespace: i.Namespace, Name: i.Name, NewName: ChangeOf(i.NewName), Description: ChangeOf(i.Description), Required: ChangeOf(i.Required),

@@ -7,10 +7,10 @@ type NamespaceConnection struct {
 	*Connection[metadef.Namespace]
 }
 
-// NamespaceEdge is a namespace in a page.
+// NamespaceEdge is a namespace with its cursor.
 type NamespaceEdge struct{ Edge[metadef.Namespace] }
 
-// Edges are the namespaces with their cursors.
+// Edges returns the namespaces with their cursors.
 func (c *NamespaceConnection) Edges() []NamespaceEdge { return edges[NamespaceEdge](c.Connection) }
 
 // ResourceTypeConnection is a page of resource types.
@@ -18,10 +18,10 @@ type ResourceTypeConnection struct {
 	*Connection[metadef.ResourceType]
 }
 
-// ResourceTypeEdge is a resource type in a page.
+// ResourceTypeEdge is a resource type with its cursor.
 type ResourceTypeEdge struct{ Edge[metadef.ResourceType] }
 
-// Edges are the resource types with their cursors.
+// Edges returns the resource types with their cursors.
 func (c *ResourceTypeConnection) Edges() []ResourceTypeEdge {
 	return edges[ResourceTypeEdge](c.Connection)
 }
@@ -31,12 +31,12 @@ type PropertyDefinitionConnection struct {
 	*Connection[metadef.PropertyDefinition]
 }
 
-// PropertyDefinitionEdge is a property in a page.
+// PropertyDefinitionEdge is a property with its cursor.
 type PropertyDefinitionEdge struct {
 	Edge[metadef.PropertyDefinition]
 }
 
-// Edges are the properties with their cursors.
+// Edges returns the properties with their cursors.
 func (c *PropertyDefinitionConnection) Edges() []PropertyDefinitionEdge {
 	return edges[PropertyDefinitionEdge](c.Connection)
 }
@@ -46,10 +46,10 @@ type ObjectDefinitionConnection struct {
 	*Connection[metadef.ObjectDefinition]
 }
 
-// ObjectDefinitionEdge is an object in a page.
+// ObjectDefinitionEdge is an object with its cursor.
 type ObjectDefinitionEdge struct{ Edge[metadef.ObjectDefinition] }
 
-// Edges are the objects with their cursors.
+// Edges returns the objects with their cursors.
 func (c *ObjectDefinitionConnection) Edges() []ObjectDefinitionEdge {
 	return edges[ObjectDefinitionEdge](c.Connection)
 }
@@ -57,10 +57,10 @@ func (c *ObjectDefinitionConnection) Edges() []ObjectDefinitionEdge {
 // TagConnection is a page of tags.
 type TagConnection struct{ *Connection[metadef.Tag] }
 
-// TagEdge is a tag in a page.
+// TagEdge is a tag with its cursor.
 type TagEdge struct{ Edge[metadef.Tag] }
 
-// Edges are the tags with their cursors.
+// Edges returns the tags with their cursors.
 func (c *TagConnection) Edges() []TagEdge { return edges[TagEdge](c.Connection) }
 
 // ResourceTypeAssociationConnection is a page of associations.
@@ -68,12 +68,12 @@ type ResourceTypeAssociationConnection struct {
 	*Connection[metadef.ResourceTypeAssociation]
 }
 
-// ResourceTypeAssociationEdge is an association in a page.
+// ResourceTypeAssociationEdge is an association with its cursor.
 type ResourceTypeAssociationEdge struct {
 	Edge[metadef.ResourceTypeAssociation]
 }
 
-// Edges are the associations with their cursors.
+// Edges returns the associations with their cursors.
 func (c *ResourceTypeAssociationConnection) Edges() []ResourceTypeAssociationEdge {
 	return edges[ResourceTypeAssociationEdge](c.Connection)
 }

@@ -1,4 +1,4 @@
 package model
 
-// Node is anything with a global id.
+// Node is a value with a global id.
 type Node interface{ NodeID() string }

@@ -5,15 +5,15 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// Consumer is a consumer.
+// Consumer is a placement.Consumer as a node.
 type Consumer struct{ *placement.Consumer }
 
-// NodeID is the global id.
+// NodeID returns the global id.
 func (c *Consumer) NodeID() string {
 	return page.NodeID{Kind: page.KindConsumer, Key: c.UUID}.String()
 }
 
-// ConsumersOf are consumers as the API shows them.
+// ConsumersOf returns consumers as nodes.
 func ConsumersOf(consumers []*placement.Consumer) []*Consumer {
 	out := make([]*Consumer, len(consumers))
 	for i, consumer := range consumers {
@@ -25,10 +25,10 @@ func ConsumersOf(consumers []*placement.Consumer) []*Consumer {
 // ConsumerConnection is a page of consumers.
 type ConsumerConnection struct{ *Connection[Consumer] }
 
-// ConsumerEdge is a consumer in a page.
+// ConsumerEdge is a consumer with its cursor.
 type ConsumerEdge struct{ Edge[Consumer] }
 
-// Edges are the consumers with their cursors.
+// Edges returns the consumers with their cursors.
 func (c *ConsumerConnection) Edges() []ConsumerEdge { return edges[ConsumerEdge](c.Connection) }
 
 // AllocationConnection is a page of allocations.
@@ -36,19 +36,19 @@ type AllocationConnection struct {
 	*Connection[placement.Allocation]
 }
 
-// AllocationEdge is an allocation in a page.
+// AllocationEdge is an allocation with its cursor.
 type AllocationEdge struct{ Edge[placement.Allocation] }
 
-// Edges are the allocations with their cursors.
+// Edges returns the allocations with their cursors.
 func (c *AllocationConnection) Edges() []AllocationEdge { return edges[AllocationEdge](c.Connection) }
 
 // TraitConnection is a page of traits.
 type TraitConnection struct{ *Connection[placement.Trait] }
 
-// TraitEdge is a trait in a page.
+// TraitEdge is a trait with its cursor.
 type TraitEdge struct{ Edge[placement.Trait] }
 
-// Edges are the traits with their cursors.
+// Edges returns the traits with their cursors.
 func (c *TraitConnection) Edges() []TraitEdge { return edges[TraitEdge](c.Connection) }
 
 // ResourceClassConnection is a page of resource classes.
@@ -56,10 +56,10 @@ type ResourceClassConnection struct {
 	*Connection[placement.ResourceClass]
 }
 
-// ResourceClassEdge is a resource class in a page.
+// ResourceClassEdge is a resource class with its cursor.
 type ResourceClassEdge struct{ Edge[placement.ResourceClass] }
 
-// Edges are the resource classes with their cursors.
+// Edges returns the resource classes with their cursors.
 func (c *ResourceClassConnection) Edges() []ResourceClassEdge {
 	return edges[ResourceClassEdge](c.Connection)
 }

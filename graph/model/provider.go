@@ -5,13 +5,14 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// ResourceProvider is a provider as one world has it: what is selected under it
-// comes from that same world.
+// ResourceProvider is a provider of one world: what is selected below it comes from
+// that same world.
 type ResourceProvider struct {
 	*placement.Provider
 	World *placement.World
 }
 
+// ProviderIn returns a provider of the world as a node, and nil for nil.
 func ProviderIn(world *placement.World, provider *placement.Provider) *ResourceProvider {
 	if provider == nil {
 		return nil
@@ -19,11 +20,14 @@ func ProviderIn(world *placement.World, provider *placement.Provider) *ResourceP
 	return &ResourceProvider{Provider: provider, World: world}
 }
 
+// ProviderAt returns the provider of a UUID as a node, and nil where the world has
+// none.
 func ProviderAt(world *placement.World, uuid string) *ResourceProvider {
 	provider, _ := world.Provider(uuid)
 	return ProviderIn(world, provider)
 }
 
+// ProvidersIn returns providers of the world as nodes.
 func ProvidersIn(world *placement.World, providers []*placement.Provider) []*ResourceProvider {
 	out := make([]*ResourceProvider, len(providers))
 	for i, provider := range providers {
@@ -32,15 +36,15 @@ func ProvidersIn(world *placement.World, providers []*placement.Provider) []*Res
 	return out
 }
 
-// NodeID is the global id.
+// NodeID returns the global id.
 func (p *ResourceProvider) NodeID() string {
 	return page.NodeID{Kind: page.KindResourceProvider, Key: p.UUID}.String()
 }
 
-// Parent is the provider directly above, nil for a root.
+// Parent returns the parent of the provider, nil for a root.
 func (p *ResourceProvider) Parent() *ResourceProvider { return ProviderAt(p.World, p.Provider.Parent) }
 
-// Root is the root of the tree.
+// Root returns the root of the provider's tree.
 func (p *ResourceProvider) Root() *ResourceProvider {
 	if root := ProviderAt(p.World, p.Provider.Root); root != nil {
 		return root
@@ -48,14 +52,14 @@ func (p *ResourceProvider) Root() *ResourceProvider {
 	return p
 }
 
-// Children is a page of the providers directly below, by name.
+// Children returns a page of the children of the provider, ordered by name.
 func (p *ResourceProvider) Children(first *int, after *string, last *int, before *string) (*ResourceProviderConnection, error) {
 	connection, err := ConnectList("children of a provider", ProvidersIn(p.World, p.World.Children(p.UUID)),
 		PageRequest(first, after, last, before), func(child *ResourceProvider) (name, id string) { return child.Name, child.UUID })
 	return &ResourceProviderConnection{connection}, err
 }
 
-// Inventory is the inventory of a class, nil if there is none.
+// Inventory returns the inventory of a resource class, nil if there is none.
 func (p *ResourceProvider) Inventory(resourceClass string) *placement.Inventory {
 	for i := range p.Inventories {
 		if p.Inventories[i].ResourceClass == resourceClass {
@@ -70,10 +74,10 @@ type ResourceProviderConnection struct {
 	*Connection[ResourceProvider]
 }
 
-// ResourceProviderEdge is a provider in a page.
+// ResourceProviderEdge is a provider with its cursor.
 type ResourceProviderEdge struct{ Edge[ResourceProvider] }
 
-// Edges are the providers with their cursors.
+// Edges returns the providers with their cursors.
 func (c *ResourceProviderConnection) Edges() []ResourceProviderEdge {
 	return edges[ResourceProviderEdge](c.Connection)
 }

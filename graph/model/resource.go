@@ -12,7 +12,7 @@ type ResourceConnection struct {
 	Facets func(keys []string, first int) ([]*resource.MetadataFacet, error)
 }
 
-// MetadataFacets are the values of metadata keys on all resources of the list.
+// MetadataFacets returns the values of metadata keys on all resources of the list.
 func (c *ResourceConnection) MetadataFacets(_ context.Context, keys []string, first *int) ([]*resource.MetadataFacet, error) {
 	if first == nil {
 		return c.Facets(keys, resource.DefaultFacetValues)
@@ -25,16 +25,16 @@ type MetadataKeyConnection struct {
 	*Connection[resource.MetadataKey]
 }
 
-// MetadataKeyEdge is a metadata key in a page.
+// MetadataKeyEdge is a metadata key with its cursor.
 type MetadataKeyEdge struct{ Edge[resource.MetadataKey] }
 
-// Edges are the keys with their cursors.
+// Edges returns the keys with their cursors.
 func (c *MetadataKeyConnection) Edges() []MetadataKeyEdge {
 	return edges[MetadataKeyEdge](c.Connection)
 }
 
-// ResourceEdge is a resource in a page.
+// ResourceEdge is a resource with its cursor.
 type ResourceEdge struct{ Edge[resource.Resource] }
 
-// Edges are the resources with their cursors.
+// Edges returns the resources with their cursors.
 func (c *ResourceConnection) Edges() []ResourceEdge { return edges[ResourceEdge](c.Connection) }

@@ -15,16 +15,16 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// refuseValue is the refusal of a value by its scalar: an error of the type
-// system.
+// refuseValue returns the error of a value that its scalar does not have: one of
+// validation.
 func refuseValue(message string) error {
 	err := &gqlerror.Error{Message: message}
 	errcode.Set(err, errcode.ValidationFailed)
 	return err
 }
 
-// ScalarProblem is what the package's own scalars have against a value, before
-// any field runs; nothing against one of another type.
+// ScalarProblem returns what is wrong with a value of one of the package's own
+// scalars, and the empty string for a right one or one of another type.
 func ScalarProblem(name string, value any) string {
 	var err error
 	switch name {
@@ -41,15 +41,15 @@ func ScalarProblem(name string, value any) string {
 	return ""
 }
 
-// MarshalUUID writes a UUID, which is kept in its canonical spelling.
+// MarshalUUID marshals a UUID, which is kept in its canonical spelling.
 func MarshalUUID(uuid string) graphql.Marshaler { return graphql.MarshalString(uuid) }
 
-// UnmarshalUUID takes a UUID in any usual spelling and gives the canonical one:
-// lower case with dashes.
+// UnmarshalUUID returns the canonical spelling, lower case with dashes, of a UUID in
+// any usual spelling.
 func UnmarshalUUID(v any) (string, error) {
 	text, ok := v.(string)
 	if !ok {
-		return "", refuseValue("a UUID is a text")
+		return "", refuseValue("not a string")
 	}
 	uuid, ok := placement.CanonicalUUID(text)
 	if !ok {
@@ -58,41 +58,41 @@ func UnmarshalUUID(v any) (string, error) {
 	return uuid, nil
 }
 
-// MarshalInt writes an Int.
-func MarshalInt(n int) graphql.Marshaler { return wholeNumber(int64(n)) }
+// MarshalInt marshals an Int.
+func MarshalInt(n int) graphql.Marshaler { return marshalInteger(int64(n)) }
 
-// UnmarshalInt takes an Int: a whole number of 32 bits.
+// UnmarshalInt unmarshals an Int, an integer of 32 bits.
 func UnmarshalInt(v any) (int, error) {
-	n, err := readWhole(v, math.MinInt32, math.MaxInt32)
+	n, err := unmarshalInteger(v, math.MinInt32, math.MaxInt32)
 	return int(n), err
 }
 
-// MarshalInt32 writes an Int.
-func MarshalInt32(n int32) graphql.Marshaler { return wholeNumber(int64(n)) }
+// MarshalInt32 marshals an Int.
+func MarshalInt32(n int32) graphql.Marshaler { return marshalInteger(int64(n)) }
 
-// UnmarshalInt32 takes an Int: a whole number of 32 bits.
+// UnmarshalInt32 unmarshals an Int, an integer of 32 bits.
 func UnmarshalInt32(v any) (int32, error) {
-	n, err := readWhole(v, math.MinInt32, math.MaxInt32)
+	n, err := unmarshalInteger(v, math.MinInt32, math.MaxInt32)
 	return int32(n), err
 }
 
-// MarshalInt64 writes an Int64, as a JSON number.
-func MarshalInt64(n int64) graphql.Marshaler { return wholeNumber(n) }
+// MarshalInt64 marshals an Int64 as a JSON number.
+func MarshalInt64(n int64) graphql.Marshaler { return marshalInteger(n) }
 
-// UnmarshalInt64 takes an Int64: a whole number of 64 bits, as a number or as
-// text.
+// UnmarshalInt64 unmarshals an Int64, an integer of 64 bits as a number or as a
+// string.
 func UnmarshalInt64(v any) (int64, error) {
 	if text, ok := v.(string); ok {
 		v = json.Number(text)
 	}
-	return readWhole(v, math.MinInt64, math.MaxInt64)
+	return unmarshalInteger(v, math.MinInt64, math.MaxInt64)
 }
 
-func wholeNumber(n int64) graphql.Marshaler {
+func marshalInteger(n int64) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) { _, _ = io.WriteString(w, strconv.FormatInt(n, 10)) })
 }
 
-func readWhole(v any, least, most int64) (int64, error) {
+func unmarshalInteger(v any, minimum, maximum int64) (int64, error) {
 	var n int64
 	switch v := v.(type) {
 	case int64:
@@ -102,41 +102,41 @@ func readWhole(v any, least, most int64) (int64, error) {
 	case json.Number:
 		parsed, err := strconv.ParseInt(v.String(), 10, 64)
 		if err != nil {
-			return 0, refuseValue("not a whole number of at most 64 bits")
+			return 0, refuseValue("not an integer of 64 bits")
 		}
 		n = parsed
 	default:
-		return 0, refuseValue("not a whole number")
+		return 0, refuseValue("not an integer")
 	}
-	if n < least || n > most {
-		return 0, refuseValue("a whole number out of range: " + strconv.FormatInt(n, 10))
+	if n < minimum || n > maximum {
+		return 0, refuseValue("integer out of range: " + strconv.FormatInt(n, 10))
 	}
 	return n, nil
 }
 
-// MarshalLongInt writes an Int that is kept in 64 bits.
-func MarshalLongInt(n int64) graphql.Marshaler { return wholeNumber(n) }
+// MarshalLongInt marshals an Int that is kept in 64 bits.
+func MarshalLongInt(n int64) graphql.Marshaler { return marshalInteger(n) }
 
-// UnmarshalLongInt takes an Int, a whole number of 32 bits, into 64.
-func UnmarshalLongInt(v any) (int64, error) { return readWhole(v, math.MinInt32, math.MaxInt32) }
+// UnmarshalLongInt unmarshals an Int, an integer of 32 bits, into 64.
+func UnmarshalLongInt(v any) (int64, error) { return unmarshalInteger(v, math.MinInt32, math.MaxInt32) }
 
-// MarshalDateTime writes a time, in UTC.
+// MarshalDateTime marshals a time in UTC, in the form of RFC 3339.
 func MarshalDateTime(t time.Time) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) {
 		_, _ = io.WriteString(w, strconv.Quote(t.UTC().Format(time.RFC3339Nano)))
 	})
 }
 
-// UnmarshalDateTime takes a time as RFC 3339 writes it, in any zone, of a year
-// that both databases hold.
+// UnmarshalDateTime unmarshals a time in the form of RFC 3339, in any zone and of a
+// year that both databases can store.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	text, ok := v.(string)
 	if !ok {
-		return time.Time{}, refuseValue("a time is a text")
+		return time.Time{}, refuseValue("not a string")
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || t.UTC().Year() < 1 || t.UTC().Year() > 9999 {
-		return time.Time{}, refuseValue("not a time as 2026-03-01T09:30:00Z")
+		return time.Time{}, refuseValue("not a time of the form 2026-03-01T09:30:00Z")
 	}
 	return t.UTC(), nil
 }

@@ -1,0 +1,56 @@
+package document
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// maxPathBytes bounds a path in extensions.field, and maxSegmentBytes each name in
+// it.
+const (
+	maxPathBytes    = 255
+	maxSegmentBytes = 100
+)
+
+// path is where a value stands in variables or in a literal: a member of its
+// parent. Its text is made only when something is wrong there, because the names of
+// a request can be long and its members many.
+type path struct {
+	parent *path
+	name   string // "" for a member of a list
+	index  int
+}
+
+// String returns the path in the form filter.tags[2].name.
+func (p *path) String() string {
+	var segments []string
+	for ; p != nil; p = p.parent {
+		switch {
+		case p.name == "":
+			segments = append(segments, "["+strconv.Itoa(p.index)+"]")
+		case p.parent == nil:
+			segments = append(segments, clip(p.name, maxSegmentBytes))
+		default:
+			segments = append(segments, "."+clip(p.name, maxSegmentBytes))
+		}
+	}
+	var out strings.Builder
+	for i := len(segments) - 1; i >= 0; i-- {
+		out.WriteString(segments[i])
+	}
+	return clip(out.String(), maxPathBytes)
+}
+
+// invalid returns the refusal of the value at the path.
+func (p *path) invalid(format string, args ...any) error {
+	return problem.Invalid(p.String(), format, args...)
+}
+
+func clip(text string, maxBytes int) string {
+	if len(text) > maxBytes {
+		return strings.ToValidUTF8(text[:maxBytes], "") + "..."
+	}
+	return text
+}
