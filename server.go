@@ -134,7 +134,7 @@ func serveMetrics(ctx context.Context, address string, metrics *prometheus.Regis
 	log.Info("measuring", "address", listener.Addr().String())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the last requests are measured, too
 	served := make(chan error, 1)
-	go func() { served <- web.Serve(ctx, listener, web.NewMetrics(metrics), web.ServeOptions{Log: log}) }()
+	go func() { served <- web.Serve(ctx, listener, web.NewMetricsHandler(metrics), web.ServeOptions{Log: log}) }()
 	return func() error {
 		cancel()
 		return <-served

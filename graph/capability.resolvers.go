@@ -20,13 +20,13 @@ func (r *capabilityResolver) ResourceType(ctx context.Context, obj *resource.Cap
 }
 
 func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, first *int, startsWith *string) ([]*resource.CapabilityValue, error) {
-	most, prefix := resource.DefaultCapabilityValues, valueOf(startsWith)
+	limit, prefix := resource.DefaultCapabilityValues, valueOf(startsWith)
 	if first != nil {
-		most = *first
+		limit = *first
 	}
-	return loadMany(ctx, argumentsKey(fmt.Sprint("values ", most), prefix), obj, capabilityID,
+	return loadMany(ctx, argumentsKey(fmt.Sprint("values ", limit), prefix), obj, capabilityID,
 		func(ctx context.Context, capabilities []int64) (map[int64][]*resource.CapabilityValue, error) {
-			return r.Store.CapabilityValues(ctx, capabilities, most, prefix)
+			return r.Store.CapabilityValues(ctx, capabilities, limit, prefix)
 		})
 }
 

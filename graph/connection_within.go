@@ -8,33 +8,33 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 )
 
-// connectWithin makes a connection that hangs off a parent. Its page, its count
-// and its look back are each taken for all parents at the parent's place at
-// once, by their keys. Name tells loads of one kind of parent apart, arguments
-// included.
+// connectWithin returns a connection that is a child of a parent. Its page, its
+// count and whether rows exist beyond the start of the page are each read for all
+// parents at the parent's path at once, by their keys. Name distinguishes loads of
+// one kind of parent, arguments included.
 func connectWithin[Parent, Row any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K, request page.Request,
 	list func(context.Context, []K) (map[K]page.Page[*Row], error),
-	behind func(context.Context, []K) (map[K]bool, error),
+	beyond func(context.Context, []K) (map[K]bool, error),
 	count func(context.Context, []K) (map[K]int, error),
 ) (*model.Connection[Row], error) {
-	page, err := load(ctx, name, parent, key, list, func(pages map[K]page.Page[*Row]) {
-		for _, page := range pages {
-			register(ctx, page.Items...)
+	current, err := load(ctx, name, parent, key, list, func(pages map[K]page.Page[*Row]) {
+		for _, loaded := range pages {
+			register(ctx, loaded.Items...)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	// Below this field the rows of the page are the nearest of their kind, which
-	// can be the parent's: parents are looked for from here.
+	// Below this field the nearest rows of the parent's kind can be those of the
+	// page: parents are looked up from here.
 	here := ctx
-	connection := &model.Connection[Row]{Page: page, Backward: request.Backward(), Count: func(context.Context) (int, error) {
+	connection := &model.Connection[Row]{Page: current, Backward: request.Backward(), Count: func(context.Context) (int, error) {
 		return load(here, "count of "+name, parent, key, count, registerNothing[int, K])
 	}}
 	if request.Backward() && request.Before != nil || !request.Backward() && request.After != nil {
 		connection.Beyond = func(context.Context) (bool, error) {
-			return load(here, "behind "+name, parent, key, behind, registerNothing[bool, K])
+			return load(here, "behind "+name, parent, key, beyond, registerNothing[bool, K])
 		}
 	}
 	return connection, nil

@@ -18,7 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Code is what `extensions.code` says of an error; the set is closed.
+// Code is the value of `extensions.code` of an error. The set is closed.
 type Code string
 
 const (
@@ -45,7 +45,7 @@ const (
 	CodePersistedQueryIsRequired Code = "PERSISTED_QUERY_REQUIRED"
 )
 
-// codes is the one mapping from kinds of refusal to codes.
+// codes maps the kinds of refusal to codes.
 var codes = []struct {
 	kind error
 	code Code
@@ -66,24 +66,24 @@ var codes = []struct {
 	{problem.ErrUnavailable, CodeUnavailable},
 }
 
-// maxWords bounds the bytes of a message that repeats what was asked.
-const maxWords = 500
+// maxMessageBytes bounds a message that repeats parts of the request.
+const maxMessageBytes = 500
 
 type requestIDKey struct{}
 
-// WithRequestID puts the id of a request into its context, for errors and logs.
+// WithRequestID returns a context with the id of the request, for errors and logs.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
 
-// RequestID is the id of the request.
+// RequestID returns the id of the request, and the empty string where it has none.
 func RequestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
 }
 
-// Problem is an error of the protocol, made outside any resolver.
-func Problem(ctx context.Context, code Code, message string) *gqlerror.Error {
+// ProtocolError returns an error with a code, made outside of any resolver.
+func ProtocolError(ctx context.Context, code Code, message string) *gqlerror.Error {
 	return &gqlerror.Error{Message: message, Extensions: extensions(ctx, code, "")}
 }
 
@@ -95,12 +95,12 @@ func extensions(ctx context.Context, code Code, field string) map[string]any {
 	return out
 }
 
-// PresentErrors makes errors fit to be seen: refusals in their own words with
-// their code, one error for every bad field; what the protocol refused with its
-// code; and everything else as an internal error, whose cause goes to the log
-// under the request's id.
+// PresentErrors returns errors as clients get them: refusals with their message and
+// code, one error for every bad field; errors of the protocol with their code; and
+// everything else as an internal error, whose cause is logged under the request's
+// id.
 func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gqlerror.List {
-	// Resolvers run side by side: the order in which they failed says nothing.
+	// Resolvers run concurrently: the order in which they failed means nothing.
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *gqlerror.Error) int { return comparePaths(a.Path, b.Path) })
 	var out gqlerror.List
@@ -113,8 +113,7 @@ func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gq
 	return out
 }
 
-// comparePaths orders paths as their places stand in an answer's lists, and by
-// name elsewhere.
+// comparePaths orders paths by the index within lists, and by name elsewhere.
 func comparePaths(a, b ast.Path) int {
 	return slices.CompareFunc(a, b, func(x, y ast.PathElement) int {
 		xIndex, xIsIndex := x.(ast.PathIndex)
@@ -158,12 +157,12 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 	return gqlerror.List{shown(CodeInternal, "internal error", "")}
 }
 
-// clip shortens what repeats the words of a request, which can be long.
+// clip shortens a message that repeats parts of the request, which can be long.
 func clip(text string) string {
-	if len(text) <= maxWords {
+	if len(text) <= maxMessageBytes {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxWords], "") + "..."
+	return strings.ToValidUTF8(text[:maxMessageBytes], "") + "..."
 }
 
 func codeOf(err error) Code {
@@ -175,8 +174,8 @@ func codeOf(err error) Code {
 	return CodeInternal
 }
 
-// protocolCode is the code of an error that the protocol, not a resolver, made:
-// the parser, the validator, the coercion of arguments, or the transport.
+// protocolCode returns the code of an error that no resolver made but the parser,
+// the validator, the coercion of arguments, or the transport.
 func protocolCode(err *gqlerror.Error) (Code, bool) {
 	switch code, _ := err.Extensions["code"].(string); code {
 	case "":
@@ -193,7 +192,7 @@ func protocolCode(err *gqlerror.Error) (Code, bool) {
 	return "", false
 }
 
-// panicError is a panic in a resolver.
+// panicError is the error of a panic in a resolver.
 type panicError struct {
 	value any
 	stack []byte

@@ -15,14 +15,14 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/generated"
 )
 
-// Executor runs operations against the schema. Every error in its answers is fit
-// to be seen.
+// Executor runs operations against the schema. The errors in its responses are as
+// clients get them.
 type Executor struct {
 	schema graphql.ExecutableSchema
 	log    *slog.Logger
 }
 
-// NewExecutor makes an executor over the resolvers. Internal errors go to log.
+// NewExecutor returns an executor of the resolvers that logs internal errors.
 func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 	language := *generated.NewExecutableSchema(generated.Config{}).Schema()
 	language.Directives = maps.Clone(language.Directives)
@@ -31,11 +31,11 @@ func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 	return &Executor{schema: schema, log: log}
 }
 
-// Schema is the schema that operations run against.
+// Schema returns the schema that operations run against.
 func (e *Executor) Schema() *ast.Schema { return e.schema.Schema() }
 
-// Run runs an operation to its end. Where the context ends meanwhile the fields
-// not yet resolved are errors of the code TIMEOUT.
+// Run runs an operation to its end. When the context ends meanwhile, the fields that
+// are not yet resolved become errors of the code TIMEOUT.
 func (e *Executor) Run(ctx context.Context, operation *document.Operation) *graphql.Response {
 	ctx = graphql.WithOperationContext(WithLoaders(ctx), &graphql.OperationContext{
 		Doc:                    operation.Document,
@@ -52,8 +52,8 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation) *grap
 	return response
 }
 
-// aroundField asks the table of permissions at the fields of Query and Mutation;
-// it has nothing to do with any other.
+// aroundField checks the table of permissions at the fields of Query and Mutation,
+// and does nothing at others.
 func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
 	field := graphql.GetFieldContext(ctx)
 	if field.Object != "Query" && field.Object != "Mutation" || strings.HasPrefix(field.Field.Name, "__") {
@@ -66,7 +66,7 @@ func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
 	return next(access.WithViewer(ctx, viewer))
 }
 
-// aroundRootField gives each field of a mutation its own loaders.
+// aroundRootField runs each field of a mutation with loaders of its own.
 func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
 		ctx = WithLoaders(ctx)
@@ -74,7 +74,7 @@ func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Mar
 	return next(ctx)
 }
 
-// recovered turns a panic into an error that PresentErrors masks.
+// recovered returns a panic as an error that PresentErrors masks.
 func recovered(ctx context.Context, panicked any) error {
 	return &panicError{value: panicked, stack: debug.Stack()}
 }

@@ -13,56 +13,55 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// loaders batches the reads of one operation without a clock. Whoever fetches
-// rows registers them at the place in the operation where they stand; the first
-// child load from below that place fetches for all rows registered there, in one
-// statement, and every later one finds its part. So the number of statements
-// follows from the operation's shape, and never from how many rows there are or
-// how busy the machine is.
+// loaders batches the reads of one operation without a clock. Whoever fetches rows
+// registers them at their path in the operation; the first load of children below
+// that path fetches the children of all rows registered there in one statement,
+// and every later load finds its part. So the number of statements follows from
+// the operation's shape, never from the number of rows or the load of the machine.
 type loaders struct {
 	mu      sync.Mutex
-	rows    map[place]any // []*Parent
+	rows    map[pathKey]any // []*Parent
 	batches map[batchKey]*batch
 }
 
-// place is where rows of one kind stand in an operation: the response names from
-// the root down, each with the type that it is a field of, without list positions.
-// Fields of different types may share a name, and are different places.
-type place struct {
+// pathKey is the path of rows of one kind in an operation: the response names from
+// the root down, each with the type that it is a field of, without list indexes.
+// Fields of different types may have the same name; their paths differ.
+type pathKey struct {
 	path string
 	kind reflect.Type
 }
 
 type batchKey struct {
-	place place
+	at    pathKey
 	load  string // which load, with its arguments
-	alone any    // the parent's key, where the batch of its place was fetched without it
+	alone any    // the parent's key, where the batch of its path was fetched without it
 }
 
 type batch struct {
 	once   sync.Once
-	values any // map[K]V, with every key that was asked for
+	values any // map[K]V, with every key that was requested
 	err    error
 
 	mu         sync.Mutex
-	registered map[string]bool // the places at which the values are registered
+	registered map[string]bool // the paths at which the values are registered
 }
 
 type loadersKey struct{}
 
-// WithLoaders gives an operation its loaders. Each field of a mutation gets its
-// own, so that nothing read before a write is shown after it.
+// WithLoaders returns a context with new loaders, for an operation. Each field of a
+// mutation has its own, so that nothing read before a write is shown after it.
 func WithLoaders(ctx context.Context) context.Context {
 	return context.WithValue(ctx, loadersKey{}, &loaders{
-		rows:    map[place]any{},
+		rows:    map[pathKey]any{},
 		batches: map[batchKey]*batch{},
 	})
 }
 
 func loadersOf(ctx context.Context) *loaders { return ctx.Value(loadersKey{}).(*loaders) }
 
-// path is the place of a field in its operation.
-func path(fc *graphql.FieldContext) string {
+// pathOf returns the path of a field in its operation.
+func pathOf(fc *graphql.FieldContext) string {
 	var names []string
 	for ; fc != nil; fc = fc.Parent {
 		if fc.Index == nil && fc.Field.Field != nil {
@@ -72,32 +71,32 @@ func path(fc *graphql.FieldContext) string {
 	return strings.Join(names, ".")
 }
 
-// register notes rows that the current field has fetched, so that what hangs off
-// them is fetched for all of them at once.
+// register notes rows that the current field has fetched, so that their children
+// are fetched for all of them at once.
 func register[Row any](ctx context.Context, rows ...*Row) {
 	l := loadersOf(ctx)
-	at := place{path: path(graphql.GetFieldContext(ctx)), kind: reflect.TypeFor[Row]()}
+	at := pathKey{path: pathOf(graphql.GetFieldContext(ctx)), kind: reflect.TypeFor[Row]()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	there, _ := l.rows[at].([]*Row)
-	l.rows[at] = append(slices.Clip(there), rows...)
+	before, _ := l.rows[at].([]*Row)
+	l.rows[at] = append(slices.Clip(before), rows...)
 }
 
-// supply gives what the load of this name is to find below the current field,
-// which has fetched it along with the parents.
+// supply stores the values that the load of a name is to find below the current
+// field, which has fetched them together with the parents.
 func supply[Parent, V any, K cmp.Ordered](ctx context.Context, name string, values map[K]V) {
 	l := loadersOf(ctx)
-	at := place{path: path(graphql.GetFieldContext(ctx)), kind: reflect.TypeFor[Parent]()}
+	at := pathKey{path: pathOf(graphql.GetFieldContext(ctx)), kind: reflect.TypeFor[Parent]()}
 	b := &batch{registered: map[string]bool{}, values: values}
 	b.once.Do(func() {})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.batches[batchKey{place: at, load: name}] = b
+	l.batches[batchKey{at: at, load: name}] = b
 }
 
-// loadMany gives the children of a parent, and registers them: fetch is called
-// once for all parents at the parent's place, with the key of each. Name tells
-// loads of one kind of parent apart, arguments included.
+// loadMany returns the children of a parent and registers them. Fetch is called once
+// for all parents at the parent's path, with the key of each. Name distinguishes
+// loads of one kind of parent, arguments included.
 func loadMany[Parent, Child any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
 	fetch func(context.Context, []K) (map[K][]*Child, error),
@@ -113,10 +112,10 @@ func loadMany[Parent, Child any, K cmp.Ordered](
 	return children, err
 }
 
-// loadOne gives what a parent refers to, and registers it; nil where there is
-// nothing, or nothing visible. A key of 0, or the empty text, refers to nothing.
-// Where the schema has no null the parent was deleted since it was read, with what
-// it refers to: that is not found.
+// loadOne returns the row that a parent refers to and registers it, or nil where it
+// does not exist or is not visible. A key of 0 or the empty string refers to
+// nothing. Where the schema has no null, the parent was deleted since it was read,
+// together with the row: the error is ErrNotFound.
 func loadOne[Parent, Child any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
 	fetch func(context.Context, []K) (map[K]*Child, error),
@@ -134,9 +133,11 @@ func loadOne[Parent, Child any, K cmp.Ordered](
 	return child, err
 }
 
+// load returns the value of a parent from the batch of its path. RegisterAll
+// registers the rows of a batch at the path of the current field.
 func load[Parent, V any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
-	fetch func(context.Context, []K) (map[K]V, error), register func(map[K]V),
+	fetch func(context.Context, []K) (map[K]V, error), registerAll func(map[K]V),
 ) (V, error) {
 	var none V
 	var nothing K
@@ -145,20 +146,20 @@ func load[Parent, V any, K cmp.Ordered](
 		return none, nil
 	}
 	rows, at := rowsAbove[Parent](ctx)
-	b := loadersOf(ctx).batch(batchKey{place: at, load: name})
+	b := loadersOf(ctx).batch(batchKey{at: at, load: name})
 	values, err := valuesOf(ctx, b, rows, key, fetch)
-	if _, asked := values[id]; !asked && err == nil {
-		b = loadersOf(ctx).batch(batchKey{place: at, load: name, alone: id})
+	if _, ok := values[id]; !ok && err == nil {
+		b = loadersOf(ctx).batch(batchKey{at: at, load: name, alone: id})
 		values, err = valuesOf(ctx, b, []*Parent{parent}, key, fetch)
 	}
 	if err != nil {
 		return none, err
 	}
-	b.registerAt(path(graphql.GetFieldContext(ctx)), func() { register(values) })
+	b.registerAt(pathOf(graphql.GetFieldContext(ctx)), func() { registerAll(values) })
 	return values[id], nil
 }
 
-// valuesOf are the values of a batch, which the first who asks fetches for all
+// valuesOf returns the values of a batch. The first caller fetches them, for all
 // rows that refer to anything.
 func valuesOf[Parent, V any, K cmp.Ordered](
 	ctx context.Context, b *batch, rows []*Parent, key func(*Parent) K, fetch func(context.Context, []K) (map[K]V, error),
@@ -182,13 +183,13 @@ func valuesOf[Parent, V any, K cmp.Ordered](
 	return b.values.(map[K]V), b.err
 }
 
-// withEvery adds the keys for which nothing was found.
+// withEvery returns the values found with the zero value for every other key.
 func withEvery[K cmp.Ordered, V any](keys []K, found map[K]V) map[K]V {
 	if found == nil {
 		found = make(map[K]V, len(keys))
 	}
 	for _, key := range keys {
-		if _, there := found[key]; !there {
+		if _, ok := found[key]; !ok {
 			var none V
 			found[key] = none
 		}
@@ -196,35 +197,35 @@ func withEvery[K cmp.Ordered, V any](keys []K, found map[K]V) map[K]V {
 	return found
 }
 
-// registerAt registers the values at a place that takes them from the batch,
-// once, before anything below that place asks for more.
-func (b *batch) registerAt(at string, register func()) {
+// registerAt calls register once for each path that has values of the batch, before
+// anything below that path loads more.
+func (b *batch) registerAt(path string, register func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.registered[at] {
+	if !b.registered[path] {
 		register()
-		b.registered[at] = true
+		b.registered[path] = true
 	}
 }
 
-// rowsAbove are the rows of a kind at the nearest place above the
-// current field that has registered any, and that place.
-func rowsAbove[Parent any](ctx context.Context) ([]*Parent, place) {
+// rowsAbove returns the rows of a kind that are registered at the nearest path above
+// the current field, and that path.
+func rowsAbove[Parent any](ctx context.Context) ([]*Parent, pathKey) {
 	l := loadersOf(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	current := graphql.GetFieldContext(ctx)
 	kind := reflect.TypeFor[Parent]()
 	for fc := current.Parent; fc != nil; fc = fc.Parent {
-		above := place{path: path(fc), kind: kind}
+		above := pathKey{path: pathOf(fc), kind: kind}
 		if rows, ok := l.rows[above].([]*Parent); ok {
 			return rows, above
 		}
 	}
-	return nil, place{path: path(current), kind: kind}
+	return nil, pathKey{path: pathOf(current), kind: kind}
 }
 
-// batch is the batch of a key, the same for all who ask.
+// batch returns the batch of a key, the same for every caller.
 func (l *loaders) batch(key batchKey) *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,7 @@ func namespaceID(n *metadef.Namespace) int64     { return n.ID }
 func objectID(o *metadef.ObjectDefinition) int64 { return o.ID }
 func tagID(t *metadef.Tag) int64                 { return t.ID }
 
-// namespaceOrder is the order that was asked for, or by name.
+// namespaceOrder returns an order of namespaces: the one given or, for nil, by name.
 func namespaceOrder(by *model.NamespaceOrder) page.Order {
 	if by == nil {
 		return page.Order{Field: string(model.NamespaceOrderFieldName)}
@@ -21,11 +21,12 @@ func namespaceOrder(by *model.NamespaceOrder) page.Order {
 	return page.Order{Field: string(by.Field), Descending: descending(by.Direction)}
 }
 
-// propertiesLoad is the load of the properties of namespaces and of objects.
+// propertiesLoad names the load of the properties of namespaces and of objects.
 const propertiesLoad = "properties"
 
-// registerApplied registers all that a metadata dialog shows, so that what hangs
-// off it is fetched for all of it at once; the properties of objects are there.
+// registerApplied registers all rows that a metadata dialog shows, so that their
+// children are fetched for all of them at once. The properties of objects are
+// among the rows and need no fetch.
 func registerApplied(ctx context.Context, applied []*metadef.AppliedNamespace) {
 	owned := map[int64][]*metadef.PropertyDefinition{}
 	defer supply[metadef.ObjectDefinition](ctx, propertiesLoad, owned)
@@ -43,8 +44,8 @@ func registerApplied(ctx context.Context, applied []*metadef.AppliedNamespace) {
 	}
 }
 
-// Where definitions stand in their connections: by name, then by id.
+// The positions of definitions in their connections: by name, then by id.
 
-func placeOfProperty(p *metadef.PropertyDefinition) (name, id string) { return p.Name, p.NodeID() }
-func placeOfObject(o *metadef.ObjectDefinition) (name, id string)     { return o.Name, o.NodeID() }
-func placeOfTag(t *metadef.Tag) (name, id string)                     { return text.Fold(t.Name), t.NodeID() }
+func positionOfProperty(p *metadef.PropertyDefinition) (name, id string) { return p.Name, p.NodeID() }
+func positionOfObject(o *metadef.ObjectDefinition) (name, id string)     { return o.Name, o.NodeID() }
+func positionOfTag(t *metadef.Tag) (name, id string)                     { return text.Fold(t.Name), t.NodeID() }

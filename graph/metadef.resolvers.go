@@ -76,7 +76,7 @@ func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *metadef
 	if err != nil {
 		return nil, err
 	}
-	connection, err := model.ConnectList("properties", properties, model.PageRequest(first, after, last, before), placeOfProperty)
+	connection, err := model.ConnectList("properties", properties, model.PageRequest(first, after, last, before), positionOfProperty)
 	return &model.PropertyDefinitionConnection{Connection: connection}, err
 }
 
@@ -85,7 +85,7 @@ func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *metadef.N
 	if err != nil {
 		return nil, err
 	}
-	connection, err := model.ConnectList("objects", objects, model.PageRequest(first, after, last, before), placeOfObject)
+	connection, err := model.ConnectList("objects", objects, model.PageRequest(first, after, last, before), positionOfObject)
 	return &model.ObjectDefinitionConnection{Connection: connection}, err
 }
 
@@ -94,7 +94,7 @@ func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Name
 	if err != nil {
 		return nil, err
 	}
-	connection, err := model.ConnectList("tags of a namespace", tags, model.PageRequest(first, after, last, before), placeOfTag)
+	connection, err := model.ConnectList("tags of a namespace", tags, model.PageRequest(first, after, last, before), positionOfTag)
 	return &model.TagConnection{Connection: connection}, err
 }
 

@@ -13,11 +13,11 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// maxNodes is how many nodes one field looks up.
+// maxNodes bounds the nodes that one field looks up.
 const maxNodes = 100
 
-// lookUp gives what a key names, and nil for what is not there or not visible:
-// the two cannot be told apart.
+// lookUp returns the row of a key and registers it. It returns nil for a row that
+// does not exist or is not visible: a viewer cannot distinguish the two.
 func lookUp[K, T any](ctx context.Context, key K, find func(context.Context, K) (*T, error)) (*T, error) {
 	found, err := find(ctx, key)
 	if errors.Is(err, problem.ErrNotFound) {
@@ -29,7 +29,7 @@ func lookUp[K, T any](ctx context.Context, key K, find func(context.Context, K) 
 	return found, err
 }
 
-// named is the first of the list with a name, or nil.
+// named returns the first of the list with a name, or nil.
 func named[T any](list []*T, name string, of func(*T) string) *T {
 	if i := slices.IndexFunc(list, func(t *T) bool { return of(t) == name }); i >= 0 {
 		return list[i]
@@ -37,6 +37,7 @@ func named[T any](list []*T, name string, of func(*T) string) *T {
 	return nil
 }
 
+// valueOf returns what a pointer points to, and the zero value for nil.
 func valueOf[T any](pointer *T) T {
 	if pointer == nil {
 		var zero T
@@ -45,8 +46,8 @@ func valueOf[T any](pointer *T) T {
 	return *pointer
 }
 
-// finders find the nodes of each kind, by their keys; what is not there or not
-// visible is left out.
+// finders returns the functions that find the nodes of each kind by their keys.
+// They leave out what does not exist or is not visible.
 func (r *Resolver) finders() map[page.Kind]func(context.Context, []string) (map[string]model.Node, error) {
 	return map[page.Kind]func(context.Context, []string) (map[string]model.Node, error){
 		page.KindAuditEvent:              byRow(r.Store.AuditEventsByID),
@@ -64,7 +65,8 @@ func (r *Resolver) finders() map[page.Kind]func(context.Context, []string) (map[
 	}
 }
 
-// byRow finds nodes whose keys are numbers of rows, and registers them.
+// byRow returns a finder of nodes whose keys are row ids. It registers what it
+// finds.
 func byRow[T any, P interface {
 	*T
 	model.Node
@@ -84,8 +86,8 @@ func byRow[T any, P interface {
 	}
 }
 
-// byKey finds nodes whose keys are uuids, and registers them. A viewer without
-// any role sees none.
+// byKey returns a finder of nodes whose keys are UUIDs. It registers what it finds;
+// a viewer without any role finds nothing.
 func byKey[T any, P interface {
 	*T
 	model.Node
@@ -104,10 +106,11 @@ func byKey[T any, P interface {
 	}
 }
 
-// nodesOf looks nodes up, in the order of the ids, with one read for each kind.
+// nodesOf returns the nodes of the ids in their order, with one read for each kind;
+// nil stands for what does not exist or is not visible.
 func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]model.Node, error) {
 	if len(ids) > maxNodes {
-		return nil, problem.Invalid("ids", "must have at most %d ids, has %d", maxNodes, len(ids))
+		return nil, problem.Invalid("ids", "has %d ids, the maximum is %d", len(ids), maxNodes)
 	}
 	var problems problem.Problems
 	wanted := make([]page.NodeID, len(ids))
@@ -139,14 +142,14 @@ func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]model.Node, err
 	}
 	nodes := make([]model.Node, len(ids))
 	for i, id := range wanted {
-		nodes[i] = seenThrough(found[id.Kind][id.Key], found[page.KindResourceTypeAssociation][rowKey(id.Association)], id)
+		nodes[i] = throughAssociation(found[id.Kind][id.Key], found[page.KindResourceTypeAssociation][rowKey(id.Association)], id)
 	}
 	return nodes, nil
 }
 
-// seenThrough gives a definition as its id says: by itself, or through the
-// association, which must be one of its namespace.
-func seenThrough(node, association model.Node, id page.NodeID) model.Node {
+// throughAssociation returns the node of an id: itself or, where the id names an
+// association, the definition as that association of its namespace shows it.
+func throughAssociation(node, association model.Node, id page.NodeID) model.Node {
 	if id.Association == 0 {
 		return node
 	}
@@ -169,8 +172,8 @@ func seenThrough(node, association model.Node, id page.NodeID) model.Node {
 
 func rowKey(row int64) string { return strconv.FormatInt(row, 10) }
 
-// associationRow is the row of an association by its id; 0, which there is none
-// of, for the id of another thing.
+// associationRow returns the row id of an association, and 0, which no row has, for
+// the id of another kind of node.
 func associationRow(id string) (int64, error) {
 	node, ok := page.ParseNodeID(id)
 	if !ok {

@@ -16,9 +16,9 @@ import (
 
 func providerUUID(p *model.ResourceProvider) string { return p.UUID }
 
-// forTrees makes a load of providers serve all providers of the trees that hold
-// them: what is in memory leads from a provider to any other of its tree without a
-// load.
+// forTrees extends a load of providers to all providers of their trees: children,
+// parents and roots are in memory and reach every provider of a tree without
+// another load.
 func forTrees[V any](world *placement.World, fetch func(context.Context, []string) (map[string]V, error)) func(context.Context, []string) (map[string]V, error) {
 	return func(ctx context.Context, uuids []string) (map[string]V, error) {
 		all := treesOf(world, uuids)
@@ -27,13 +27,13 @@ func forTrees[V any](world *placement.World, fetch func(context.Context, []strin
 	}
 }
 
-// treesOf are the uuids of all providers of the trees that hold these.
+// treesOf returns the UUIDs of all providers of the trees of some providers.
 func treesOf(world *placement.World, uuids []string) []string {
 	all := slices.Clone(uuids)
 	seen := map[string]bool{}
 	for _, uuid := range uuids {
-		provider, found := world.Provider(uuid)
-		if !found || seen[provider.Root] {
+		provider, ok := world.Provider(uuid)
+		if !ok || seen[provider.Root] {
 			continue
 		}
 		seen[provider.Root] = true
@@ -45,13 +45,13 @@ func treesOf(world *placement.World, uuids []string) []string {
 	return slices.Compact(all)
 }
 
-// resourcesOf finds the resources that providers are linked to, by the uuids of
+// resourcesOf returns the resources that providers are linked to, by the UUIDs of
 // the providers.
 func (r *Resolver) resourcesOf(ctx context.Context, world *placement.World, providers []string) (map[string]*resource.Resource, error) {
 	linked := map[string]string{}
 	var uuids []string
 	for _, uuid := range providers {
-		if provider, found := world.Provider(uuid); found && provider.Resource != "" {
+		if provider, ok := world.Provider(uuid); ok && provider.Resource != "" {
 			linked[uuid], uuids = provider.Resource, append(uuids, provider.Resource)
 		}
 	}
@@ -60,15 +60,16 @@ func (r *Resolver) resourcesOf(ctx context.Context, world *placement.World, prov
 	}
 	resources, err := r.Store.ResourcesByUUID(ctx, uuids)
 	found := map[string]*resource.Resource{}
-	for uuid, resource := range linked {
-		if resources[resource] != nil {
-			found[uuid] = resources[resource]
+	for uuid, link := range linked {
+		if resources[link] != nil {
+			found[uuid] = resources[link]
 		}
 	}
 	return found, err
 }
 
-// candidateCursor reads the cursor of a page of candidates, and its size.
+// candidateCursor returns where a page of candidates starts, its size, and what is
+// wrong with either.
 func candidateCursor(first *int, after *string) (*placement.Position, int, problem.Problems) {
 	var problems problem.Problems
 	request := page.Request{First: first}
@@ -83,15 +84,15 @@ func candidateCursor(first *int, after *string) (*placement.Position, int, probl
 	return &position, request.Limit(), problems
 }
 
-// violated adds violations of placement's rules to the problems of an input.
-func violated(problems problem.Problems, violations []placement.Problem) problem.Problems {
-	for _, violation := range violations {
-		problems.Add(violation.Path, "%s", violation.Message)
+// addProblems adds the problems of a placement request to those of an input.
+func addProblems(problems problem.Problems, more []placement.Problem) problem.Problems {
+	for _, one := range more {
+		problems.Add(one.Path, "%s", one.Message)
 	}
 	return problems
 }
 
-// providers finds providers by uuid.
+// providers returns the providers of UUIDs.
 func (r *Resolver) providers(ctx context.Context, uuids []string) (map[string]*model.ResourceProvider, error) {
 	world, err := r.Store.Providers(ctx, uuids)
 	if err != nil {
@@ -106,7 +107,7 @@ func (r *Resolver) providers(ctx context.Context, uuids []string) (map[string]*m
 	return found, nil
 }
 
-// consumers finds consumers by uuid.
+// consumers returns the consumers of UUIDs.
 func (r *Resolver) consumers(ctx context.Context, uuids []string) (map[string]*model.Consumer, error) {
 	consumers, err := r.Store.ConsumersByUUID(ctx, uuids)
 	found := map[string]*model.Consumer{}
@@ -116,7 +117,7 @@ func (r *Resolver) consumers(ctx context.Context, uuids []string) (map[string]*m
 	return found, err
 }
 
-// registered registers a row that was looked up, and gives it.
+// registered registers a row, unless it is nil, and returns it.
 func registered[Row any](ctx context.Context, row *Row) *Row {
 	if row != nil {
 		register(ctx, row)
@@ -124,17 +125,17 @@ func registered[Row any](ctx context.Context, row *Row) *Row {
 	return row
 }
 
-// cleared is a field of a change: nil for one that is absent, the empty text for
-// null.
-func cleared(given graphql.Omittable[*string]) *string {
-	value, ok := given.ValueOK()
+// cleared returns a field of a change: nil for one that is absent, the empty string
+// for null.
+func cleared(field graphql.Omittable[*string]) *string {
+	value, ok := field.ValueOK()
 	if ok && value == nil {
 		return new("")
 	}
 	return value
 }
 
-// providerConnection is a connection of providers. All of it is in memory.
+// providerConnection returns a connection of providers, all of one world.
 func providerConnection(
 	ctx context.Context, request page.Request,
 	list func(context.Context, page.Request) (store.ProviderPage, error),

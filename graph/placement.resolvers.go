@@ -205,7 +205,7 @@ func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*p
 		RootRequired: rootRequired, RootForbidden: rootForbidden,
 	}
 	position, limit, problems := candidateCursor(first, after)
-	if err := violated(problems, placement.Validate(world, request)).Err(); err != nil {
+	if err := addProblems(problems, placement.Validate(world, request)).Err(); err != nil {
 		return nil, err
 	}
 	connection, err := model.CandidatesIn(world, request, position, limit)

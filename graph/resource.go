@@ -15,7 +15,7 @@ func resourceID(r *resource.Resource) int64        { return r.ID }
 func resourceTypeID(t *metadef.ResourceType) int64 { return t.ID }
 func capabilityID(c *resource.Capability) int64    { return c.ID }
 
-// resourceOrder is the order that is asked for, by name when none is.
+// resourceOrder returns an order of resources: the one given or, for nil, by name.
 func resourceOrder(orderBy *model.ResourceOrder) page.Order {
 	if orderBy == nil {
 		return page.Order{Field: string(model.ResourceOrderFieldName)}
@@ -23,16 +23,17 @@ func resourceOrder(orderBy *model.ResourceOrder) page.Order {
 	return page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 }
 
-// argumentsKey tells loads apart that differ in their arguments.
+// argumentsKey returns the name of a load with its arguments.
 func argumentsKey[Arguments any](name string, arguments Arguments) string {
-	text, err := json.Marshal(arguments)
+	encoded, err := json.Marshal(arguments)
 	if err != nil {
 		panic(err) // arguments came as JSON
 	}
-	return name + string(text)
+	return name + string(encoded)
 }
 
-// resourcesWithin is a connection of the resources that hang off a parent.
+// resourcesWithin returns a connection of the resources that are children of a
+// parent.
 func resourcesWithin[Parent any](
 	ctx context.Context, r *Resolver, scope resource.Scope, parent *Parent, key func(*Parent) int64,
 	filter *resource.Filter, orderBy *model.ResourceOrder, request page.Request,

@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// clientAddress is where a request came from, without the port: the peer or,
-// where that is a proxy that is trusted, the last address before it in
-// X-Forwarded-For that is none. What stands before that one anybody could have
-// written.
+// clientAddress returns the address that a request came from, without the port: the
+// peer or, where that is a trusted proxy, the last address in X-Forwarded-For that
+// is not one. Anybody can have written the addresses before that one.
 func clientAddress(r *http.Request, trusted []netip.Prefix) string {
-	peer, ok := addressIn(r.RemoteAddr)
+	peer, ok := parseAddress(r.RemoteAddr)
 	if !ok {
 		return r.RemoteAddr
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && isWithin(peer, trusted); i-- {
-		hop, ok := addressIn(strings.TrimSpace(hops[i]))
+		hop, ok := parseAddress(strings.TrimSpace(hops[i]))
 		if !ok {
 			break
 		}
@@ -26,15 +25,15 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 	return peer.String()
 }
 
-// addressIn reads an address, with or without a port.
-func addressIn(text string) (netip.Addr, bool) {
+// parseAddress returns an address that is given with or without a port.
+func parseAddress(text string) (netip.Addr, bool) {
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	if err != nil {
-		with, err := netip.ParseAddrPort(text)
+		pair, err := netip.ParseAddrPort(text)
 		if err != nil {
 			return ip, false
 		}
-		ip = with.Addr()
+		ip = pair.Addr()
 	}
 	return ip.Unmap().WithZone(""), true
 }
@@ -48,9 +47,9 @@ func isWithin(ip netip.Addr, networks []netip.Prefix) bool {
 	return false
 }
 
-// neighbourhood is the key of an address's bucket: an IPv4 address, or the /64 of
-// an IPv6 address, which one client has to itself.
-func neighbourhood(address string) string {
+// rateLimitKey returns the key of an address's bucket: an IPv4 address, or the /64 of
+// an IPv6 address, all of which one client has.
+func rateLimitKey(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Is4() {
 		return address

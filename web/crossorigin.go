@@ -9,24 +9,24 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// CheckOrigin tells why a text is not an origin such as https://dash.example.org
-// or http://localhost:3000: scheme and host, no path.
+// CheckOrigin returns an error for a text that is not an origin such as
+// https://dash.example.org or http://localhost:3000: scheme and host, no path.
 func CheckOrigin(origin string) error {
 	address, err := url.Parse(origin)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" || address.Scheme+"://"+address.Host != origin {
-		return fmt.Errorf("%q is no origin: write it as https://dash.example.org, without a path", origin)
+		return fmt.Errorf("%q is not an origin: write it as https://dash.example.org, without a path", origin)
 	}
 	return nil
 }
 
-// crossOrigin admits pages of other origins where they are allowed, and refuses
-// requests that a browser sends for others.
+// crossOrigin answers the pages of allowed origins, and refuses requests that a
+// browser sends for pages of other ones.
 func crossOrigin(next *transport) http.Handler {
 	allowed := next.AllowedOrigins
 	protection := http.NewCrossOriginProtection()
 	for _, origin := range allowed {
 		if err := protection.AddTrustedOrigin(origin); err != nil {
-			panic(err) // CheckOrigin was there to be asked
+			panic(err) // the caller is to use CheckOrigin
 		}
 	}
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -21,16 +21,15 @@ import (
 //go:embed ide
 var ideFiles embed.FS
 
-// ideAssets are the files of the IDE; what they are and whose is in
-// ide/NOTICE.txt.
+// ideAssets are the files of the IDE; ide/NOTICE.txt has their origin and licences.
 var ideAssets = []string{"graphiql.min.css", "graphiql.min.js", "react-dom.production.min.js", "react.production.min.js"}
 
 // ideTabs are the tabs that the IDE opens with, one for each domain.
 var ideTabs = []string{"definitions", "resources", "capabilities", "placement"}
 
-// addIDE serves the IDE at / and its assets under /ide/assets/. Everything comes
-// from the program itself. An asset's address holds the hash of its content, so
-// browsers may keep it for ever.
+// addIDE serves the IDE at / and its assets under /ide/assets/. All files are
+// embedded in the program. An asset's address holds the hash of its content, so
+// browsers may cache it for ever.
 func addIDE(mux *http.ServeMux, demoToken string) {
 	addresses := map[string]string{}
 	for _, name := range ideAssets {
@@ -57,7 +56,7 @@ func addIDE(mux *http.ServeMux, demoToken string) {
 	})
 }
 
-// ideSettings is what the page's script works with.
+// ideSettings returns the settings of the page's script.
 func ideSettings(demoToken string) map[string]any {
 	token := demoToken
 	if token == "" {
@@ -65,7 +64,7 @@ func ideSettings(demoToken string) map[string]any {
 	}
 	headers, err := json.MarshalIndent(map[string]string{"X-Auth-Token": token}, "", "  ")
 	if err != nil {
-		panic(err) // a map of texts
+		panic(err) // a map of strings
 	}
 	var tabs []string
 	for _, name := range ideTabs {
@@ -78,7 +77,8 @@ func ideSettings(demoToken string) map[string]any {
 	return map[string]any{"demoToken": demoToken, "headers": string(headers), "tabs": tabs}
 }
 
-// asset serves a file, compressed once where the client takes that.
+// asset returns a handler of a file, which is compressed once, for clients that
+// accept gzip.
 func asset(name string, content []byte) http.HandlerFunc {
 	compressed := sync.OnceValue(func() []byte {
 		var out bytes.Buffer

@@ -19,9 +19,8 @@ var (
 )
 
 // parseJSON returns the one value of a JSON text: objects as maps, numbers as
-// json.Number, as they are written. Where a name is twice in an object, or a text
-// is not Unicode, one reader takes it for another thing than the next: both are
-// errors.
+// json.Number, as they are written. A duplicate name in an object and a string that
+// is not valid Unicode are errors: readers disagree on what they mean.
 func parseJSON(text []byte) (any, error) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
 	value, err := readValue(decoder)
@@ -43,7 +42,7 @@ func parseJSON(text []byte) (any, error) {
 	return nil, errSyntax
 }
 
-// readValue reads the next value.
+// readValue returns the next value.
 func readValue(decoder *jsontext.Decoder) (any, error) {
 	token, err := decoder.ReadToken()
 	if err != nil {
@@ -64,7 +63,7 @@ func readValue(decoder *jsontext.Decoder) (any, error) {
 	return readObject(decoder)
 }
 
-// readArray reads what follows an opening bracket.
+// readArray returns the array whose opening bracket was read.
 func readArray(decoder *jsontext.Decoder) (any, error) {
 	array := []any{}
 	for decoder.PeekKind() != ']' {
@@ -78,7 +77,7 @@ func readArray(decoder *jsontext.Decoder) (any, error) {
 	return array, err
 }
 
-// readObject reads what follows an opening brace.
+// readObject returns the object whose opening brace was read.
 func readObject(decoder *jsontext.Decoder) (any, error) {
 	object := map[string]any{}
 	for decoder.PeekKind() != '}' {
@@ -86,7 +85,7 @@ func readObject(decoder *jsontext.Decoder) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		key := name.String() // the token is overwritten by the next
+		key := name.String() // before the next token takes its place
 		if object[key], err = readValue(decoder); err != nil {
 			return nil, err
 		}

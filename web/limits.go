@@ -7,7 +7,7 @@ import (
 )
 
 // Limits bound what requests can cost. In each field zero means no limit;
-// DefaultLimits gives the defaults that the comments state. docs/limits.md
+// DefaultLimits returns the defaults that the comments state. docs/limits.md
 // explains them to operators.
 type Limits struct {
 	// BodyBytes bounds the body of a request: 1 MiB. More is 413.
@@ -21,8 +21,8 @@ type Limits struct {
 	Aliases int
 	// RootFields bounds the fields of the first level, aliased or not: 60.
 	RootFields int
-	// Repeats bounds how often one name of the answer stands in a document: 600.
-	// Whether those fields agree is compared pair by pair.
+	// Repeats bounds how often one response name stands in a document: 600.
+	// Validation compares those fields pair by pair.
 	Repeats int
 	// Directives bounds the directives at one place of a document: 5.
 	Directives int
@@ -31,22 +31,22 @@ type Limits struct {
 	// Cost bounds the estimated number of fields of an answer: 2,000,000.
 	Cost int64
 	// OperationTime bounds the time that an operation runs, statements included:
-	// 10 s. What is not resolved by then is TIMEOUT.
+	// 10 s. Fields that are not resolved by then are errors of the code TIMEOUT.
 	OperationTime time.Duration
-	// Concurrent bounds the operations that are worked on at once: 256. Others
-	// wait for a second, then they get 503.
+	// Concurrent bounds the operations in progress: 256. Others wait for a second,
+	// then the answer is 503.
 	Concurrent int
 	// PrincipalPoints is how many points a second a viewer (a user in a project)
-	// may spend: 1,000, and four seconds of them saved. An operation costs one
-	// point and one more for each 1,000 of its cost. More is 429.
+	// may spend: 1,000, with a burst of four seconds of them. An operation costs
+	// one point and one more for each 1,000 of its cost. More is 429.
 	PrincipalPoints float64
 	// ProjectWrites is how many mutations a second the viewers of one project may
-	// send, and four seconds of them saved: 1,000. Each root field counts. More is
-	// 429.
+	// send: 1,000, with a burst of four seconds of them. Each root field counts.
+	// More is 429.
 	ProjectWrites float64
 	// AddressPoints is how many points a second the requests of one address may
-	// spend before anyone looks at their tokens: 5,000, and four seconds of them
-	// saved. A request costs one point, and 50 more when its token is refused.
+	// spend before their tokens are checked: 5,000, with a burst of four seconds of
+	// them. A request costs one point, and 50 more when its token is refused.
 	AddressPoints float64
 	// DocumentBytes bounds the memory for parsed documents, roughly: 64 MiB.
 	DocumentBytes int64
@@ -55,7 +55,7 @@ type Limits struct {
 	PersistedBytes int64
 }
 
-// ofDocuments are the limits of documents and their variables.
+// ofDocuments returns the limits of documents and their variables.
 func (l Limits) ofDocuments() document.Limits {
 	return document.Limits{
 		Tokens: l.Tokens, Depth: l.Depth, Aliases: l.Aliases, RootFields: l.RootFields, Repeats: l.Repeats,
@@ -63,7 +63,7 @@ func (l Limits) ofDocuments() document.Limits {
 	}
 }
 
-// DefaultLimits are the limits of a server that is told nothing.
+// DefaultLimits returns the limits of a server without options.
 func DefaultLimits() Limits {
 	documents := document.DefaultLimits()
 	return Limits{

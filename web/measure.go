@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// measurements is what /metrics shows of the requests. Labels come from closed
-// sets: routes, methods, statuses, kinds of operation and codes.
+// measurements are the metrics of requests. Labels have values of closed sets:
+// routes, methods, statuses, kinds of operation and codes.
 type measurements struct {
 	requests   *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
@@ -55,6 +55,7 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 	return m
 }
 
+// answered counts an answer and the time it took.
 func (m *measurements) answered(route string, r *http.Request, status int, took time.Duration) {
 	method := r.Method
 	switch method {

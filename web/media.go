@@ -14,9 +14,9 @@ const (
 	mediaResponse = "application/graphql-response+json"
 )
 
-// negotiate picks the media type of the answer: of those that the Accept headers
-// admit the one with the highest quality, application/json in case of doubt. It
-// is empty when they admit neither.
+// negotiate returns the media type of the answer: of those that the Accept headers
+// admit the one with the highest quality, and application/json where both have the
+// same. It is empty when they admit neither.
 func negotiate(header http.Header) string {
 	accept := strings.Join(header.Values("Accept"), ",")
 	if strings.TrimSpace(accept) == "" {
@@ -24,7 +24,7 @@ func negotiate(header http.Header) string {
 	}
 	json, response := quality(accept, mediaJSON), quality(accept, mediaResponse)
 	switch {
-	case response.named && response.q > 0 && (response.q > json.q || response.q == json.q && (!json.named || response.place < json.place)):
+	case response.named && response.q > 0 && (response.q > json.q || response.q == json.q && (!json.named || response.index < json.index)):
 		return mediaResponse
 	case json.q > 0:
 		return mediaJSON
@@ -38,13 +38,13 @@ func negotiate(header http.Header) string {
 type preference struct {
 	q     float64
 	named bool // by itself, not by a wildcard
-	place int  // in the list
+	index int  // in the list
 }
 
-// quality is the preference for a media type; the most specific range counts.
+// quality returns the preference for a media type by the most specific range.
 func quality(accept, media string) preference {
 	best, specificity := preference{}, 0
-	for place, text := range strings.Split(accept, ",") {
+	for index, text := range strings.Split(accept, ",") {
 		name, parameters, err := mime.ParseMediaType(text)
 		if err != nil {
 			continue
@@ -65,17 +65,17 @@ func quality(accept, media string) preference {
 			continue
 		}
 		q := 1.0
-		if given, there := parameters["q"]; there {
-			if q, err = strconv.ParseFloat(given, 64); err != nil || q < 0 || q > 1 {
+		if weight, ok := parameters["q"]; ok {
+			if q, err = strconv.ParseFloat(weight, 64); err != nil || q < 0 || q > 1 {
 				continue
 			}
 		}
-		best, specificity = preference{q: q, named: rank == 3, place: place}, rank
+		best, specificity = preference{q: q, named: rank == 3, index: index}, rank
 	}
 	return best
 }
 
-// isJSON tells whether a body is JSON in UTF-8, by its Content-Type.
+// isJSON reports whether a body is JSON in UTF-8 according to its Content-Type.
 func isJSON(header http.Header) bool {
 	values := header.Values("Content-Type")
 	if len(values) != 1 {

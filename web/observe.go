@@ -6,14 +6,15 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// observe gives every request its id, a log line and its measurements, and turns
-// a panic into a masked answer.
+// observe gives every request an id, logs and measures it, and turns a panic into a
+// masked answer.
 func observe(next http.Handler, options Options, measured *measurements) http.Handler {
 	log := options.Log
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -22,8 +23,8 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 		if !isRequestID(id) {
 			id = rand.Text()
 		}
-		seen := &sight{address: clientAddress(r, options.TrustedProxies)}
-		r = r.WithContext(context.WithValue(graph.WithRequestID(r.Context(), id), sightKey{}, seen))
+		entry := &requestLog{address: clientAddress(r, options.TrustedProxies)}
+		r = r.WithContext(context.WithValue(graph.WithRequestID(r.Context(), id), requestLogKey{}, entry))
 		recorder := &recorder{ResponseWriter: w}
 		header := w.Header()
 		header.Set("X-Request-Id", id)
@@ -35,7 +36,7 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 				measured.panics.Inc()
 				log.ErrorContext(r.Context(), "panic", "requestId", id, "panic", panicked, "stack", string(debug.Stack()))
 				if recorder.status != 0 {
-					panic(http.ErrAbortHandler) // the answer has begun: the connection must end
+					panic(http.ErrAbortHandler) // the answer has begun: only closing the connection shows the failure
 				}
 				refuse(recorder, r, mediaJSON, refusal{status: http.StatusInternalServerError, code: graph.CodeInternal, message: "internal error"})
 			}
@@ -43,8 +44,8 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 			measured.answered(route(r), r, recorder.status, took)
 			log.LogAttrs(r.Context(), level(r, recorder.status), "request", slog.String("requestId", id),
 				slog.String("method", r.Method), slog.String("path", clip(r.URL.Path, 100)), slog.Int("status", recorder.status),
-				slog.Int64("bytes", recorder.bytes), slog.Duration("took", took), slog.String("address", seen.address),
-				slog.String("user", seen.viewer.UserID), slog.String("operation", seen.operation), slog.String("code", seen.code))
+				slog.Int64("bytes", recorder.bytes), slog.Duration("took", took), slog.String("address", entry.address),
+				slog.String("user", entry.viewer.UserID), slog.String("operation", entry.operation), slog.String("code", entry.code))
 		}()
 		next.ServeHTTP(recorder, r)
 		if recorder.status == 0 {
@@ -53,7 +54,8 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 	})
 }
 
-// level keeps the log free of health checks that went well.
+// level returns the level of a log line, so that successful health checks do not
+// fill the log.
 func level(r *http.Request, status int) slog.Level {
 	switch r.URL.Path {
 	case "/livez", "/readyz", "/metrics":
@@ -64,7 +66,7 @@ func level(r *http.Request, status int) slog.Level {
 	return slog.LevelInfo
 }
 
-// route is the pattern that a request matched, of which there are few.
+// route returns the pattern that a request matched, of which there are few.
 func route(r *http.Request) string {
 	if r.Pattern == "" {
 		return "none"
@@ -72,8 +74,7 @@ func route(r *http.Request) string {
 	return r.Pattern
 }
 
-// isRequestID tells whether an id that a client gave can go into logs and
-// answers.
+// isRequestID reports whether an id from a client can be used in logs and answers.
 func isRequestID(id string) bool {
 	if id == "" || len(id) > 64 {
 		return false
@@ -86,25 +87,25 @@ func isRequestID(id string) bool {
 	return true
 }
 
-func clip(text string, most int) string {
-	if len(text) > most {
-		return text[:most] + "..."
+func clip(text string, maxBytes int) string {
+	if len(text) > maxBytes {
+		return strings.ToValidUTF8(text[:maxBytes], "") + "..."
 	}
 	return text
 }
 
-// sight is what was seen of a request, for its log line.
-type sight struct {
+// requestLog is what the log line of a request reports.
+type requestLog struct {
 	address   string // of the client
 	viewer    access.Viewer
 	operation string
 	code      string
 }
 
-type sightKey struct{}
+type requestLogKey struct{}
 
-// sightOf gives the sight of a request to write to.
-func sightOf(ctx context.Context) *sight { return ctx.Value(sightKey{}).(*sight) }
+// requestLogOf returns the log entry of a request, to be filled.
+func requestLogOf(ctx context.Context) *requestLog { return ctx.Value(requestLogKey{}).(*requestLog) }
 
 // recorder notes the status and size of an answer.
 type recorder struct {
@@ -129,5 +130,5 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the writer, for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

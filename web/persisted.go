@@ -13,8 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// manifestInterval is how long a manifest is used before its file is looked at
-// again.
+// manifestInterval is how long a manifest is used before its file is checked again.
 const manifestInterval = 10 * time.Second
 
 // TrustedDocuments are the documents of a manifest, by their SHA-256.
@@ -26,8 +25,8 @@ type TrustedDocuments struct {
 // the SHA-256 of each document, in hexadecimal, to its text (as graphql-codegen
 // writes it), or Apollo's `{"format": "apollo-persisted-query-manifest",
 // "operations": [{"id", "body"}]}`. A hash that is not that of its document is an
-// error. The file is read anew when it changes; a broken one is reported in the
-// log and the former content stays.
+// error. The file is read again when it changes; a broken one is logged and the
+// former content stays in use.
 func ReadTrustedDocuments(path string) (*TrustedDocuments, error) {
 	byHash, err := watchFile(path, manifestInterval, readManifest)
 	if err != nil {
@@ -73,7 +72,7 @@ func readManifest(path string) (map[string]string, error) {
 	return out, nil
 }
 
-// get gives a document by its hash.
+// get returns a document by its hash.
 func (t *TrustedDocuments) get(hash string, log *slog.Logger) (string, bool) {
 	if t == nil {
 		return "", false
@@ -87,31 +86,30 @@ func hashOf(document string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// bareHash is a hash in lower case, without the name of its algorithm.
+// bareHash returns a hash in lower case, without the name of its algorithm.
 func bareHash(hash string) string { return strings.ToLower(strings.TrimPrefix(hash, "sha256:")) }
 
 // source is the text of a request's document.
 type source struct {
 	text    string
 	trusted bool
-	// register is the hash under which to keep the text once it proved valid;
+	// register is the hash under which the text is kept once it is known to be valid;
 	// empty for none.
 	register string
-	// persisted is whether it was asked for by its hash.
+	// persisted is whether the request named it by its hash.
 	persisted bool
 }
 
-// resolve finds the text of the document that a request is about: given, or
-// persisted and named by its hash, in documentId or in
-// extensions.persistedQuery.sha256Hash.
+// resolve returns the document of a request: its text, or the persisted one that it
+// names by the hash in documentId or in extensions.persistedQuery.sha256Hash.
 func (t *transport) resolve(request *request) (source, *refusal) {
-	hash, problem := request.hash()
-	if problem != nil {
-		return source{}, problem
+	hash, refused := request.hash()
+	if refused != nil {
+		return source{}, refused
 	}
 	if hash == "" {
 		if request.query == "" {
-			return source{}, bad("the request has neither a query nor the hash of a persisted one")
+			return source{}, bad("the request has neither a query nor the hash of a persisted query")
 		}
 		_, trusted := t.Trusted.get(hashOf(request.query), t.Log)
 		if t.TrustedOnly && !trusted {
@@ -132,16 +130,16 @@ func (t *transport) resolve(request *request) (source, *refusal) {
 		return source{text: text, persisted: true}, nil
 	}
 	if request.query == "" {
-		return source{}, &refusal{code: graph.CodePersistedQueryNotFound, message: "PersistedQueryNotFound"} // the words that clients look for
+		return source{}, &refusal{code: graph.CodePersistedQueryNotFound, message: "PersistedQueryNotFound"} // clients compare this text
 	}
 	return source{text: request.query, register: hash}, nil
 }
 
 func onlyTrusted() *refusal {
-	return &refusal{code: graph.CodePersistedQueryIsRequired, message: "this server takes trusted documents only"}
+	return &refusal{code: graph.CodePersistedQueryIsRequired, message: "the document is not a trusted one, and this server accepts no others"}
 }
 
-// hash is the hash that a request names its document by; empty for none.
+// hash returns the hash by which a request names its document; empty for none.
 func (r *request) hash() (string, *refusal) {
 	given := r.documentID
 	if persisted, there := r.extensions["persistedQuery"]; there {

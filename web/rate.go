@@ -12,15 +12,15 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lru"
 )
 
-// maxBuckets bounds how many buckets are kept; those not used for longest go
-// first, and they are full again.
+// maxBuckets bounds how many buckets are kept. The least recently used go first,
+// which are full again anyway.
 const maxBuckets = 20_000
 
-// refusedPoints is what a request without a valid token takes from its address's
-// bucket, besides the one point of every request: so guessing is slow.
+// refusedPoints is what a request without a valid token takes from the bucket of its
+// address, besides the one point of every request. It makes guessing slow.
 const refusedPoints = 50
 
-// pointCost is how much cost a point of a principal's budget buys.
+// pointCost is the cost that one point of a viewer's budget pays for.
 const pointCost = 1000
 
 // buckets are token buckets by key.
@@ -30,8 +30,8 @@ type buckets struct {
 	byKey     *lru.Cache[*rate.Limiter]
 }
 
-// newBuckets makes buckets that fill at so many points a second and hold four
-// seconds of them; nil, which holds nothing back, for zero.
+// newBuckets returns buckets that fill at so many points a second and hold four
+// seconds of them. For zero it returns nil, which admits everything.
 func newBuckets(perSecond float64) *buckets {
 	if perSecond <= 0 {
 		return nil
@@ -43,8 +43,8 @@ func (b *buckets) of(key string) *rate.Limiter {
 	return b.byKey.GetOrCreate(key, 1, func() *rate.Limiter { return rate.NewLimiter(rate.Limit(b.perSecond), b.burst) })
 }
 
-// take takes points from a bucket, or says in how many seconds that may go. More
-// than a full bucket takes a full one.
+// take takes points from a bucket, or refuses and says in how many seconds to try
+// again. More points than a bucket holds take a full one.
 func (b *buckets) take(key string, points int, now time.Time) *refusal {
 	if b == nil {
 		return nil
@@ -56,12 +56,11 @@ func (b *buckets) take(key string, points int, now time.Time) *refusal {
 	}
 	wait := (float64(points) - limiter.TokensAt(now)) / b.perSecond
 	return &refusal{status: 429, code: graph.CodeRateLimited, retryAfter: max(1, int(math.Ceil(wait))),
-		message: "too many requests, or too expensive ones; try again later"}
+		message: "too many requests or too expensive ones; try again later"}
 }
 
-// charge takes points that were not asked for, and those that are not there from
-// what comes in next: a bucket that could not owe would be charged the one point
-// of a request only, as soon as it is empty.
+// charge takes points whether or not the bucket holds them: it can owe. Otherwise an
+// empty bucket would be charged for no more than the one point of a request.
 func (b *buckets) charge(key string, points int, now time.Time) {
 	if b == nil {
 		return
@@ -70,13 +69,13 @@ func (b *buckets) charge(key string, points int, now time.Time) {
 	limiter.ReserveN(now, min(points, b.burst))
 }
 
-// principal is the key of a viewer's bucket.
+// principal returns the key of a viewer's bucket.
 func principal(viewer access.Viewer) string { return viewer.UserID + "\x00" + viewer.ProjectID }
 
-// slots bounds how many operations are worked on at once.
+// slots bounds the operations in progress.
 type slots chan struct{}
 
-// newSlots makes so many slots; nil, which always has one, for zero.
+// newSlots returns so many slots. For zero it returns nil, which admits everything.
 func newSlots(count int) slots {
 	if count <= 0 {
 		return nil
@@ -87,22 +86,22 @@ func newSlots(count int) slots {
 // slotWait is how long a request waits for a slot.
 const slotWait = time.Second
 
-// take waits a moment for a slot; the caller gives it back.
-func (s slots) take(ctx context.Context) (giveBack func(), problem *refusal) {
+// take waits for a slot, not long; the caller releases it.
+func (s slots) take(ctx context.Context) (release func(), refused *refusal) {
 	if s == nil {
 		return func() {}, nil
 	}
-	giveBack = func() { <-s }
+	release = func() { <-s }
 	select {
 	case s <- struct{}{}:
-		return giveBack, nil
+		return release, nil
 	default:
 	}
 	timer := time.NewTimer(slotWait)
 	defer timer.Stop()
 	select {
 	case s <- struct{}{}:
-		return giveBack, nil
+		return release, nil
 	case <-ctx.Done():
 	case <-timer.C:
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// request is a GraphQL request as it came in.
+// request is a GraphQL request as the client sent it.
 type request struct {
 	query         string
 	documentID    string // names a persisted document
@@ -19,24 +19,26 @@ type request struct {
 	extensions    map[string]any
 }
 
+// bad returns the refusal of something that is not a GraphQL request.
 func bad(message string) *refusal {
 	return &refusal{status: http.StatusBadRequest, code: graph.CodeBadRequest, message: message}
 }
 
-func notText(field string) *refusal {
+// notUnicode returns the refusal of a request that is not valid Unicode.
+func notUnicode(field string) *refusal {
 	return &refusal{status: http.StatusBadRequest, code: graph.CodeBadUserInput, field: field,
 		message: "the request is not valid Unicode: invalid UTF-8 or half of a surrogate pair"}
 }
 
-// readBody reads the request of a POST.
+// readBody returns the request of a POST.
 func readBody(r *http.Request, maxBytes int64) (*request, *refusal) {
 	if !isJSON(r.Header) {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: graph.CodeBadRequest,
-			message: "the Content-Type of a request is application/json, in UTF-8"}
+			message: "the Content-Type of the request is not application/json in UTF-8"}
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: graph.CodeBadRequest,
-			message: "the body of a request is not compressed"}
+			message: "the body of the request is compressed, which is not supported"}
 	}
 	body := io.Reader(r.Body)
 	if maxBytes > 0 {
@@ -60,29 +62,29 @@ func readBody(r *http.Request, maxBytes int64) (*request, *refusal) {
 	case map[string]any:
 		return readMembers(members)
 	case []any:
-		return nil, bad("a request is one object: lists of requests are not taken")
+		return nil, bad("the body is a list: lists of requests are not supported")
 	}
 	return nil, bad("the body is not a JSON object")
 }
 
-// badJSON refuses what parseJSON refused. Field is the parameter, empty for the
-// body.
+// badJSON returns the refusal of a text that parseJSON returned an error for. Field
+// is the parameter, empty for the body.
 func badJSON(what, field string, err error) *refusal {
 	switch err {
 	case errNotUnicode:
-		return notText(field)
+		return notUnicode(field)
 	case errEmpty:
 		return bad(what + " is empty")
 	case errTrailing:
-		return bad(what + " goes on after its JSON value")
+		return bad(what + " has more than one JSON value")
 	case errDuplicate:
-		return bad(what + " has an object with a member twice")
+		return bad(what + " has an object with a duplicate member")
 	}
 	return bad(what + " is not JSON")
 }
 
-// unreadBytes is how much of a body that is too large is still read, and thrown
-// away: a client that is cut off while it sends never sees why.
+// unreadBytes is how much of a body that is too large is still read and discarded: a
+// client whose connection is closed while it sends does not read the answer.
 const unreadBytes = 8 << 20
 
 func tooLarge(body io.Reader) *refusal {
@@ -90,7 +92,7 @@ func tooLarge(body io.Reader) *refusal {
 	return &refusal{status: http.StatusRequestEntityTooLarge, code: graph.CodeBadRequest, message: "the body of the request is too large"}
 }
 
-// readURL reads the request of a GET.
+// readURL returns the request of a GET.
 func readURL(raw string) (*request, *refusal) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -100,13 +102,13 @@ func readURL(raw string) (*request, *refusal) {
 	for _, name := range []string{"query", "documentId", "operationName", "variables", "extensions"} {
 		given := values[name]
 		if len(given) > 1 {
-			return nil, bad("the parameter " + name + " is given twice")
+			return nil, bad("duplicate parameter " + name)
 		}
 		if len(given) == 0 || given[0] == "" {
 			continue
 		}
 		if !utf8.ValidString(given[0]) {
-			return nil, notText(name)
+			return nil, notUnicode(name)
 		}
 		members[name] = given[0]
 		if name == "variables" || name == "extensions" {
@@ -118,8 +120,8 @@ func readURL(raw string) (*request, *refusal) {
 	return readMembers(members)
 }
 
-// readMembers reads what a request consists of. Members that are not known are
-// ignored; null is the same as absent.
+// readMembers returns the request of its members. Unknown members are ignored; null
+// means absent.
 func readMembers(members map[string]any) (*request, *refusal) {
 	var out request
 	for _, member := range []struct {
@@ -128,7 +130,7 @@ func readMembers(members map[string]any) (*request, *refusal) {
 	}{{"query", &out.query}, {"documentId", &out.documentID}, {"operationName", &out.operationName}} {
 		text, ok := members[member.name].(string)
 		if !ok && members[member.name] != nil {
-			return nil, bad(member.name + " is not a text")
+			return nil, bad(member.name + " is not a string")
 		}
 		*member.into = text
 	}

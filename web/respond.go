@@ -13,33 +13,33 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// refusal is why a request is not run.
+// refusal is the answer to a request that is not executed.
 type refusal struct {
-	// status is the status whatever the media type; 0 means 200 or 400 by the
-	// media type, for what was understood as HTTP but refused as GraphQL.
+	// status is the HTTP status. 0 means 200 or 400, depending on the media type: the
+	// request is correct HTTP but refused as GraphQL.
 	status  int
 	code    graph.Code
 	message string
 	field   string
-	// retryAfter is in how many seconds to try again; 0 says nothing.
+	// retryAfter is in how many seconds to try again; 0 is unknown.
 	retryAfter int
-	// errors are given instead of code and message where there are several.
+	// errors are used instead of code and message where they are several.
 	errors gqlerror.List
 }
 
-// list are the errors of a refusal.
+// list returns the errors of a refusal.
 func (why refusal) list(ctx context.Context) gqlerror.List {
 	if why.errors != nil {
 		return why.errors
 	}
-	problem := graph.Problem(ctx, why.code, why.message)
+	err := graph.ProtocolError(ctx, why.code, why.message)
 	if why.field != "" {
-		problem.Extensions["field"] = why.field
+		err.Extensions["field"] = why.field
 	}
 	if why.retryAfter > 0 {
-		problem.Extensions["retryAfter"] = why.retryAfter
+		err.Extensions["retryAfter"] = why.retryAfter
 	}
-	return gqlerror.List{problem}
+	return gqlerror.List{err}
 }
 
 // refuse answers with errors and without data.
@@ -57,8 +57,8 @@ func refuse(w http.ResponseWriter, r *http.Request, media string, why refusal) {
 	write(w, media, status, &graphql.Response{Errors: why.list(r.Context())})
 }
 
-// write writes an answer. The data is written as it is: reading it again to copy
-// it took a hundred times as long.
+// write writes an answer. The data is written as it is: encoding the response as a
+// whole would parse the data again, which takes a hundred times as long.
 func write(w http.ResponseWriter, media string, status int, response *graphql.Response) {
 	var before, after bytes.Buffer
 	before.WriteByte('{')
@@ -93,7 +93,7 @@ func encode(out *bytes.Buffer, value any) {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		panic(err) // errors and extensions hold texts and numbers only
+		panic(err) // errors and extensions hold strings and numbers only
 	}
 	out.Truncate(out.Len() - 1) // the line's end
 }

@@ -15,7 +15,7 @@ import (
 // headerBytes bounds the headers of a request.
 const headerBytes = 32 << 10
 
-// ServeOptions say how a handler is served.
+// ServeOptions configure Serve.
 type ServeOptions struct {
 	// GracePeriod is how long requests that are being answered may go on once the
 	// server is to stop; 0 is 10 s.

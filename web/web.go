@@ -1,6 +1,6 @@
-// Package web is everything HTTP: the GraphQL transport with its guard, limits
-// and persisted documents, health, metrics and the embedded IDE. It knows no SQL
-// and no resolver; who may do what is decided further in.
+// Package web serves HTTP: the GraphQL transport with its limits and persisted
+// documents, health, metrics and the embedded IDE. It knows no SQL and no resolver,
+// and leaves permissions to the packages below it.
 package web
 
 import (
@@ -20,31 +20,31 @@ import (
 	"github.com/cadastre-dev/cadastre/schema"
 )
 
-// Profile is how much the server tells and takes.
+// Profile is how much the server reveals and accepts.
 type Profile string
 
 const (
 	// Open is for development and trusted networks: introspection, the IDE, and
 	// any query by GET.
 	Open Profile = "open"
-	// Locked is for exposed servers: no IDE, error messages without hints at
-	// names of the schema, and only persisted documents by GET.
+	// Locked is for exposed servers: no IDE, no hints at names of the schema in
+	// error messages, and only persisted documents by GET.
 	Locked Profile = "locked"
 )
 
-// Options say what a handler serves and how.
+// Options configure a handler.
 type Options struct {
 	// Executor runs the operations. Required.
 	Executor *graph.Executor
-	// Authenticate gives the viewer behind the headers of a request; see
+	// Authenticate returns the viewer of a request by its headers; see
 	// auth.Authenticator. Required.
 	Authenticate func(ctx context.Context, header http.Header) (access.Viewer, error)
-	// Ready tells why requests cannot be served at the moment; nil means they
+	// Ready returns an error while requests cannot be served; nil means that they
 	// always can.
 	Ready func(ctx context.Context) error
 	// Version is the version of the program, for /metrics.
 	Version string
-	// Log gets a line for each request, without tokens and variables; nil is
+	// Log has a line for each request, without tokens and variables; nil is
 	// slog.Default().
 	Log *slog.Logger
 	// Profile is Open or Locked; empty is Locked.
@@ -54,26 +54,26 @@ type Options struct {
 	// Limits bound what a request can cost; the zero value is DefaultLimits().
 	Limits Limits
 	// AllowedOrigins are the origins whose pages may send requests, such as
-	// https://dash.example.org, each as CheckOrigin wants it; none by default. The
-	// server's own pages may always.
+	// https://dash.example.org, for each of which CheckOrigin returns nil; none by
+	// default. The server's own pages may always send requests.
 	AllowedOrigins []string
-	// Trusted are documents that may be asked for by their hash; nil for none.
+	// Trusted are documents that requests may name by their hash; nil for none.
 	Trusted *TrustedDocuments
 	// TrustedOnly refuses every document that is not in Trusted, which must be
 	// given.
 	TrustedOnly bool
 	// TrustedProxies are the networks of the proxies before the server, whose
-	// X-Forwarded-For says where a request came from; none by default.
+	// X-Forwarded-For is trusted; none by default.
 	TrustedProxies []netip.Prefix
-	// MetricsElsewhere leaves /metrics out, for servers that serve Metrics on a
-	// listener of its own.
+	// MetricsElsewhere leaves out /metrics, for servers that serve Metrics on another
+	// listener.
 	MetricsElsewhere bool
-	// Metrics is what /metrics shows, besides the measurements of this package;
-	// nil is a new registry.
+	// Metrics is the registry that /metrics shows, to which this package adds its
+	// metrics; nil is a new one.
 	Metrics *prometheus.Registry
 }
 
-// New makes the handler of the whole server: /graphql, /livez, /readyz, /metrics
+// New returns the handler of the whole server: /graphql, /livez, /readyz, /metrics
 // unless it is elsewhere, /schema.graphql and, in the open profile, the IDE at /.
 func New(options Options) http.Handler {
 	if options.Log == nil {
@@ -100,8 +100,8 @@ func New(options Options) http.Handler {
 	return observe(compressed(mux), options, measured)
 }
 
-// NewMetrics makes the handler of a listener that serves nothing but /metrics.
-func NewMetrics(metrics *prometheus.Registry) http.Handler {
+// NewMetricsHandler returns a handler that serves only /metrics.
+func NewMetricsHandler(metrics *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	addMetrics(mux, metrics)
 	return mux
@@ -111,7 +111,7 @@ func addMetrics(mux *http.ServeMux, metrics *prometheus.Registry) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 }
 
-// compressed compresses answers that are worth it, for clients that take gzip.
+// compressed compresses long answers for clients that accept gzip.
 func compressed(next http.Handler) http.Handler {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.CompressionLevel(gzip.BestSpeed))
 	if err != nil {
@@ -120,8 +120,8 @@ func compressed(next http.Handler) http.Handler {
 	return wrap(next)
 }
 
-// readyz answers 200 when the server can serve, and 503 when it cannot; why is
-// in the log only.
+// readyz answers 200 when the server can serve requests, and 503 when it cannot. The
+// reason is only logged.
 func readyz(options Options) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if options.Ready != nil {
