@@ -21,6 +21,7 @@ import (
 // Code is the value of `extensions.code` of an error. The set is closed.
 type Code string
 
+// The codes of errors.
 const (
 	CodeBadUserInput             Code = "BAD_USER_INPUT"
 	CodeUnauthenticated          Code = "UNAUTHENTICATED"
@@ -138,17 +139,17 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 	}
 	if invalid := new(problem.InvalidInput); errors.As(err, &invalid) {
 		var out gqlerror.List
-		for _, problem := range invalid.Problems {
-			out = append(out, shown(CodeBadUserInput, problem.Field+": "+problem.Message, problem.Field))
+		for _, one := range invalid.Problems {
+			out = append(out, shown(CodeBadUserInput, one.Field+": "+one.Message, one.Field))
 		}
 		return out
 	}
 	if refusal := new(problem.Refusal); errors.As(err, &refusal) {
-		problem := shown(codeOf(refusal), refusal.Message, refusal.Field)
+		err := shown(codeOf(refusal), refusal.Message, refusal.Field)
 		if refusal.RetryAfter > 0 {
-			problem.Extensions["retryAfter"] = int(math.Ceil(refusal.RetryAfter.Seconds()))
+			err.Extensions["retryAfter"] = int(math.Ceil(refusal.RetryAfter.Seconds()))
 		}
-		return gqlerror.List{problem}
+		return gqlerror.List{err}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return gqlerror.List{shown(CodeTimeout, "the request took too long", "")}

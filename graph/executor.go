@@ -18,8 +18,8 @@ import (
 // Executor runs operations against the schema. The errors in its responses are as
 // clients get them.
 type Executor struct {
-	schema graphql.ExecutableSchema
-	log    *slog.Logger
+	executable graphql.ExecutableSchema
+	log        *slog.Logger
 }
 
 // NewExecutor returns an executor of the resolvers that logs internal errors.
@@ -28,11 +28,11 @@ func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 	language.Directives = maps.Clone(language.Directives)
 	delete(language.Directives, "defer") // no transport here sends parts later
 	schema := generated.NewExecutableSchema(generated.Config{Schema: &language, Resolvers: resolver})
-	return &Executor{schema: schema, log: log}
+	return &Executor{executable: schema, log: log}
 }
 
 // Schema returns the schema that operations run against.
-func (e *Executor) Schema() *ast.Schema { return e.schema.Schema() }
+func (e *Executor) Schema() *ast.Schema { return e.executable.Schema() }
 
 // Run runs an operation to its end. When the context ends meanwhile, the fields that
 // are not yet resolved become errors of the code TIMEOUT.
@@ -47,7 +47,7 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation) *grap
 		RootResolverMiddleware: aroundRootField,
 	})
 	ctx = graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, recovered)
-	response := e.schema.Exec(ctx)(ctx)
+	response := e.executable.Exec(ctx)(ctx)
 	response.Errors = PresentErrors(ctx, e.log, append(response.Errors, graphql.GetErrors(ctx)...))
 	return response
 }
@@ -75,6 +75,6 @@ func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Mar
 }
 
 // recovered returns a panic as an error that PresentErrors masks.
-func recovered(ctx context.Context, panicked any) error {
+func recovered(_ context.Context, panicked any) error {
 	return &panicError{value: panicked, stack: debug.Stack()}
 }

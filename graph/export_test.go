@@ -18,15 +18,15 @@ const maxTokens = 3000
 // Execute runs one operation from its text to its end. A nil Data means that the
 // operation did not start.
 func (e *Executor) Execute(ctx context.Context, params *graphql.RawParams) *graphql.Response {
-	return e.execute(ctx, params, maxTokens)
+	return e.executeWithin(ctx, params, maxTokens)
 }
 
 // ExecuteWhole runs an operation of a document of any length.
 func (e *Executor) ExecuteWhole(ctx context.Context, query string) *graphql.Response {
-	return e.execute(ctx, &graphql.RawParams{Query: query}, 0)
+	return e.executeWithin(ctx, &graphql.RawParams{Query: query}, 0)
 }
 
-func (e *Executor) execute(ctx context.Context, params *graphql.RawParams, maxTokens int) *graphql.Response {
+func (e *Executor) executeWithin(ctx context.Context, params *graphql.RawParams, maxTokens int) *graphql.Response {
 	operation, refused := e.read(params, maxTokens)
 	if refused != nil {
 		return &graphql.Response{Errors: PresentErrors(ctx, e.log, refused)}

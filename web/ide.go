@@ -44,7 +44,7 @@ func addIDE(mux *http.ServeMux, demoToken string) {
 	}
 	page := template.Must(template.ParseFS(ideFiles, "ide/index.html"))
 	settings := ideSettings(demoToken)
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		nonce := rand.Text()
 		header := w.Header()
 		header.Set("Content-Type", "text/html; charset=utf-8")

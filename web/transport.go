@@ -56,13 +56,8 @@ func (t *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve answers a request, or returns why it is refused.
 func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) *refusal {
-	if r.Method != http.MethodPost && r.Method != http.MethodGet {
-		w.Header().Set("Allow", "GET, POST")
-		return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: "the method is not supported: send requests by POST, or queries by GET"}
-	}
-	if media == "" {
-		return &refusal{status: http.StatusNotAcceptable, code: graph.CodeBadRequest,
-			message: "no acceptable media type: answers are " + mediaResponse + " or " + mediaJSON + ", in UTF-8"}
+	if refused := checkMethod(w, r, media); refused != nil {
+		return refused
 	}
 	viewer, refused := t.viewer(w, r)
 	if refused != nil {
@@ -77,8 +72,7 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 		return refused
 	}
 	if r.Method == http.MethodGet && t.Profile != Open && !requested.persisted {
-		w.Header().Set("Allow", "POST")
-		return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: "the query is not a persisted one, which GET requires: send it by POST"}
+		return onlyByPost(w, "the query is not a persisted one, which GET requires: send it by POST")
 	}
 	release, refused := t.slots.take(r.Context())
 	if refused != nil {
@@ -97,22 +91,41 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	}
 	requestLogOf(ctx).operation = clip(operation.Definition.Name, 100)
 	if r.Method == http.MethodGet && operation.Definition.Operation != ast.Query {
-		w.Header().Set("Allow", "POST")
-		return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: "the operation is not a query, which GET requires: send it by POST"}
+		return onlyByPost(w, "the operation is not a query, which GET requires: send it by POST")
 	}
-	if errs := t.reader.CheckCost(operation); errs != nil {
-		return t.refuseDocument(ctx, errs)
-	}
-	if refused := t.spend(viewer, operation); refused != nil {
+	if refused := t.spend(ctx, viewer, operation); refused != nil {
 		return refused
 	}
 	t.run(ctx, w, media, operation)
 	return nil
 }
 
-// spend takes the cost of an operation beyond the first point from its viewer's
-// bucket, and its writes from that of the project.
-func (t *transport) spend(viewer access.Viewer, operation *document.Operation) *refusal {
+// checkMethod refuses methods and media types that no answer has.
+func checkMethod(w http.ResponseWriter, r *http.Request, media string) *refusal {
+	if r.Method != http.MethodPost && r.Method != http.MethodGet {
+		w.Header().Set("Allow", "GET, POST")
+		return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest,
+			message: "the method is not supported: send requests by POST, or queries by GET"}
+	}
+	if media == "" {
+		return &refusal{status: http.StatusNotAcceptable, code: graph.CodeBadRequest,
+			message: "no acceptable media type: answers are " + mediaResponse + " or " + mediaJSON + ", in UTF-8"}
+	}
+	return nil
+}
+
+// onlyByPost returns the refusal of a GET.
+func onlyByPost(w http.ResponseWriter, message string) *refusal {
+	w.Header().Set("Allow", "POST")
+	return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: message}
+}
+
+// spend refuses an operation that costs too much. Otherwise it takes its cost beyond
+// the first point from its viewer's bucket, and its writes from that of the project.
+func (t *transport) spend(ctx context.Context, viewer access.Viewer, operation *document.Operation) *refusal {
+	if errs := t.reader.CheckCost(operation); errs != nil {
+		return t.refuseDocument(ctx, errs)
+	}
 	if points := int(operation.Cost / pointCost); points > 0 {
 		if refused := t.principals.take(principal(viewer), points, time.Now()); refused != nil {
 			return refused
@@ -237,8 +250,8 @@ func (t *transport) refuse(w http.ResponseWriter, r *http.Request, media string,
 }
 
 // count counts the errors of an answer; the log line has the code of the first.
-func (t *transport) count(ctx context.Context, errors gqlerror.List) {
-	for i, err := range errors {
+func (t *transport) count(ctx context.Context, errs gqlerror.List) {
+	for i, err := range errs {
 		code, _ := err.Extensions["code"].(string)
 		if i == 0 {
 			requestLogOf(ctx).code = code

@@ -88,12 +88,12 @@ func New(options Options) http.Handler {
 	measured := newMeasurements(options.Metrics, options.Version)
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", crossOrigin(newTransport(options, measured)))
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { plain(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", readyz(options))
 	if !options.MetricsElsewhere {
 		addMetrics(mux, options.Metrics)
 	}
-	mux.HandleFunc("GET /schema.graphql", func(w http.ResponseWriter, r *http.Request) { plain(w, http.StatusOK, schema.SDL()) })
+	mux.HandleFunc("GET /schema.graphql", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, schema.SDL()) })
 	if options.Profile == Open {
 		addIDE(mux, options.DemoToken)
 	}

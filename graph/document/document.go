@@ -92,14 +92,15 @@ func (r *Reader) Read(text string, options ReadOptions) (*Document, gqlerror.Lis
 	if kept, ok := r.kept.Get(text); ok {
 		return kept, nil
 	}
-	valid, refused := r.read(text, options)
+	valid, refused := r.readNew(text, options)
 	if refused == nil {
 		r.kept.Add(text, valid, int64(len(text))*keptWeight)
 	}
 	return valid, refused
 }
 
-func (r *Reader) read(text string, options ReadOptions) (*Document, gqlerror.List) {
+// readNew returns the valid document of a text that was not kept.
+func (r *Reader) readNew(text string, options ReadOptions) (*Document, gqlerror.List) {
 	if err := checkNames(text); err != nil {
 		return nil, refuse(err)
 	}

@@ -43,8 +43,8 @@ func checkScalars(document *ast.QueryDocument) gqlerror.List {
 		if err != nil {
 			return true // a number beyond all bounds, which its field refuses
 		}
-		if problem := model.ScalarProblem(value.Definition.Name, literal); problem != "" && len(refused) < MaxErrors {
-			refused = append(refused, gqlerror.ErrorPosf(value.Position, "Expected value of type %q, found %s: %s.", value.ExpectedType, value, problem))
+		if wrong := model.ScalarProblem(value.Definition.Name, literal); wrong != "" && len(refused) < MaxErrors {
+			refused = append(refused, gqlerror.ErrorPosf(value.Position, "Expected value of type %q, found %s: %s.", value.ExpectedType, value, wrong))
 		}
 		return true
 	})
@@ -111,8 +111,8 @@ func keepLiteral(value *ast.Value) (descend bool) {
 	if value.Kind == ast.NullValue || value.Kind == ast.Variable {
 		return false
 	}
-	if text, ok := jsonText(value); ok {
-		value.Kind, value.Raw, value.Children = ast.Variable, literalPrefix+text, nil
+	if encoded, ok := jsonText(value); ok {
+		value.Kind, value.Raw, value.Children = ast.Variable, literalPrefix+encoded, nil
 	}
 	return false
 }

@@ -161,41 +161,58 @@ func (c *coercion) oneOf(field, name string, object map[string]any) {
 }
 
 func (c *coercion) scalar(field, name string, value any) any {
-	_, isString := value.(string)
-	number, isNumber := value.(json.Number)
-	switch name {
-	case "String":
-		if !isString {
-			c.refuse(field, "not a string")
-		}
-	case "ID":
-		if !isString && !(isNumber && isInteger(number.String())) {
-			c.refuse(field, "not an id")
-		}
-	case "Boolean":
-		if _, ok := value.(bool); !ok {
-			c.refuse(field, "not a boolean")
-		}
-	case "Int":
+	if name == "Int" {
+		number, _ := value.(json.Number)
 		integer, ok := int32Of(number)
-		if !isNumber || !ok {
+		if !ok {
 			c.refuse(field, "not an integer of 32 bits")
 		}
 		return integer
-	case "Float":
-		float, err := number.Float64()
-		if !isNumber || err != nil || math.IsInf(float, 0) {
-			c.refuse(field, "not a number of 64 bits")
-		}
-	default:
-		if problem := model.ScalarProblem(name, value); problem != "" {
-			c.refuse(field, "%s", problem)
-		}
+	}
+	if wrong := scalarProblem(name, value); wrong != "" {
+		c.refuse(field, "%s", wrong)
 	}
 	return value
 }
 
-func isInteger(number string) bool { return !strings.ContainsAny(number, ".eE") }
+// scalarProblem returns what is wrong with a value of a scalar other than Int, and
+// the empty string for a right one.
+func scalarProblem(name string, value any) string {
+	switch name {
+	case "String":
+		if _, ok := value.(string); !ok {
+			return "not a string"
+		}
+	case "ID":
+		if !isID(value) {
+			return "not an id"
+		}
+	case "Boolean":
+		if _, ok := value.(bool); !ok {
+			return "not a boolean"
+		}
+	case "Float":
+		number, _ := value.(json.Number)
+		if float, err := number.Float64(); err != nil || math.IsInf(float, 0) {
+			return "not a number of 64 bits"
+		}
+	default:
+		return model.ScalarProblem(name, value)
+	}
+	return ""
+}
+
+// isID reports whether a value is an ID: a string, or a number without fraction and
+// exponent.
+func isID(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return true
+	case json.Number:
+		return !strings.ContainsAny(value.String(), ".eE")
+	}
+	return false
+}
 
 // int32Of returns the Int of a number; 1.0 is one as well.
 func int32Of(number json.Number) (int64, bool) {
