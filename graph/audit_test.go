@@ -19,9 +19,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// audited is a mutation in the walk below: one that is accepted and what it
+// audited is a mutation of the test below: an input that is accepted and what it
 // changes, in the order of the events, and one that is refused. In both, $id is
-// the last id that an answer gave.
+// the last id in an answer.
 type audited struct {
 	field             string
 	accepted, refused string // the fields of the input
@@ -108,122 +108,139 @@ var auditedMutations = []audited{
 	{field: "deleteResourceProvider", accepted: `provider: "` + auditedTwo + `"`, refused: `provider: "` + auditedOne + `"`, changed: "ResourceProvider " + auditedTwo},
 }
 
-// TestEveryMutationIsAudited walks the mutations of the schema: an accepted one
+// TestEveryMutationIsAudited sends every mutation of the schema: an accepted one
 // leaves one event for each thing that it changed, and a line in the log; a
 // refused one, by its input or for the viewer's role, leaves neither.
 func TestEveryMutationIsAudited(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		var lines logLines
-		s, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.NewTextHandler(&lines, nil))})
+		a := &auditing{t: t}
+		s, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.NewTextHandler(&a.lines, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
-		id := ""
-		ask := func(viewer, query string) string {
-			ctx := access.WithViewer(context.Background(), viewers[viewer])
-			return answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: strings.ReplaceAll(query, "$id", id)}))
-		}
-		ask("admin", `mutation { createTrait(input: {name: "CUSTOM_U"}) { __typename } }`)
-		known := len(events(t, ask))
-		walked := map[string]bool{}
+		a.executor = executorOf(t, s)
+		a.ask("admin", `mutation { createTrait(input: {name: "CUSTOM_U"}) { __typename } }`)
+		a.known = len(events(t, a.ask))
+		sent := map[string]bool{}
 		for _, m := range auditedMutations {
-			walked[m.field] = true
-			query := func(input string) string {
-				payload := m.payload
-				if payload == "" {
-					payload = "__typename"
-				}
-				return "mutation { " + m.field + "(input: {" + input + "}) { " + payload + " } }"
-			}
-			logged := lines.count()
-			for _, refused := range []struct{ viewer, input string }{{"nobody", m.accepted}, {"reader", m.accepted}, {"admin", m.refused}} {
-				answer := ask(refused.viewer, query(refused.input))
-				if m.field != "importNamespaces" && m.field != "unloadNamespaces" && !strings.Contains(answer, `"errors"`) {
-					t.Errorf("%s as %s was not refused: %s", m.field, refused.viewer, answer)
-				}
-				if now := len(events(t, ask)); now != known || lines.count() != logged {
-					t.Errorf("%s as %s: %d events and %d lines of what was refused: %s", m.field, refused.viewer, now-known, lines.count()-logged, answer)
-					known, logged = now, lines.count()
-				}
-			}
-			answer := ask("admin", query(m.accepted))
-			if strings.Contains(answer, `"errors":[{`) && m.field != "importNamespaces" {
-				t.Errorf("%s: %s", m.field, answer)
-			}
-			if found := idInAnswer.FindStringSubmatch(answer); found != nil {
-				id = found[1]
-			}
-			all := events(t, ask)
-			var changed []string
-			for _, event := range all[known:] {
-				changed = append(changed, event.Kind+" "+event.Key)
-				if event.Action != m.field || event.UserID != "ada" {
-					t.Errorf("%s: an event of %s by %s", m.field, event.Action, event.UserID)
-				}
-				if empty := event.Before == nil && event.After == nil; event.Kind == "Consumer" && !empty || event.Kind != "Consumer" && empty {
-					t.Errorf("%s: before %v, after %v", m.field, event.Before, event.After)
-				}
-			}
-			if got := strings.Join(changed, ", "); got != m.changed {
-				t.Errorf("%s: events of %q, want %q; the answer was %s", m.field, got, m.changed, answer)
-			}
-			if got := lines.count() - logged; got != len(all)-known {
-				t.Errorf("%s: %d lines in the log for %d events", m.field, got, len(all)-known)
-			}
-			known = len(all)
-			known = m.holdAgain(t, ask, query, known, &lines)
+			sent[m.field] = true
+			a.refuse(m)
+			a.accept(m)
+			a.repeat(m)
 		}
-		for _, field := range executor.Schema().Mutation.Fields {
-			if !walked[field.Name] && !strings.HasPrefix(field.Name, "__") {
-				t.Errorf("%s is not walked: add it to auditedMutations", field.Name)
+		for _, field := range a.executor.Schema().Mutation.Fields {
+			if !sent[field.Name] && !strings.HasPrefix(field.Name, "__") {
+				t.Errorf("%s is not sent: add it to auditedMutations", field.Name)
 			}
 		}
-		if strings.Contains(lines.text(), "secret-user") {
+		if strings.Contains(a.lines.text(), "secret-user") {
 			t.Error("the log holds a value")
 		}
 	})
 }
 
-// holdAgain sends an accepted mutation once more: it is refused and leaves no
-// event, or it is accepted and leaves its events, which tell of no change where
-// nothing was changed. It gives the number of events then.
-func (m audited) holdAgain(t *testing.T, ask func(viewer, query string) string, query func(input string) string, known int, lines *logLines) int {
-	t.Helper()
-	logged := lines.count()
-	answer := ask("admin", query(m.accepted))
-	all := events(t, ask)
-	if lines.count()-logged != len(all)-known {
-		t.Errorf("%s again: %d lines in the log for %d events", m.field, lines.count()-logged, len(all)-known)
-	}
-	if strings.Contains(answer, `"code":`) {
-		if len(all) != known {
-			t.Errorf("%s again: %d events of what was refused: %s", m.field, len(all)-known, answer)
-		}
-		return len(all)
-	}
-	want := strings.TrimPrefix(cmp.Or(m.again, m.changed), "-")
-	var changed []string
-	for _, event := range all[known:] {
-		changed = append(changed, event.Kind+" "+event.Key)
-		if event.Action != m.field || event.UserID != "ada" || event.Before != nil && fmt.Sprint(event.Before) == fmt.Sprint(event.After) {
-			t.Errorf("%s again: an event of %s by %s, before %v, after %v", m.field, event.Action, event.UserID, event.Before, event.After)
-		}
-	}
-	if got := strings.Join(changed, ", "); got != want {
-		t.Errorf("%s again: events of %q, want %q; the answer was %s", m.field, got, want, answer)
-	}
-	return len(all)
+// auditing sends mutations and compares the events and lines of the log that they
+// leave.
+type auditing struct {
+	t        *testing.T
+	executor *graph.Executor
+	lines    logLines
+	id       string // the last id in an answer
+	known    int    // the number of events so far
 }
 
-// TestAMutationOfNothingIsAudited: what is accepted leaves an event even when it
-// names nothing to change; what was only asked for leaves none.
+func (a *auditing) ask(viewer, query string) string {
+	a.t.Helper()
+	ctx := access.WithViewer(context.Background(), viewers[viewer])
+	return answerText(a.t, a.executor.Execute(ctx, &graphql.RawParams{Query: strings.ReplaceAll(query, "$id", a.id)}))
+}
+
+// query returns the mutation with an input.
+func (m audited) query(input string) string {
+	return "mutation { " + m.field + "(input: {" + input + "}) { " + cmp.Or(m.payload, "__typename") + " } }"
+}
+
+// refuse checks that a mutation without permission or with a bad input leaves
+// nothing.
+func (a *auditing) refuse(m audited) {
+	a.t.Helper()
+	logged := a.lines.count()
+	for _, refused := range []struct{ viewer, input string }{{"nobody", m.accepted}, {"reader", m.accepted}, {"admin", m.refused}} {
+		answer := a.ask(refused.viewer, m.query(refused.input))
+		if m.field != "importNamespaces" && m.field != "unloadNamespaces" && !strings.Contains(answer, `"errors"`) {
+			a.t.Errorf("%s as %s was not refused: %s", m.field, refused.viewer, answer)
+		}
+		if now := len(events(a.t, a.ask)); now != a.known || a.lines.count() != logged {
+			a.t.Errorf("%s as %s: %d events and %d lines of what was refused: %s", m.field, refused.viewer, now-a.known, a.lines.count()-logged, answer)
+			a.known, logged = now, a.lines.count()
+		}
+	}
+}
+
+// accept checks the events of an accepted mutation.
+func (a *auditing) accept(m audited) {
+	a.t.Helper()
+	answer, changed := a.send(m, func(e event) bool {
+		empty := e.Before == nil && e.After == nil
+		return empty == (e.Kind == "Consumer")
+	})
+	if strings.Contains(answer, `"errors":[{`) && m.field != "importNamespaces" {
+		a.t.Errorf("%s: %s", m.field, answer)
+	}
+	if found := idInAnswer.FindStringSubmatch(answer); found != nil {
+		a.id = found[1]
+	}
+	if changed != m.changed {
+		a.t.Errorf("%s: events of %q, want %q; the answer was %s", m.field, changed, m.changed, answer)
+	}
+}
+
+// repeat sends an accepted mutation once more: it is refused and leaves no event,
+// or it is accepted and leaves its events, which show no change where nothing was
+// changed.
+func (a *auditing) repeat(m audited) {
+	a.t.Helper()
+	answer, changed := a.send(m, func(e event) bool {
+		return e.Before == nil || fmt.Sprint(e.Before) != fmt.Sprint(e.After)
+	})
+	want := strings.TrimPrefix(cmp.Or(m.again, m.changed), "-")
+	if strings.Contains(answer, `"code":`) {
+		want = ""
+	}
+	if changed != want {
+		a.t.Errorf("%s again: events of %q, want %q; the answer was %s", m.field, changed, want, answer)
+	}
+}
+
+// send sends a mutation as an administrator and returns its answer, and kind and
+// key of each event that it left. Each is one of its own, right, and in the log.
+func (a *auditing) send(m audited, right func(event) bool) (answer, changed string) {
+	a.t.Helper()
+	logged := a.lines.count()
+	answer = a.ask("admin", m.query(m.accepted))
+	all := events(a.t, a.ask)
+	var things []string
+	for _, e := range all[a.known:] {
+		things = append(things, e.Kind+" "+e.Key)
+		if e.Action != m.field || e.UserID != "ada" || !right(e) {
+			a.t.Errorf("%s: an event of %s by %s, before %v, after %v", m.field, e.Action, e.UserID, e.Before, e.After)
+		}
+	}
+	if got := a.lines.count() - logged; got != len(all)-a.known {
+		a.t.Errorf("%s: %d lines in the log for %d events", m.field, got, len(all)-a.known)
+	}
+	a.known = len(all)
+	return answer, strings.Join(things, ", ")
+}
+
+// TestAMutationOfNothingIsAudited holds that an accepted mutation leaves an event
+// even when it names nothing to change, and that a dry run leaves none.
 func TestAMutationOfNothingIsAudited(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		executor := graph.NewExecutor(&graph.Resolver{Store: storetest.Open(t, url)}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
+		executor := executorOf(t, storetest.Open(t, url))
 		ask := func(viewer, query string) string {
 			ctx := access.WithViewer(context.Background(), viewers[viewer])
 			return answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query}))
@@ -261,7 +278,7 @@ type event struct {
 	Before, After             any
 }
 
-// events are all audit events, the oldest first.
+// events returns all audit events, the oldest first.
 func events(t *testing.T, ask func(viewer, query string) string) []event {
 	t.Helper()
 	text := ask("admin", `{ auditEvents(last: 1000) { nodes { action kind key userId before after } } }`)
@@ -279,7 +296,7 @@ func events(t *testing.T, ask func(viewer, query string) string) []event {
 	return oldest
 }
 
-// logLines is a log that is read while it is written.
+// logLines is a log that can be read while it is written.
 type logLines struct {
 	mu   sync.Mutex
 	held bytes.Buffer
@@ -297,5 +314,5 @@ func (l *logLines) text() string {
 	return l.held.String()
 }
 
-// count is the number of lines that tell of changes.
+// count returns the number of lines about changes.
 func (l *logLines) count() int { return strings.Count(l.text(), "msg=changed ") }

@@ -1,7 +1,6 @@
 package graph_test
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -60,7 +58,7 @@ func TestDialogOfTheRealFilesTakesTheSameStatements(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, statements := store.CountStatements(access.WithViewer(t.Context(), viewers["member"]))
-		response := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler)).Execute(ctx, &graphql.RawParams{Query: query})
+		response := executorOf(t, s).Execute(ctx, &graphql.RawParams{Query: query})
 		if len(response.Errors) > 0 || len(response.Data) < 50_000 {
 			t.Errorf("%d bytes of data, errors %v", len(response.Data), response.Errors)
 		}

@@ -2,7 +2,6 @@ package graph_test
 
 import (
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -45,7 +44,7 @@ func TestBothDatabasesAnswerAlike(t *testing.T) {
 			t.Parallel()
 			var executors []*graph.Executor
 			for _, url := range []string{storetest.SQLite(t), storetest.Postgres(t)} {
-				executors = append(executors, graph.NewExecutor(&graph.Resolver{Store: storetest.Open(t, url)}, slog.New(slog.NewTextHandler(testWriter{t}, nil))))
+				executors = append(executors, executorOf(t, storetest.Open(t, url)))
 			}
 			types := executors[0].Schema().Types
 			chance := rand.New(rand.NewPCG(seed, 11))

@@ -33,7 +33,7 @@ import (
 //
 // The file of the same name with the ending .json is the answer, and the last
 // line of it, outside the JSON, the number of SQL statements. Both databases
-// must give the same bytes. `go test ./graph -update` rewrites the answers.
+// must return the same bytes. `go test ./graph -update` rewrites the answers.
 var update = flag.Bool("update", false, "rewrite the answers in testdata")
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -77,7 +77,7 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// openFor opens a store as the comment of an archive wants it: `discovery:
+// openFor opens a store with the options in the comment of an archive: `discovery:
 // everyone` opens the discovery of capabilities.
 func openFor(t *testing.T, url string, archive *txtar.Archive) *store.Store {
 	t.Helper()
@@ -99,15 +99,15 @@ func openFor(t *testing.T, url string, archive *txtar.Archive) *store.Store {
 	return s
 }
 
-// replay runs the operations of an archive and gives their answers by file name.
+// replay runs the operations of an archive and returns their answers by file name.
 func replay(t *testing.T, s *store.Store, archive *txtar.Archive) map[string]string {
 	t.Helper()
-	executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
+	executor := executorOf(t, s)
 	answers := map[string]string{}
 	saved := map[string]string{}
 	for _, file := range archive.Files {
-		name, isOperation := strings.CutSuffix(file.Name, ".graphql")
-		if !isOperation {
+		name, ok := strings.CutSuffix(file.Name, ".graphql")
+		if !ok {
 			continue
 		}
 		answer, statements := run(t, executor, string(file.Data), saved)
@@ -116,7 +116,7 @@ func replay(t *testing.T, s *store.Store, archive *txtar.Archive) map[string]str
 	return answers
 }
 
-// run runs one operation. Ids, cursors and times differ from run to run: they are
+// run runs one operation and returns its answer and number of statements. Ids, cursors and times differ from run to run: they are
 // shown as `<id 1>`, `<cursor>` and `<time>`, ids in the order of their
 // appearance in the archive, and `$<id 1>` in an operation is such an id.
 func run(t *testing.T, executor *graph.Executor, text string, saved map[string]string) (string, int) {
@@ -172,8 +172,8 @@ var (
 )
 
 func hidden(answer string, saved map[string]string) string {
-	answer = named(answer, "id", idField, 1, saved)
-	answer = named(answer, "cursor", cursorField, 2, saved)
+	answer = replaced(answer, "id", idField, 1, saved)
+	answer = replaced(answer, "cursor", cursorField, 2, saved)
 	return timeField.ReplaceAllStringFunc(answer, func(text string) string {
 		if _, err := time.Parse(time.RFC3339Nano, strings.Trim(text, `"`)); err != nil {
 			return text
@@ -182,16 +182,16 @@ func hidden(answer string, saved map[string]string) string {
 	})
 }
 
-// named replaces what a pattern's group finds by a name: the same one for the
+// replaced replaces the matches of a pattern's group by names, the same one for the
 // same text.
-func named(answer, kind string, pattern *regexp.Regexp, group int, saved map[string]string) string {
+func replaced(answer, kind string, pattern *regexp.Regexp, group int, saved map[string]string) string {
 	var out strings.Builder
 	end := 0
 	for _, match := range pattern.FindAllStringSubmatchIndex(answer, -1) {
 		from, to := match[2*group], match[2*group+1]
 		value := answer[from:to]
-		name, known := saved[kind+"="+value]
-		if !known {
+		name, ok := saved[kind+"="+value]
+		if !ok {
 			name = kind + " " + strconv.Itoa(count(saved, kind)+1)
 			saved[kind+"="+value], saved[name] = name, value
 		}
@@ -231,7 +231,12 @@ func withAnswers(archive *txtar.Archive, answers map[string]string) *txtar.Archi
 	return out
 }
 
-// testWriter sends a log to the test.
+// executorOf returns an executor of a store that logs to the test.
+func executorOf(t *testing.T, s *store.Store) *graph.Executor {
+	return graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
+}
+
+// testWriter writes a log to that of the test.
 type testWriter struct{ t *testing.T }
 
 func (w testWriter) Write(line []byte) (int, error) {

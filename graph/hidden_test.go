@@ -2,14 +2,12 @@ package graph_test
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -56,8 +54,8 @@ var hiddenPaths = []struct{ query, hidden, missing string }{
 func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s := openWalked(t, url)
-		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))
+		s := openFixture(t, url)
+		executor := executorOf(t, s)
 		ask := func(viewer, query string) (string, int) {
 			ctx, statements := store.CountStatements(access.WithViewer(t.Context(), viewers[viewer]))
 			return answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query})), statements()

@@ -39,7 +39,7 @@ func TestWhatIsDeletedMeanwhileIsNotFound(t *testing.T) {
 func TestADeletedResourceIsAnsweredWhole(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		executor := graph.NewExecutor(&graph.Resolver{Store: storetest.Open(t, url)}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
+		executor := executorOf(t, storetest.Open(t, url))
 		schema := executor.Schema()
 		ctx := access.WithViewer(t.Context(), viewers["admin"])
 		for _, query := range []string{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -114,7 +113,7 @@ func TestWritersThatMeetAreDoneOrRefused(t *testing.T) {
 		}
 		var executors []*graph.Executor
 		for range servers {
-			executors = append(executors, graph.NewExecutor(&graph.Resolver{Store: storetest.Open(t, url)}, slog.New(slog.NewTextHandler(testWriter{t}, nil))))
+			executors = append(executors, executorOf(t, storetest.Open(t, url)))
 		}
 		var clients sync.WaitGroup
 		for client := range uint64(6) {

@@ -3,11 +3,9 @@ package graph_test
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
-	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -122,7 +120,7 @@ func follow(t *testing.T, rules []rule) {
 		`"C"`, `"f0000000-0000-4000-8000-00000000000c"`, `"c0"`, `"c0000000-0000-4000-8000-000000000000"`, `"c1"`, `"c0000000-0000-4000-8000-000000000001"`,
 		`"c2"`, `"c0000000-0000-4000-8000-000000000002"`, `"c3"`, `"c0000000-0000-4000-8000-000000000003"`)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		admin := asker{t, graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))}
+		admin := asker{t, executorOf(t, s)}
 		before := "0 0 0"
 		for _, r := range rules {
 			code := ""

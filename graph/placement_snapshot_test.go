@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -49,7 +48,7 @@ func TestEveryPageOfCandidatesIsOneSnapshot(t *testing.T) {
 func readPagesWhileOthersClaim(t *testing.T, servers []*store.Store) {
 	var executors []asker
 	for _, s := range servers {
-		executors = append(executors, asker{t, graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))})
+		executors = append(executors, asker{t, executorOf(t, s)})
 	}
 	executors[0].must(`mutation { createResourceProvider(input: {name: "root", uuid: "d0000000-0000-4000-8000-999999999999"}) { resourceProvider { uuid } } }`, nil)
 	for i := range devices {

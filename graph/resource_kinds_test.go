@@ -3,14 +3,12 @@ package graph_test
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
@@ -42,7 +40,7 @@ func TestEveryKindTakesTheSameOperations(t *testing.T) {
 		{"physical:host", ""},
 	}
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))
+		executor := executorOf(t, s)
 		admin := access.WithViewer(t.Context(), viewers["admin"])
 		member := access.WithViewer(t.Context(), viewers["member"])
 		uuids, project, first := map[string]string{}, "demo", ""

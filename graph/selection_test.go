@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -31,10 +30,10 @@ func TestAnAnswerDoesNotDependOnHowItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := access.WithViewer(context.Background(), viewers["admin"])
-		if err := s.FillEmpty(ctx, populousWorld()); err != nil {
+		if err := s.FillEmpty(ctx, largeFixture()); err != nil {
 			t.Fatal(err)
 		}
-		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
+		executor := executorOf(t, s)
 		asked := selector{t, executor, ctx}
 		types := executor.Schema().Types
 		for round := range uint64(25) {
@@ -213,9 +212,9 @@ func nodesIn(value any, met map[string]string) {
 	}
 }
 
-// populousWorld is the walked world with several more of everything.
-func populousWorld() store.Content {
-	world := walkedWorld()
+// largeFixture is the walked world with several more of everything.
+func largeFixture() store.Content {
+	world := fixture()
 	for i := range 6 {
 		world.Definitions = append(world.Definitions, fmt.Sprintf(`{"namespace": "Many %[1]d", "visibility": "public", "owner": "operations",
 			"properties": {"size": {"title": "Size", "type": "integer"}, "color %[1]d": {"title": "Color", "type": "string"}},

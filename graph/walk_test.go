@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,8 +22,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// marker is in every name, key, value and text of the world below that belongs
-// to the project vault alone, or is a private capability's.
+// marker is in every name, key, value and text of the fixture that belongs to the
+// project vault alone, or to a private capability.
 const marker = "marker"
 
 const (
@@ -35,8 +34,8 @@ const (
 	hiddenRoot  = "55555555-5555-4555-8555-555555555555"
 )
 
-// walkedWorld has something public and something hidden of every kind.
-func walkedWorld() store.Content {
+// fixture returns something public and something hidden of every kind.
+func fixture() store.Content {
 	return store.Content{
 		Definitions: []string{
 			`{"namespace": "Open", "visibility": "public", "owner": "operations",
@@ -75,16 +74,16 @@ func walkedWorld() store.Content {
 	}
 }
 
-// openWalked opens a store that holds the walked world, whose capabilities everyone
+// openFixture opens a store that holds the walked world, whose capabilities everyone
 // discovers.
-func openWalked(t *testing.T, url string) *store.Store {
+func openFixture(t *testing.T, url string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{URL: url, CapabilityDiscovery: resource.DiscoveryEveryone})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), walkedWorld()); err != nil {
+	if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), fixture()); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -100,7 +99,7 @@ func executeWhole(t *testing.T, ctx context.Context, executor *graph.Executor, q
 	return response
 }
 
-// requiredArguments are the arguments without which a field cannot be asked.
+// requiredArguments are arguments of the fields that require some.
 var requiredArguments = map[string]string{
 	"Query.node":                        `(id: "")`,
 	"Query.nodes":                       `(ids: [])`,
@@ -123,8 +122,7 @@ var requiredArguments = map[string]string{
 	"ResourceProvider.inventory":        `(resourceClass: "VCPU")`,
 }
 
-// selection selects everything below a type, some levels deep; every other level
-// of a connection through its edges.
+// selection returns a selection of everything below a type, some levels deep.
 func selection(t *testing.T, schema *ast.Schema, of *ast.Definition, levels int) string {
 	t.Helper()
 	var out []string
@@ -133,10 +131,10 @@ func selection(t *testing.T, schema *ast.Schema, of *ast.Definition, levels int)
 		if strings.HasPrefix(field.Name, "__") {
 			continue
 		}
-		arguments, given := requiredArguments[name]
+		arguments, ok := requiredArguments[name]
 		for _, argument := range field.Arguments {
-			if argument.Type.NonNull && argument.DefaultValue == nil && !given {
-				t.Errorf("%s has a required argument: give it in requiredArguments", name)
+			if argument.Type.NonNull && argument.DefaultValue == nil && !ok {
+				t.Errorf("%s has a required argument: add it to requiredArguments", name)
 			}
 		}
 		below := schema.Types[field.Type.Name()]
@@ -155,47 +153,20 @@ func selection(t *testing.T, schema *ast.Schema, of *ast.Definition, levels int)
 
 var idInAnswer = regexp.MustCompile(`"id":"([A-Za-z0-9_-]+)"`)
 
-// TestPrivateIsInvisibleByEveryPath walks every field of the schema, from every
-// query and from every id there is, as viewers of other projects: nothing of the
-// hidden part of the world is in any answer, and no answer is an internal error.
+// TestPrivateIsInvisibleByEveryPath asks for every field of the schema, from every
+// query and from every id that exists, as viewers of other projects: nothing of the
+// hidden part of the fixture is in any answer, and no answer is an internal error.
 func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s := openWalked(t, url)
-		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
+		executor := executorOf(t, openFixture(t, url))
 		schema := executor.Schema()
 		ask := func(viewer, query string) string {
 			ctx := access.WithViewer(context.Background(), viewers[viewer])
 			return answerText(t, executeWhole(t, ctx, executor, query))
 		}
-		everything := map[string]string{}
-		for _, field := range schema.Query.Fields {
-			below := schema.Types[field.Type.Name()]
-			if strings.HasPrefix(field.Name, "__") || below.Kind == ast.Interface {
-				continue
-			}
-			query := field.Name + requiredArguments["Query."+field.Name]
-			if !below.IsLeafType() {
-				query += " { " + selection(t, schema, below, 3) + " }"
-			}
-			everything[field.Name] = "{ " + query + " }"
-		}
-		ids, shown := map[string]bool{}, 0
-		for name, query := range everything {
-			answer := ask("admin", query)
-			if strings.Contains(answer, marker) {
-				shown++
-			}
-			if strings.Contains(answer, `"errors"`) && strings.Contains(answer, `"INTERNAL"`) {
-				t.Errorf("%s as admin: %s", name, answer)
-			}
-			for _, found := range idInAnswer.FindAllStringSubmatch(answer, -1) {
-				ids[found[1]] = true
-			}
-		}
-		if len(ids) < 40 || shown < 8 {
-			t.Fatalf("the walk found %d ids, and %d queries that show an administrator what is hidden: too few", len(ids), shown)
-		}
+		everything := everyQuery(t, schema)
+		ids := visibleToAdmins(t, ask, everything)
 		fragments := map[page.Kind]string{}
 		for _, implementation := range schema.PossibleTypes["Node"] {
 			fragments[page.Kind(implementation.Name)] = fmt.Sprintf("... on %s { %s }", implementation.Name, selection(t, schema, implementation, 1))
@@ -204,7 +175,7 @@ func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 			for name, query := range everything {
 				answer := ask(viewer, query)
 				if strings.Contains(answer, marker) && !(name == "validateMetadata" && onlyEchoes(answer)) {
-					t.Errorf("%s as %s tells what is hidden: %s", name, viewer, around(answer, marker))
+					t.Errorf("%s as %s shows what is hidden: %s", name, viewer, around(answer, marker))
 				}
 				if strings.Contains(answer, `"INTERNAL"`) {
 					t.Errorf("%s as %s: %s", name, viewer, around(answer, "INTERNAL"))
@@ -221,8 +192,49 @@ func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 	})
 }
 
-// onlyEchoes tells whether the marker is in an answer only because the question
-// held it.
+// everyQuery returns a query for each field of Query, with everything below it.
+func everyQuery(t *testing.T, schema *ast.Schema) map[string]string {
+	t.Helper()
+	everything := map[string]string{}
+	for _, field := range schema.Query.Fields {
+		below := schema.Types[field.Type.Name()]
+		if strings.HasPrefix(field.Name, "__") || below.Kind == ast.Interface {
+			continue
+		}
+		query := field.Name + requiredArguments["Query."+field.Name]
+		if !below.IsLeafType() {
+			query += " { " + selection(t, schema, below, 3) + " }"
+		}
+		everything[field.Name] = "{ " + query + " }"
+	}
+	return everything
+}
+
+// visibleToAdmins asks queries as an administrator and returns all ids in their
+// answers. Enough of the answers show the hidden part of the fixture.
+func visibleToAdmins(t *testing.T, ask func(viewer, query string) string, everything map[string]string) map[string]bool {
+	t.Helper()
+	ids, shown := map[string]bool{}, 0
+	for name, query := range everything {
+		answer := ask("admin", query)
+		if strings.Contains(answer, marker) {
+			shown++
+		}
+		if strings.Contains(answer, `"errors"`) && strings.Contains(answer, `"INTERNAL"`) {
+			t.Errorf("%s as admin: %s", name, answer)
+		}
+		for _, found := range idInAnswer.FindAllStringSubmatch(answer, -1) {
+			ids[found[1]] = true
+		}
+	}
+	if len(ids) < 40 || shown < 8 {
+		t.Fatalf("found %d ids, and %d queries that show an administrator what is hidden: too few", len(ids), shown)
+	}
+	return ids
+}
+
+// onlyEchoes reports whether the marker is in an answer only because the query
+// contained it.
 func onlyEchoes(answer string) bool {
 	return strings.Count(answer, marker) == 2*strings.Count(answer, `"marker:marker"`)
 }
@@ -241,13 +253,13 @@ func answerText(t *testing.T, response *graphql.Response) string {
 	return string(text)
 }
 
-// TestRolesAreAskedAsTheTableSays asks for every field of Query and Mutation in
-// every role: FORBIDDEN is the answer exactly where the table says so.
-func TestRolesAreAskedAsTheTableSays(t *testing.T) {
+// TestRolesMayDoWhatTheTableSays asks for every field of Query and Mutation in
+// every role: the answer is FORBIDDEN exactly where the table says so.
+func TestRolesMayDoWhatTheTableSays(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s := storetest.Open(t, url)
-		executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
+		executor := executorOf(t, s)
 		schema := executor.Schema()
 		for _, field := range slices.Concat(schema.Query.Fields, schema.Mutation.Fields) {
 			if strings.HasPrefix(field.Name, "__") {
@@ -274,12 +286,13 @@ func TestRolesAreAskedAsTheTableSays(t *testing.T) {
 	})
 }
 
-// sample asks for a field with the least that the type system demands.
+// sample returns an operation of a field with no more than the type system
+// requires.
 func sample(schema *ast.Schema, field *ast.FieldDefinition) string {
 	var arguments []string
 	for _, argument := range field.Arguments {
 		if argument.Type.NonNull && argument.DefaultValue == nil {
-			arguments = append(arguments, argument.Name+": "+leastValue(schema, argument.Type))
+			arguments = append(arguments, argument.Name+": "+minimalValue(schema, argument.Type))
 		}
 	}
 	query := field.Name
@@ -295,8 +308,8 @@ func sample(schema *ast.Schema, field *ast.FieldDefinition) string {
 	return "{ " + query + " }"
 }
 
-// leastValue is the least literal of a type.
-func leastValue(schema *ast.Schema, of *ast.Type) string {
+// minimalValue returns a minimal literal of a type.
+func minimalValue(schema *ast.Schema, of *ast.Type) string {
 	if of.Elem != nil {
 		return "[]"
 	}
@@ -307,7 +320,7 @@ func leastValue(schema *ast.Schema, of *ast.Type) string {
 		var fields []string
 		for _, field := range definition.Fields {
 			if field.Type.NonNull && field.DefaultValue == nil {
-				fields = append(fields, field.Name+": "+leastValue(schema, field.Type))
+				fields = append(fields, field.Name+": "+minimalValue(schema, field.Type))
 			}
 		}
 		return "{" + strings.Join(fields, ", ") + "}"
