@@ -11,7 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// lists are pages under every kind of order and filter.
+// lists are queries of pages with every kind of order and filter.
 var lists = []string{
 	`{ namespaces(first: ${number}, orderBy: {field: ${order}, direction: ${direction}}) { totalCount pageInfo { hasNextPage hasPreviousPage } nodes { name displayName } } }`,
 	`{ namespaces(last: ${number}, orderBy: {field: DISPLAY_NAME, direction: ${direction}}) { nodes { name } pageInfo { hasNextPage hasPreviousPage startCursor } } }`,
@@ -31,7 +31,7 @@ var lists = []string{
 	`{ usages(projectId: "p") { consumerType consumerCount usages { resourceClass used } } auditEvents(first: ${number}) { nodes { action kind key before after } } }`,
 }
 
-// building is what makes more than it takes away.
+// building matches the writes that create more than they delete.
 var building = regexp.MustCompile(`^(create|set|import|associate|share)`)
 
 // TestBothDatabasesAnswerAlike sends the same random writes and reads to a server
@@ -56,9 +56,9 @@ func TestBothDatabasesAnswerAlike(t *testing.T) {
 				case 1, 2, 3:
 					query = os.Expand(list, func(name string) string { return anyOf(chance, name) })
 				default:
-					write := meetings[chance.IntN(len(meetings))]
+					write := concurrentWrites[chance.IntN(len(concurrentWrites))]
 					for chance.IntN(4) > 0 && !building.MatchString(write) {
-						write = meetings[chance.IntN(len(meetings))]
+						write = concurrentWrites[chance.IntN(len(concurrentWrites))]
 					}
 					query = "mutation { " + os.Expand(write, func(name string) string { return anyOf(chance, name) }) + " }"
 				}
@@ -73,7 +73,7 @@ func TestBothDatabasesAnswerAlike(t *testing.T) {
 	}
 }
 
-// anyOf is oneOf, with texts of every kind.
+// anyOf is oneOf with texts of every kind.
 func anyOf(chance *rand.Rand, name string) string {
 	among := map[string][]string{
 		"space": {"A", "b", "Ä", "a b", "日本"}, "name": {"a", "B", "ä", "%", "_", "z\U0001F600"}, "tag": {"t", "T", "ß", "ẞ", "İ"},

@@ -14,7 +14,7 @@ import (
 )
 
 // hiddenPaths are ways to something by its name or uuid ($), each with the name
-// of what is hidden in the walked world and of what is not there.
+// of what is hidden in the fixture and of what does not exist.
 var hiddenPaths = []struct{ query, hidden, missing string }{
 	{`{ namespace(name: "$") { id properties { name } } }`, marker, "absent"},
 	{`{ namespaces(filter: {search: "$"}) { totalCount nodes { tags { name } } } }`, marker, "absent"},
@@ -48,9 +48,9 @@ var hiddenPaths = []struct{ query, hidden, missing string }{
 	{`mutation { createResource(input: {type: "physical:host", name: "x", parent: "$"}) { resource { id } } }`, hiddenHost, noUUID},
 }
 
-// TestWhatIsHiddenCostsWhatIsMissingCosts asks as members of another project for
-// what is hidden and for what is not there, by name, by uuid and by id: the
-// answers are the same, and so is the number of SQL statements that they take.
+// TestWhatIsHiddenCostsWhatIsMissingCosts asks as a member of another project for
+// what is hidden and for what does not exist, by name, by UUID and by id: the
+// answers and their numbers of SQL statements are the same.
 func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -81,7 +81,7 @@ func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 			}
 			node, ok := page.ParseNodeID(id)
 			if !ok {
-				t.Fatalf("%s is no id", id)
+				t.Fatalf("%s is not an id", id)
 			}
 			missing := node
 			missing.Key = "4711"

@@ -14,25 +14,29 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// The world of the test below: a root with devices, each with so much of both
-// classes. Every write gives or takes the same amount of both classes on two
-// different devices, so at every instant the sums of use are equal, and every
-// claim moves two generations.
+// The fixture of the test below: a root with devices, each with an equal amount of
+// both classes. Every write claims or releases the same amount of both classes on
+// two different devices, so the sums of use are equal at every instant, and every
+// claim increments two generations.
 const (
 	devices     = 5
 	eachHas     = 4
 	pageClients = 6
+
+	minPages    = 200 // read in each test
+	pagesAtOnce = 20
 )
 
 func deviceUUID(i int) string { return fmt.Sprintf("d0000000-0000-4000-8000-%012d", i) }
 
-// TestEveryPageOfCandidatesIsOneSnapshot reads pages of candidates, with all that
-// can be selected below them, while clients claim, move and give back: whatever
-// stands in one page was the case at one and the same instant.
+// TestEveryPageOfCandidatesIsOneSnapshot reads pages of candidates, with everything
+// that can be selected below them, while clients claim, move and release: all of a
+// page is of one instant.
 func TestEveryPageOfCandidatesIsOneSnapshot(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -50,20 +54,7 @@ func readPagesWhileOthersClaim(t *testing.T, servers []*store.Store) {
 	for _, s := range servers {
 		executors = append(executors, asker{t, executorOf(t, s)})
 	}
-	executors[0].must(`mutation { createResourceProvider(input: {name: "root", uuid: "d0000000-0000-4000-8000-999999999999"}) { resourceProvider { uuid } } }`, nil)
-	for i := range devices {
-		executors[0].must(`mutation($u: UUID!, $n: String!, $has: Int!) {
-			createResourceProvider(input: {name: $n, uuid: $u, parent: "d0000000-0000-4000-8000-999999999999"}) { resourceProvider { uuid } }
-			setInventories(input: {provider: $u, inventories: [{resourceClass: "VCPU", total: $has}, {resourceClass: "MEMORY_MB", total: $has}]}) { resourceProvider { generation } }
-		}`, map[string]any{"u": deviceUUID(i), "n": fmt.Sprint("device", i), "has": eachHas})
-	}
-
-	for _, executor := range executors { // until it has followed all of this
-		for total := -1; total != devices; total = executor.count(`{ resourceProviders(filter: {resources: [{resourceClass: "VCPU", amount: 1}]}) { totalCount } }`) {
-			time.Sleep(time.Millisecond)
-		}
-	}
-
+	createDevices(t, executors)
 	done := make(chan struct{})
 	var clients sync.WaitGroup
 	for client := range pageClients {
@@ -71,27 +62,45 @@ func readPagesWhileOthersClaim(t *testing.T, servers []*store.Store) {
 			claimAndRelease(executors[client%len(executors)], client, done)
 		})
 	}
-	full := map[int]bool{}
-	for start := time.Now(); time.Since(start) < 2*time.Second; {
-		for _, executor := range executors {
-			full[checkPage(t, executor)] = true
+	pages, full := 0, map[int]bool{}
+	if !patience.Until(t, 30*time.Second, func() bool {
+		for range pagesAtOnce {
+			for _, executor := range executors {
+				full[checkPage(t, executor)] = true
+			}
 		}
-		if t.Failed() {
-			break
-		}
+		pages += pagesAtOnce
+		return t.Failed() || pages >= minPages && len(full) >= 3
+	}) {
+		t.Errorf("%d pages had only the sizes %v: the test saw nothing change", pages, full)
 	}
 	close(done)
 	clients.Wait()
-	if len(full) < 3 {
-		t.Errorf("the pages had only the sizes %v: the test saw nothing move", full)
+}
+
+// createDevices creates the root and its devices, and waits until every server has
+// followed.
+func createDevices(t *testing.T, executors []asker) {
+	t.Helper()
+	executors[0].must(`mutation { createResourceProvider(input: {name: "root", uuid: "d0000000-0000-4000-8000-999999999999"}) { resourceProvider { uuid } } }`, nil)
+	for i := range devices {
+		executors[0].must(`mutation($u: UUID!, $n: String!, $has: Int!) {
+			createResourceProvider(input: {name: $n, uuid: $u, parent: "d0000000-0000-4000-8000-999999999999"}) { resourceProvider { uuid } }
+			setInventories(input: {provider: $u, inventories: [{resourceClass: "VCPU", total: $has}, {resourceClass: "MEMORY_MB", total: $has}]}) { resourceProvider { generation } }
+		}`, map[string]any{"u": deviceUUID(i), "n": fmt.Sprint("device", i), "has": eachHas})
+	}
+	for i, executor := range executors {
+		if !patience.Until(t, 20*time.Second, func() bool {
+			return executor.count(`{ resourceProviders(filter: {resources: [{resourceClass: "VCPU", amount: 1}]}) { totalCount } }`) == devices
+		}) {
+			t.Fatalf("server %d does not follow", i)
+		}
 	}
 }
 
-// claimAndRelease has one consumer at a time claim, move and give back.
+// claimAndRelease has one consumer at a time claim, move and release, until done.
 func claimAndRelease(executor asker, client int, done chan struct{}) {
 	random := rand.New(rand.NewPCG(uint64(client), 1))
-	const set = `mutation($c: UUID!, $g: Int, $a: UUID!, $b: UUID!, $n: Int!) { setAllocations(input: {consumers: [{uuid: $c, projectId: "p", userId: "u", generation: $g,
-		allocations: [{provider: $a, resources: [{resourceClass: "VCPU", amount: $n}]}, {provider: $b, resources: [{resourceClass: "MEMORY_MB", amount: $n}]}]}]}) { consumers { generation } } }`
 	for round := 0; ; round++ {
 		consumer := fmt.Sprintf("c0000000-0000-4000-8000-%06d%06d", client, round)
 		held := false
@@ -107,8 +116,7 @@ func claimAndRelease(executor asker, client int, done chan struct{}) {
 			if held {
 				variables["g"] = turn
 			}
-			response := executor.ask(set, variables)
-			if response.Errors != nil {
+			if response := executor.ask(moveQuery, variables); response.Errors != nil {
 				break // full
 			}
 			held = true
@@ -118,6 +126,11 @@ func claimAndRelease(executor asker, client int, done chan struct{}) {
 		}
 	}
 }
+
+// moveQuery sets the allocations of a consumer: the same amount of both classes, on
+// two devices.
+const moveQuery = `mutation($c: UUID!, $g: Int, $a: UUID!, $b: UUID!, $n: Int!) { setAllocations(input: {consumers: [{uuid: $c, projectId: "p", userId: "u", generation: $g,
+	allocations: [{provider: $a, resources: [{resourceClass: "VCPU", amount: $n}]}, {provider: $b, resources: [{resourceClass: "MEMORY_MB", amount: $n}]}]}]}) { consumers { generation } } }`
 
 type (
 	pageInventory struct {
@@ -165,7 +178,7 @@ const pageQuery = `{ allocationCandidates(resources: [{resourceClass: "VCPU", am
 	edges { node { allocations { provider { ...all root { children { nodes { ...all } } } } } } }
 } } fragment all on ResourceProvider { uuid generation inventories { resourceClass capacity used free } }`
 
-// checkPage reads one page and holds that it is of one instant. It gives the
+// checkPage reads one page, checks that it is of one instant, and returns the
 // number of candidates.
 func checkPage(t *testing.T, executor asker) int {
 	var answer struct{ AllocationCandidates pageOfCandidates }
@@ -181,8 +194,8 @@ func checkPage(t *testing.T, executor asker) int {
 		t.Errorf("%d nodes, %d edges, %d counted; the summaries have room for %d", len(page.Nodes), len(page.Edges), page.TotalCount, want)
 	}
 	for _, step := range page.Explain.Steps {
-		class, asked := map[string]string{"resources VCPU:2": "VCPU", "resources MEMORY_MB:1": "MEMORY_MB"}[step.Constraint]
-		if asked && step.Remaining != roomy[class] {
+		class, ok := map[string]string{"resources VCPU:2": "VCPU", "resources MEMORY_MB:1": "MEMORY_MB"}[step.Constraint]
+		if ok && step.Remaining != roomy[class] {
 			t.Errorf("explain leaves %d providers of %s, the summaries have %d", step.Remaining, class, roomy[class])
 		}
 	}
@@ -190,8 +203,8 @@ func checkPage(t *testing.T, executor asker) int {
 	return len(page.Nodes)
 }
 
-// checkSums holds that the summaries, which are of the whole tree, have the sums
-// that every instant has. It gives the number of providers with room, by class.
+// checkSums checks that the summaries, which are of the whole tree, have the sums of
+// every instant, and returns the number of providers with capacity, by class.
 func (page pageOfCandidates) checkSums(t *testing.T) (roomy map[string]int) {
 	roomy = map[string]int{}
 	used := map[string]int64{}
@@ -200,7 +213,7 @@ func (page pageOfCandidates) checkSums(t *testing.T) (roomy map[string]int) {
 		generations += summary.Provider.Generation
 		for _, i := range summary.Inventories {
 			used[i.ResourceClass] += i.Used
-			if least := map[string]int64{"VCPU": 2, "MEMORY_MB": 1}[i.ResourceClass]; i.Free >= least {
+			if amount := map[string]int64{"VCPU": 2, "MEMORY_MB": 1}[i.ResourceClass]; i.Free >= amount {
 				roomy[i.ResourceClass]++
 			}
 			if i.Used > i.Capacity || i.Free != i.Capacity-i.Used {
@@ -217,7 +230,7 @@ func (page pageOfCandidates) checkSums(t *testing.T) (roomy map[string]int) {
 	return roomy
 }
 
-// checkStates holds that every provider has one state wherever it stands.
+// checkStates checks that every provider has the same state wherever it is shown.
 func (page pageOfCandidates) checkStates(t *testing.T) {
 	state := map[string]string{}
 	for _, summary := range page.ProviderSummaries {
@@ -243,16 +256,16 @@ func (page pageOfCandidates) checkStates(t *testing.T) {
 	}
 }
 
-// compare holds that a provider has one state wherever it stands in a page.
+// compare checks that a provider has the same state as before in the page.
 func (p pageProvider) compare(t *testing.T, state map[string]string) {
 	text := fmt.Sprint(p.Generation, p.Inventories)
-	if before, seen := state[p.UUID]; seen && before != text {
+	if before, ok := state[p.UUID]; ok && before != text {
 		t.Errorf("%s is %s and %s in one page", p.UUID, before, text)
 	}
 	state[p.UUID] = text
 }
 
-// asker asks an executor as an administrator.
+// asker sends operations to an executor as an administrator.
 type asker struct {
 	t        *testing.T
 	executor *graph.Executor
@@ -260,8 +273,8 @@ type asker struct {
 
 func (a asker) ask(query string, variables map[string]any) *graphql.Response {
 	for name, value := range variables {
-		if n, whole := value.(int); whole {
-			variables[name] = json.Number(fmt.Sprint(n)) // as it comes over HTTP
+		if n, ok := value.(int); ok {
+			variables[name] = json.Number(fmt.Sprint(n)) // as HTTP requests have it
 		}
 	}
 	ctx := access.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers["admin"])
@@ -277,7 +290,7 @@ func (a asker) must(query string, variables map[string]any) *graphql.Response {
 	return response
 }
 
-// count asks for the total of a list.
+// count returns the total of a list of providers.
 func (a asker) count(query string) int {
 	a.t.Helper()
 	var answer struct{ ResourceProviders struct{ TotalCount int } }

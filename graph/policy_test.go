@@ -40,8 +40,8 @@ func TestEveryFieldCanBeGrantedToOthers(t *testing.T) {
 	})
 }
 
-// TestOverridesHoldForRows gives other roles what the table requires once a thing
-// is found: to write definitions, and to read what is private.
+// TestOverridesHoldForRows grants to other roles what the table requires once a
+// thing is found: to write definitions, and to read what is private.
 func TestOverridesHoldForRows(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -28,7 +28,7 @@ var script = []string{
 	`{ resources(filter: { uuids: ["%[1]s"], metadata: [{ key: "service", value: "x" }] }) { totalCount nodes { metadata { key value } } } }`,
 }
 
-// TestEveryKindTakesTheSameOperations is M45: the ten share kinds and hosts
+// TestEveryKindTakesTheSameOperations holds that the ten share kinds and hosts
 // answer the same script alike.
 func TestEveryKindTakesTheSameOperations(t *testing.T) {
 	t.Parallel()

@@ -23,9 +23,9 @@ import (
 
 // TestAnAnswerDoesNotDependOnHowItIsAskedFor asks for random selections twice:
 // plainly, and with every field renamed after its type, so that fields of
-// different types share their names wherever the language allows it. Then every
-// object that was met is asked for once more, by its id, alone and together with
-// all the others. The answers are the same, whatever was batched with what.
+// different types share their names wherever the language allows it. Then it asks
+// for every object in the answer once more, by its id, alone and together with all
+// the others. The answers are the same, whatever was batched with what.
 func TestAnAnswerDoesNotDependOnHowItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -50,7 +50,7 @@ func TestAnAnswerDoesNotDependOnHowItIsAskedFor(t *testing.T) {
 	})
 }
 
-// selector asks what must be answered without an error.
+// selector sends queries that must be answered without an error.
 type selector struct {
 	t        *testing.T
 	executor *graph.Executor
@@ -79,7 +79,7 @@ func (a selector) again(chance *rand.Rand, met map[string]string) {
 	fragments, types := "", a.executor.Schema().Types
 	for id, of := range met {
 		ids = append(ids, id)
-		if _, there := chosen[of]; !there {
+		if _, ok := chosen[of]; !ok {
 			chosen[of] = pick(chance, types, types[of], 3)
 			fragments += " ... on " + of + " " + chosen[of].renamed(of)
 		}
@@ -133,10 +133,10 @@ func pick(chance *rand.Rand, types map[string]*ast.Definition, of *ast.Definitio
 	return out
 }
 
-// plain writes a choice with the names of the schema.
+// plain returns a choice with the names of the schema.
 func (c choice) plain(of string) string { return c.write(of, false) }
 
-// renamed writes a choice with every field renamed after its type.
+// renamed returns a choice with every field renamed after its type.
 func (c choice) renamed(of string) string { return c.write(of, true) }
 
 func (c choice) write(of string, renamed bool) string {
@@ -154,7 +154,7 @@ func (c choice) write(of string, renamed bool) string {
 	return strings.Join(append(out, "}"), " ")
 }
 
-// alias names a field after its type, and numbers those of one type.
+// alias returns a name of a field after its type, with a number.
 func (c choice) alias(i int) string {
 	of, number := c[i].definition.Type.String(), 0
 	for _, before := range c[:i] {
@@ -165,7 +165,7 @@ func (c choice) alias(i int) string {
 	return strings.NewReplacer("[", "list", "]", "", "!", "_").Replace(of) + fmt.Sprint(number)
 }
 
-// read takes an answer to a choice, under the names of the schema.
+// read returns an answer to a choice under the names of the schema.
 func (c choice) read(value any, renamed bool) any {
 	switch value := value.(type) {
 	case []any:
@@ -181,8 +181,8 @@ func (c choice) read(value any, renamed bool) any {
 			if renamed {
 				name = c.alias(i)
 			}
-			member, there := value[name]
-			if !there {
+			member, ok := value[name]
+			if !ok {
 				member = "missing"
 			}
 			if one.below != nil {
@@ -212,7 +212,7 @@ func nodesIn(value any, met map[string]string) {
 	}
 }
 
-// largeFixture is the walked world with several more of everything.
+// largeFixture returns the fixture with several more of everything.
 func largeFixture() store.Content {
 	world := fixture()
 	for i := range 6 {

@@ -74,7 +74,7 @@ func fixture() store.Content {
 	}
 }
 
-// openFixture opens a store that holds the walked world, whose capabilities everyone
+// openFixture opens a store that holds the fixture, whose capabilities everyone
 // discovers.
 func openFixture(t *testing.T, url string) *store.Store {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/schema"
 )
 
-func TestTheGuardVisitsEachNodeOnce(t *testing.T) {
+func TestTheShapeVisitsEachNodeOnce(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"doubling":         documenttest.Doubling(60, false),
@@ -29,22 +29,22 @@ func TestTheGuardVisitsEachNodeOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &shape{limits: DefaultLimits(), document: document}
-		s.check()
+		_ = s.check() // its work counts, not what it finds
 		if s.visits > len(text)/3 {
 			t.Errorf("%s: %d visits for %d bytes", name, s.visits, len(text))
 		}
 	}
 }
 
-// TestTheWorkOfHostileDocumentsIsCounted holds the work that each of them makes
-// before it is refused, or run: tokens to their limit, and nodes visited by the
-// guard and by the estimate to the length of the document.
-func TestTheWorkOfHostileDocumentsIsCounted(t *testing.T) {
+// TestTheWorkOfHostileDocumentsIsBounded holds that the nodes that are visited to
+// check the shape and to estimate the cost of a document are no more than its
+// tokens may be.
+func TestTheWorkOfHostileDocumentsIsBounded(t *testing.T) {
 	t.Parallel()
 	loaded, limits := gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), DefaultLimits()
 	for name, hostile := range documenttest.HostileDocuments() {
 		text := hostile.Query
-		if problem := checkNames(text); problem != nil {
+		if refused := checkNames(text); refused != nil {
 			continue // by its bytes, each read once
 		}
 		document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, limits.Tokens)
@@ -52,11 +52,11 @@ func TestTheWorkOfHostileDocumentsIsCounted(t *testing.T) {
 			continue // by its tokens
 		}
 		s := &shape{limits: limits, document: document}
-		problem := s.check()
+		refused := s.check()
 		if s.visits > min(len(text), limits.Tokens) {
-			t.Errorf("%s: the guard visits %d nodes of %d bytes", name, s.visits, len(text))
+			t.Errorf("%s: the shape visits %d nodes of %d bytes", name, s.visits, len(text))
 		}
-		if problem != nil {
+		if refused != nil {
 			continue
 		}
 		if errs := validator.ValidateWithRules(loaded, document, nil); errs != nil {
@@ -124,7 +124,7 @@ func aliases(n int) string {
 // introspection is as deep as the query that tools send.
 const introspection = `query { __schema { types { fields { args { type { ofType { ofType { ofType { ofType { ofType { ofType { ofType { ofType { ofType { kind } } } } } } } } } } } } } } }`
 
-func TestTheCostIsEstimatedAndDoesNotGoRound(t *testing.T) {
+func TestTheCostIsEstimatedAndDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	sources := []*ast.Source{{Input: schema.SDL()}}
 	loaded := gqlparser.MustLoadSchema(sources...)
@@ -189,8 +189,8 @@ func TestNamesAreBounded(t *testing.T) {
 		`{ x(a: "` + strings.Repeat(`\\`, 5) + `") ` + long + `}`: true,
 		`"""`: false, `"`: false, `"\`: false, ``: false, `#`: false,
 	} {
-		if problem := checkNames(document); (problem != nil) != refused {
-			t.Errorf("%.60s...: refused is %v", document, problem != nil)
+		if err := checkNames(document); (err != nil) != refused {
+			t.Errorf("%.60s...: %v", document, err)
 		}
 	}
 }

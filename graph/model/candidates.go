@@ -151,7 +151,7 @@ type AllocationCandidate struct {
 	world     *placement.World
 }
 
-// Allocations returns what each provider gives.
+// Allocations returns the amounts of each provider.
 func (c *AllocationCandidate) Allocations() []*CandidateAllocation {
 	out := make([]*CandidateAllocation, len(c.candidate.Allocations))
 	for i, allocation := range c.candidate.Allocations {
@@ -172,7 +172,7 @@ func (c *AllocationCandidate) Mappings() []*GroupMapping {
 	return out
 }
 
-// CandidateAllocation is what one provider gives.
+// CandidateAllocation is the amounts of one provider.
 type CandidateAllocation struct {
 	Provider  *ResourceProvider
 	Resources []placement.Amount

@@ -7,14 +7,14 @@ import (
 )
 
 // HostileDocument is a document with variables that is made to cost the server
-// much, and the code of the refusal: empty for none, "-" for any.
+// much, and the code of its refusal: empty for none, "-" for any.
 type HostileDocument struct {
 	Query     string
 	Variables any
 	Code      string
 }
 
-// HostileDocuments are the documents that tests send, and whose work they count.
+// HostileDocuments returns documents by a description.
 func HostileDocuments() map[string]HostileDocument {
 	repeat := strings.Repeat
 	numbered := func(n int, format string) string {
@@ -65,12 +65,12 @@ func HostileDocuments() map[string]HostileDocument {
 	}
 }
 
-// jsonNumber is a number of any length.
+// jsonNumber is a JSON number of any length.
 type jsonNumber string
 
 func (n jsonNumber) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 
-// Doubling is a document in which each of n fragments spreads the next one twice,
+// Doubling returns a document in which each of n fragments spreads the next one twice,
 // under two aliases or side by side.
 func Doubling(n int, aliased bool) string {
 	var out strings.Builder
