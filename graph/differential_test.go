@@ -50,7 +50,7 @@ func TestBothDatabasesAnswerAlike(t *testing.T) {
 			chance := rand.New(rand.NewPCG(seed, 11))
 			saved := []map[string]string{{}, {}}
 			for round := range 400 {
-				query := pick(chance, types, types["Query"], 3).plain("Query")
+				query := pick(chance, types, types["Query"], 3).plain()
 				switch list := lists[chance.IntN(len(lists))]; chance.IntN(10) {
 				case 0:
 				case 1, 2, 3:

@@ -46,7 +46,7 @@ func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input pla
 
 func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input model.UpdateResourceProviderInput) (*model.UpdateResourceProviderPayload, error) {
 	change := placement.ProviderPatch{Provider: input.Provider, Parent: cleared(input.Parent), Resource: cleared(input.Resource)}
-	if name, given := input.NewName.ValueOK(); given {
+	if name, ok := input.NewName.ValueOK(); ok {
 		change.NewName = new(valueOf(name)) // a name cannot be cleared: the empty one is refused
 	}
 	world, provider, err := r.Store.UpdateResourceProvider(ctx, change)

@@ -39,9 +39,9 @@ func TestAnAnswerDoesNotDependOnHowItIsAskedFor(t *testing.T) {
 		for round := range uint64(25) {
 			chance := rand.New(rand.NewPCG(round, 1))
 			chosen := pick(chance, types, types["Query"], 5)
-			answer := asked.ask(chosen.plain("Query"))
-			if renamed := asked.ask(chosen.renamed("Query")); !reflect.DeepEqual(chosen.read(answer, false), chosen.read(renamed, true)) {
-				t.Fatalf("round %d: the answers to these differ:\n%s\n%s", round, chosen.plain("Query"), chosen.renamed("Query"))
+			answer := asked.ask(chosen.plain())
+			if renamed := asked.ask(chosen.renamed()); !reflect.DeepEqual(chosen.read(answer, false), chosen.read(renamed, true)) {
+				t.Fatalf("round %d: the answers to these differ:\n%s\n%s", round, chosen.plain(), chosen.renamed())
 			}
 			met := map[string]string{}
 			nodesIn(answer, met)
@@ -81,7 +81,7 @@ func (a selector) again(chance *rand.Rand, met map[string]string) {
 		ids = append(ids, id)
 		if _, ok := chosen[of]; !ok {
 			chosen[of] = pick(chance, types, types[of], 3)
-			fragments += " ... on " + of + " " + chosen[of].renamed(of)
+			fragments += " ... on " + of + " " + chosen[of].renamed()
 		}
 	}
 	slices.Sort(ids)
@@ -94,9 +94,9 @@ func (a selector) again(chance *rand.Rand, met map[string]string) {
 	together := a.ask(fmt.Sprintf("{ nodes(ids: %s) { __typename%s } }", quoted, fragments))
 	for i, id := range ids {
 		of := chosen[met[id]]
-		alone := a.ask(fmt.Sprintf("{ node(id: %q) { ... on %s %s } }", id, met[id], of.plain(met[id])))
+		alone := a.ask(fmt.Sprintf("{ node(id: %q) { ... on %s %s } }", id, met[id], of.plain()))
 		if got := together["nodes"].([]any)[i]; !reflect.DeepEqual(of.read(got, true), of.read(alone["node"], false)) {
-			a.t.Fatalf("%s %s is not the same alone and with others: %s\n%v\n%v", met[id], id, of.plain(met[id]), of.read(got, true), of.read(alone["node"], false))
+			a.t.Fatalf("%s %s is not the same alone and with others: %s\n%v\n%v", met[id], id, of.plain(), of.read(got, true), of.read(alone["node"], false))
 		}
 	}
 }
@@ -134,12 +134,12 @@ func pick(chance *rand.Rand, types map[string]*ast.Definition, of *ast.Definitio
 }
 
 // plain returns a choice with the names of the schema.
-func (c choice) plain(of string) string { return c.write(of, false) }
+func (c choice) plain() string { return c.write(false) }
 
 // renamed returns a choice with every field renamed after its type.
-func (c choice) renamed(of string) string { return c.write(of, true) }
+func (c choice) renamed() string { return c.write(true) }
 
-func (c choice) write(of string, renamed bool) string {
+func (c choice) write(renamed bool) string {
 	out := []string{"{ __typename"}
 	for i, one := range c {
 		text := one.definition.Name + one.arguments
@@ -147,7 +147,7 @@ func (c choice) write(of string, renamed bool) string {
 			text = c.alias(i) + ": " + text
 		}
 		if one.below != nil {
-			text += " " + one.below.write(one.definition.Type.Name(), renamed)
+			text += " " + one.below.write(renamed)
 		}
 		out = append(out, text)
 	}

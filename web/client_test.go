@@ -11,18 +11,19 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/demo"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// client runs a program of testdata/clients and returns what it printed. Without
-// node and the packages the test is skipped, but for CI.
+// client runs a program of testdata/clients and returns its output. Without node
+// and the packages the test is skipped, except in CI.
 func client(t *testing.T, program string, args ...string) []byte {
 	t.Helper()
 	node := tool(t, "node")
 	if _, err := os.Stat("testdata/clients/node_modules/playwright-core"); err != nil {
 		unequipped(t, "the packages that `npm ci --prefix web/testdata/clients` brings")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Of(t, 5*time.Minute))
 	defer cancel()
 	command := exec.CommandContext(ctx, node, append([]string{program}, args...)...)
 	command.Dir = "testdata/clients"
@@ -36,7 +37,7 @@ func client(t *testing.T, program string, args ...string) []byte {
 	return out
 }
 
-// tool is where a program of the machine is.
+// tool returns the path of a program of the machine.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -49,15 +50,14 @@ func tool(t *testing.T, name string) string {
 func unequipped(t *testing.T, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
-		t.Fatalf("there is no %s", what)
+		t.Fatalf("%s is missing", what)
 	}
 	t.Skipf("needs %s", what)
 }
 
 // TestTheIDERunsInABrowser opens the IDE over the demo cloud and runs each query
-// of each tab as a person does: every one answers, the browser has nothing to
-// complain of (the page's policy of what it may load included), and no other host
-// is asked.
+// of each tab as a person does: each has an answer, the browser reports no problem
+// (the content security policy included), and no other host is requested.
 func TestTheIDERunsInABrowser(t *testing.T) {
 	t.Parallel()
 	browser := tool(t, "chromium")

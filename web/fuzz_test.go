@@ -89,7 +89,7 @@ func FuzzRequests(f *testing.F) {
 			}
 		}
 		if err := json.Unmarshal(recorder.Body.Bytes(), &body); err != nil {
-			t.Fatalf("the answer is no JSON: %v\n%s", err, recorder.Body)
+			t.Fatalf("the answer is not JSON: %v\n%s", err, recorder.Body)
 		}
 		if body.Data == nil && body.Errors == nil {
 			t.Errorf("neither data nor errors: %s", recorder.Body)

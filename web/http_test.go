@@ -73,7 +73,7 @@ func TestRequestsHaveTheStatusOfTheProtocol(t *testing.T) {
 		"an empty query":               {"POST", "/graphql", `{"query":""}`, nil, 400, "BAD_REQUEST", ""},
 		"a number as query":            {"POST", "/graphql", `{"query":1}`, nil, 400, "BAD_REQUEST", ""},
 		"a body too large":             {"POST", "/graphql", `{"query":"` + strings.Repeat(" ", 1<<20) + `"}`, nil, 413, "BAD_REQUEST", ""},
-		"a document that is none":      {"POST", "/graphql", `{"query":"qwerty cop{abc}"}`, nil, 200, "GRAPHQL_PARSE_FAILED", ""},
+		"not a document":               {"POST", "/graphql", `{"query":"qwerty cop{abc}"}`, nil, 200, "GRAPHQL_PARSE_FAILED", ""},
 		"the same, by the new type":    {"POST", "/graphql", `{"query":"qwerty cop{abc}"}`, []string{"Accept", responseMedia}, 400, "GRAPHQL_PARSE_FAILED", ""},
 		"fragments only":               {"POST", "/graphql", `{"query":"fragment F on Query { __typename }"}`, nil, 200, "GRAPHQL_VALIDATION_FAILED", ""},
 		"an unknown field":             {"POST", "/graphql", `{"query":"{ nothing }"}`, nil, 200, "GRAPHQL_VALIDATION_FAILED", ""},
@@ -228,7 +228,7 @@ func TestTheLogHoldsNoTokenAndNoVariable(t *testing.T) {
 	}
 }
 
-func TestTheLockedProfileTellsAndTakesLess(t *testing.T) {
+func TestTheLockedProfileServesNoPageAndNoAdHocGET(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.Profile = web.Locked })
 	if got := s.send("GET", "/", ""); got.status != 404 {
@@ -237,6 +237,13 @@ func TestTheLockedProfileTellsAndTakesLess(t *testing.T) {
 	if got := s.send("GET", "/graphql?query=%7B__typename%7D", ""); got.status != 405 || got.header.Get("Allow") != "POST" {
 		t.Errorf("an ad-hoc query by GET: %d %s", got.status, got.body)
 	}
+}
+
+// TestTheLockedProfileRequiresATokenForTheSchema also holds that this is all that
+// the answer to introspection without a valid token reveals.
+func TestTheLockedProfileRequiresATokenForTheSchema(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) { o.Profile = web.Locked })
 	for document, codes := range map[string]string{
 		"{ __schema { queryType { name } } }":                             "INTROSPECTION_DISABLED UNAUTHENTICATED",
 		`{ __type(name: "Query") { name } }`:                              "INTROSPECTION_DISABLED UNAUTHENTICATED",
@@ -244,7 +251,7 @@ func TestTheLockedProfileTellsAndTakesLess(t *testing.T) {
 		"{ __typename }":        "UNAUTHENTICATED",
 		"{ viewer { userId } }": "UNAUTHENTICATED",
 		"not a document":        "UNAUTHENTICATED",
-		"{ __schema { queryType { name } } } #" + strings.Repeat(" ", 1<<15): "UNAUTHENTICATED", // strangers are not read at length
+		"{ __schema { queryType { name } } } #" + strings.Repeat(" ", 1<<15): "UNAUTHENTICATED", // long bodies without a token are not read
 	} {
 		for _, token := range []string{"", "guessed"} {
 			got := s.query(document, "X-Auth-Token", token)
@@ -259,6 +266,11 @@ func TestTheLockedProfileTellsAndTakesLess(t *testing.T) {
 	if got := s.query("{ __schema { queryType { name } } }"); got.status != 200 || got.code() != "" {
 		t.Errorf("introspection with a token: %d %s", got.status, got.body)
 	}
+}
+
+func TestTheLockedProfileHasNoHints(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) { o.Profile = web.Locked })
 	for _, document := range []string{
 		"{ __schema{directive} }", "{ viewe { userId } }", "{ viewer }", "{ namespaces(firs: 1) { totalCount } }",
 		"query($a: Strin) { __typename }", "{ ... on Namespac { id } }", "{ namespaces(orderBy: {field: NAM}) { totalCount } }",
@@ -272,7 +284,7 @@ func TestTheLockedProfileTellsAndTakesLess(t *testing.T) {
 	}
 }
 
-func TestPagesOfOtherSitesAreRefusedUnlessAllowed(t *testing.T) {
+func TestPagesOfOtherSitesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.AllowedOrigins = []string{"https://dash.example.org"} })
 	if got := s.query("{ __typename }", "Sec-Fetch-Site", "cross-site"); got.status != 403 || got.code() != "FORBIDDEN" {
@@ -284,6 +296,15 @@ func TestPagesOfOtherSitesAreRefusedUnlessAllowed(t *testing.T) {
 	if metrics := s.send("GET", "/metrics", "").body; !strings.Contains(metrics, `cadastre_graphql_errors_total{code="FORBIDDEN"} `) {
 		t.Error("the refusal is not counted")
 	}
+	got := s.send("OPTIONS", "/graphql", "", "Origin", "https://evil.example.org", "Access-Control-Request-Method", "POST", "X-Auth-Token", "")
+	if got.status != 405 || got.header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("a preflight: %d %v", got.status, got.header)
+	}
+}
+
+func TestPagesOfAllowedOriginsAreAnswered(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) { o.AllowedOrigins = []string{"https://dash.example.org"} })
 	if got := s.query("{ __typename }", "Sec-Fetch-Site", "same-origin"); got.status != 200 {
 		t.Errorf("same-origin: %d %s", got.status, got.body)
 	}
@@ -293,11 +314,7 @@ func TestPagesOfOtherSitesAreRefusedUnlessAllowed(t *testing.T) {
 	}
 	got = s.send("OPTIONS", "/graphql", "", "Origin", "https://dash.example.org", "Access-Control-Request-Method", "POST", "X-Auth-Token", "")
 	if got.status != 204 || !strings.Contains(got.header.Get("Access-Control-Allow-Headers"), "X-Auth-Token") {
-		t.Errorf("the allowed preflight: %d %v", got.status, got.header)
-	}
-	got = s.send("OPTIONS", "/graphql", "", "Origin", "https://evil.example.org", "Access-Control-Request-Method", "POST", "X-Auth-Token", "")
-	if got.status != 405 || got.header.Get("Access-Control-Allow-Origin") != "" {
-		t.Errorf("the other preflight: %d %v", got.status, got.header)
+		t.Errorf("the preflight: %d %v", got.status, got.header)
 	}
 	for _, origin := range []string{"dash.example.org", "https://dash.example.org/", "*", "null", "ftp://x"} {
 		if web.CheckOrigin(origin) == nil {

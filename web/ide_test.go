@@ -43,8 +43,9 @@ func TestTheTabsOfTheIDEWorkOnTheDemo(t *testing.T) {
 	}
 }
 
-// TestTheIDEComesFromTheProgramAlone follows every address on the page.
-func TestTheIDEComesFromTheProgramAlone(t *testing.T) {
+// TestThePageOfTheIDEIsProtected holds that the page names no other host, and runs
+// no script but its own.
+func TestThePageOfTheIDEIsProtected(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.DemoToken = "admin-token" })
 	page := s.send("GET", "/", "", "X-Auth-Token", "")
@@ -59,6 +60,16 @@ func TestTheIDEComesFromTheProgramAlone(t *testing.T) {
 	if strings.Contains(page.body, "://") {
 		t.Errorf("the page names another host:\n%s", page.body)
 	}
+	if got := s.send("GET", "/ide/assets/0/../../../go.mod", ""); got.status == 200 {
+		t.Errorf("a file outside of the assets: %s", got.body)
+	}
+}
+
+// TestTheAssetsOfTheIDEAreServed requests every address on the page.
+func TestTheAssetsOfTheIDEAreServed(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	page := s.send("GET", "/", "", "X-Auth-Token", "")
 	addresses := regexp.MustCompile(`(?:src|href)="(/[^"]+)"`).FindAllStringSubmatch(page.body, -1)
 	if len(addresses) != 4 {
 		t.Fatalf("got %v", addresses)
@@ -74,9 +85,12 @@ func TestTheIDEComesFromTheProgramAlone(t *testing.T) {
 			}
 		}
 	}
-	if got := s.send("GET", "/ide/assets/0/../../../go.mod", ""); got.status == 200 {
-		t.Errorf("a way out: %s", got.body)
-	}
+}
+
+// TestTheIDEHasATokenInADemoOnly reads the settings on the page.
+func TestTheIDEHasATokenInADemoOnly(t *testing.T) {
+	t.Parallel()
+	page := start(t, func(o *web.Options) { o.DemoToken = "admin-token" }).send("GET", "/", "", "X-Auth-Token", "")
 	var settings struct {
 		DemoToken string
 		Headers   string
@@ -88,6 +102,6 @@ func TestTheIDEComesFromTheProgramAlone(t *testing.T) {
 	}
 	other := start(t, nil)
 	if body := other.send("GET", "/", "").body; strings.Contains(body, "admin-token") || !strings.Contains(body, "your token") {
-		t.Error("outside a demo the page has no place for a token, or has one")
+		t.Error("outside of a demo the page has a token, or no field for one")
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/web"
 )
 
@@ -33,10 +34,10 @@ const (
 // holds so many connections to a server: "address number".
 const idleClients = "CADASTRE_TEST_IDLE_CLIENTS"
 
-// TestTenThousandIdleConnections holds connections that have had one request each
-// and wait, their other ends in a process of their own, as many as open files are
-// allowed: others are answered, none is dropped, and nothing is left behind. It
-// runs alone, before the parallel tests go on.
+// TestTenThousandIdleConnections holds idle connections that have had one request
+// each, with the clients in a process of their own, as many as open files are
+// allowed: others are answered, none is closed, and no goroutine remains. It runs
+// alone, before the parallel tests continue.
 func TestTenThousandIdleConnections(t *testing.T) {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
@@ -49,38 +50,10 @@ func TestTenThousandIdleConnections(t *testing.T) {
 	}
 	before := goleak.IgnoreCurrent()
 	t.Run("server", func(t *testing.T) {
-		s := startServing(t, nil, web.ServeOptions{IdleTime: 5 * time.Minute})
-		program, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		clients := exec.Command(program, "-test.run", "^TestHoldIdleConnections$", "-test.timeout", "2m")
-		clients.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", idleClients, strings.TrimPrefix(s.url, "http://"), number))
-		input, err := clients.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		output, err := clients.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := clients.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(output)
-		await := func(want string) {
-			t.Helper()
-			var told []string
-			for lines.Scan() {
-				if lines.Text() == want {
-					return
-				}
-				told = append(told, lines.Text())
-			}
-			t.Errorf("the clients did not tell %q but\n%s", want, strings.Join(told, "\n"))
-		}
+		s := startServing(t, nil, web.ServeOptions{IdleTime: patience.Of(t, 5*time.Minute)})
 		began := time.Now()
-		await("open")
+		clients := startIdleClients(t, s, number)
+		clients.await(t, "open")
 		opened := time.Since(began)
 		var slowest time.Duration
 		for range 100 {
@@ -90,26 +63,76 @@ func TestTenThousandIdleConnections(t *testing.T) {
 			}
 			slowest = max(slowest, time.Since(began))
 		}
-		if slowest > 5*time.Second {
+		if slowest > patience.Of(t, 5*time.Second) {
 			t.Errorf("a request took %v", slowest)
 		}
-		if err := input.Close(); err != nil {
-			t.Error(err)
-		}
-		await("all were kept")
-		for lines.Scan() { // to the end, as Wait wants it
-			continue
-		}
-		if err := clients.Wait(); err != nil {
-			t.Error(err)
-		}
+		clients.stop(t)
 		t.Logf("%d connections opened in %v; the slowest of 100 queries took %v", number, opened, slowest)
 	})
 	goleak.VerifyNone(t, before)
 }
 
-// TestHoldIdleConnections is the other end: it opens the connections, tells so,
-// and when its input ends asks once more over each of them.
+// idleProcess is a process that runs TestHoldIdleConnections.
+type idleProcess struct {
+	command *exec.Cmd
+	input   io.WriteCloser
+	lines   *bufio.Scanner
+}
+
+// startIdleClients starts a process that holds so many connections to a server. It
+// ends by itself after some minutes.
+func startIdleClients(t *testing.T, s *server, number int) *idleProcess {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(program, "-test.run", "^TestHoldIdleConnections$", "-test.timeout", patience.Of(t, 2*time.Minute).String())
+	command.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", idleClients, strings.TrimPrefix(s.url, "http://"), number))
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return &idleProcess{command, input, bufio.NewScanner(output)}
+}
+
+// await reads the output of the process until a line.
+func (p *idleProcess) await(t *testing.T, want string) {
+	t.Helper()
+	var read []string
+	for p.lines.Scan() {
+		if p.lines.Text() == want {
+			return
+		}
+		read = append(read, p.lines.Text())
+	}
+	t.Errorf("the clients did not print %q but\n%s", want, strings.Join(read, "\n"))
+}
+
+// stop has the clients use their connections once more, and end.
+func (p *idleProcess) stop(t *testing.T) {
+	t.Helper()
+	if err := p.input.Close(); err != nil {
+		t.Error(err)
+	}
+	p.await(t, "all were kept")
+	for p.lines.Scan() { // to the end, before Wait closes the output
+		continue
+	}
+	if err := p.command.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHoldIdleConnections is the clients' process: it opens the connections, prints
+// so, and when its input ends sends a request over each of them.
 func TestHoldIdleConnections(t *testing.T) {
 	asked := os.Getenv(idleClients)
 	if asked == "" {
@@ -139,7 +162,7 @@ func TestHoldIdleConnections(t *testing.T) {
 		if connections[i], err = net.Dial("tcp", address); err != nil {
 			return err
 		}
-		return alive(connections[i])
+		return alive(t, connections[i])
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -147,15 +170,15 @@ func TestHoldIdleConnections(t *testing.T) {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		t.Fatal(err)
 	}
-	if err := each(func(i int) error { return errors.Join(alive(connections[i]), connections[i].Close()) }); err != nil {
+	if err := each(func(i int) error { return errors.Join(alive(t, connections[i]), connections[i].Close()) }); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Println("all were kept")
 }
 
 // alive sends a request over a connection and reads its answer.
-func alive(connection net.Conn) error {
-	if err := connection.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+func alive(t *testing.T, connection net.Conn) error {
+	if err := connection.SetDeadline(time.Now().Add(patience.Of(t, 30*time.Second))); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(connection, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {

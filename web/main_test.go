@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/auth"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/web"
@@ -38,28 +38,18 @@ type server struct {
 // start starts a server on a new SQLite file; change adjusts its options.
 func start(t testing.TB, change func(*web.Options)) *server {
 	t.Helper()
-	return startServing(t, change, web.ServeOptions{HeaderTime: 500 * time.Millisecond, ReadTime: time.Second, IdleTime: 5 * time.Second})
+	return startServing(t, change, web.ServeOptions{
+		HeaderTime: patience.Of(t, 500*time.Millisecond), ReadTime: patience.Of(t, time.Second), IdleTime: patience.Of(t, 5*time.Second),
+	})
 }
 
-// startServing is start with times of its own.
+// startServing is start with its own time limits of connections.
 func startServing(t testing.TB, change func(*web.Options), serving web.ServeOptions) *server {
 	t.Helper()
 	database := storetest.SQLite(t)
-	s := storetest.Open(t, database)
-	log := &lockedBuffer{}
-	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	serving.Log = logger
-	options := web.Options{
-		Executor: graph.NewExecutor(&graph.Resolver{Store: s}, logger),
-		Authenticate: auth.New(auth.Tokens([]auth.Token{
-			auth.NewToken("admin-token", access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}}),
-			auth.NewToken("reader-token", access.Viewer{UserID: "rae", ProjectID: "demo", Roles: []string{access.RoleReader}}),
-		})).Authenticate,
-		Ready:   s.Ready,
-		Log:     logger,
-		Profile: web.Open,
-		Version: "test",
-	}
+	s := &server{t: t, file: strings.TrimPrefix(database, "sqlite://"), store: storetest.Open(t, database), log: &lockedBuffer{}}
+	options := s.options()
+	serving.Log = options.Log
 	if change != nil {
 		change(&options)
 	}
@@ -67,32 +57,60 @@ func startServing(t testing.TB, change func(*web.Options), serving web.ServeOpti
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.url = "http://" + listener.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
 		served <- web.Serve(ctx, listener, web.New(options), serving)
 	}()
-	stop := sync.OnceValue(func() error {
+	s.stop = sync.OnceValue(func() error {
 		cancel()
-		return <-served
+		return receive(t, served)
 	})
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
-		if err := stop(); err != nil {
+		if err := s.stop(); err != nil {
 			t.Errorf("stop the server: %v", err)
 		}
 	})
-	return &server{t: t, url: "http://" + listener.Addr().String(), file: strings.TrimPrefix(database, "sqlite://"), store: s, log: log, stop: stop}
+	return s
 }
 
-// answer is what came back.
+// options returns the options of a server that knows an administrator and a reader.
+func (s *server) options() web.Options {
+	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return web.Options{
+		Executor: graph.NewExecutor(&graph.Resolver{Store: s.store}, logger),
+		Authenticate: auth.New(auth.Tokens([]auth.Token{
+			auth.NewToken("admin-token", access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}}),
+			auth.NewToken("reader-token", access.Viewer{UserID: "rae", ProjectID: "demo", Roles: []string{access.RoleReader}}),
+		})).Authenticate,
+		Ready:   s.store.Ready,
+		Log:     logger,
+		Profile: web.Open,
+		Version: "test",
+	}
+}
+
+// receive returns the next value of a channel; a long wait for it is an error.
+func receive[T any](t testing.TB, from <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(patience.Of(t, 30*time.Second)):
+		t.Error("nothing was received")
+	}
+	return value
+}
+
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// errors gives the codes of the errors of an answer.
+// codes returns the codes of the errors of an answer.
 func (a answer) codes() []string {
 	var body struct {
 		Errors []struct{ Extensions struct{ Code string } }
@@ -107,7 +125,7 @@ func (a answer) codes() []string {
 	return codes
 }
 
-// code is the code of the first error, or empty.
+// code returns the code of the first error, or the empty string.
 func (a answer) code() string {
 	if codes := a.codes(); len(codes) > 0 {
 		return codes[0]
@@ -115,8 +133,8 @@ func (a answer) code() string {
 	return ""
 }
 
-// send sends a request as the administrator; headers are pairs of name and value,
-// and an empty value takes a header away.
+// send sends a request as the administrator. Headers are pairs of name and value,
+// and an empty value removes a header.
 func (s *server) send(method, path, body string, headers ...string) answer {
 	s.t.Helper()
 	request, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
@@ -166,7 +184,7 @@ func (s *server) ask(request map[string]any, headers ...string) answer {
 const waiting = `mutation Wait { createNamespace(input: {name: "waiting"}) { namespace { name } } }`
 
 // holdWrites takes the write lock of the database as another program would:
-// mutations wait until the function that it gives is called.
+// mutations wait until release is called.
 func (s *server) holdWrites() (release func()) {
 	s.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+s.file+"?_txlock=immediate")
@@ -185,15 +203,14 @@ func (s *server) holdWrites() (release func()) {
 // await waits until /metrics shows a line.
 func (s *server) await(line string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
-		if strings.Contains(s.send(http.MethodGet, "/metrics", "").body, line+"\n") {
-			return
-		}
+	if !patience.Until(s.t, 10*time.Second, func() bool {
+		return strings.Contains(s.send(http.MethodGet, "/metrics", "").body, line+"\n")
+	}) {
+		s.t.Fatalf("/metrics never showed %s", line)
 	}
-	s.t.Fatalf("/metrics never showed %s", line)
 }
 
-// lockedBuffer is a log that a test reads while it is written.
+// lockedBuffer is a log that can be read while it is written.
 type lockedBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer

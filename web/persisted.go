@@ -120,13 +120,13 @@ func (t *transport) resolve(request *request) (source, *refusal) {
 	if request.query != "" && hashOf(request.query) != hash {
 		return source{}, bad("the hash is not the SHA-256 of the query")
 	}
-	if text, trusted := t.Trusted.get(hash, t.Log); trusted {
+	if text, ok := t.Trusted.get(hash, t.Log); ok {
 		return source{text: text, trusted: true, persisted: true}, nil
 	}
 	if t.TrustedOnly {
 		return source{}, onlyTrusted()
 	}
-	if text, kept := t.persisted.Get(hash); kept {
+	if text, ok := t.persisted.Get(hash); ok {
 		return source{text: text, persisted: true}, nil
 	}
 	if request.query == "" {
@@ -141,25 +141,32 @@ func onlyTrusted() *refusal {
 
 // hash returns the hash by which a request names its document; empty for none.
 func (r *request) hash() (string, *refusal) {
-	given := r.documentID
-	if persisted, there := r.extensions["persistedQuery"]; there {
-		members, isObject := persisted.(map[string]any)
-		hash, isText := members["sha256Hash"].(string)
-		version, isNumber := members["version"].(json.Number)
-		if !isObject || !isText || !isNumber || version != "1" {
+	named := r.documentID
+	if persisted, ok := r.extensions["persistedQuery"]; ok {
+		hash, ok := persistedHash(persisted)
+		if !ok {
 			return "", bad(`extensions.persistedQuery is not of the form {"version": 1, "sha256Hash": "..."}`)
 		}
-		if given != "" && bareHash(given) != bareHash(hash) {
+		if named != "" && bareHash(named) != bareHash(hash) {
 			return "", bad("documentId and extensions.persistedQuery name different documents")
 		}
-		given = hash
+		named = hash
 	}
-	if given == "" {
+	if named == "" {
 		return "", nil
 	}
-	hash := bareHash(given)
+	hash := bareHash(named)
 	if raw, err := hex.DecodeString(hash); err != nil || len(raw) != sha256.Size {
-		return "", bad("the hash of a document is the 64 hexadecimal digits of its SHA-256")
+		return "", bad("the hash of the document is not a SHA-256 of 64 hexadecimal digits")
 	}
 	return hash, nil
+}
+
+// persistedHash returns the hash in extensions.persistedQuery, and false where that
+// has another form.
+func persistedHash(extension any) (hash string, ok bool) {
+	members, _ := extension.(map[string]any)
+	version, _ := members["version"].(json.Number)
+	hash, ok = members["sha256Hash"].(string)
+	return hash, ok && version == "1"
 }

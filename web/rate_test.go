@@ -11,18 +11,18 @@ func TestGuessingIsAsSlowAsItsPriceSays(t *testing.T) {
 	t.Parallel()
 	points := DefaultLimits().AddressPoints
 	b := newBuckets(points)
-	start, heard := time.Now(), 0
+	start, accepted := time.Now(), 0
 	for i := range 10_000 {
 		now := start.Add(time.Duration(i) * time.Millisecond)
 		if b.take("192.0.2.1", 1, now) == nil {
-			heard++
+			accepted++
 			b.charge("192.0.2.1", refusedPoints, now)
 		}
 	}
-	if most := int(14*points)/(1+refusedPoints) + 1; heard > most {
-		t.Errorf("%d guesses were heard, %d are paid for", heard, most)
+	if paid := int(14*points)/(1+refusedPoints) + 1; accepted > paid {
+		t.Errorf("%d guesses were accepted, %d are paid for", accepted, paid)
 	}
-	if problem := b.take("192.0.2.1", 1, start.Add(11*time.Second)); problem != nil {
-		t.Errorf("a second later: %+v", problem)
+	if refused := b.take("192.0.2.1", 1, start.Add(11*time.Second)); refused != nil {
+		t.Errorf("a second later: %+v", refused)
 	}
 }

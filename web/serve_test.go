@@ -21,6 +21,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/web"
 )
 
@@ -35,7 +36,7 @@ func (s *server) dial() net.Conn {
 	return connection
 }
 
-// ends reads what a connection still brings, until the other side ends it.
+// ends returns what is still read from a connection until the other side closes it.
 func ends(t *testing.T, connection net.Conn, within time.Duration) string {
 	t.Helper()
 	if err := connection.SetReadDeadline(time.Now().Add(within)); err != nil {
@@ -62,7 +63,7 @@ func TestClientsThatAreSlowLoseTheirConnection(t *testing.T) {
 		if _, err := io.WriteString(connection, text); err != nil {
 			t.Fatal(err)
 		}
-		rest := ends(t, connection, 10*time.Second)
+		rest := ends(t, connection, patience.Of(t, 10*time.Second))
 		if strings.Contains(rest, " 200 ") || strings.Contains(rest, " 500 ") {
 			t.Errorf("%s: %s", name, rest)
 		}
@@ -102,12 +103,14 @@ func TestWhatWasAcceptedIsAnsweredBeforeTheServerStops(t *testing.T) {
 	s.await(waits)
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.stop() }()
-	for { // until no connection is taken any more
+	if !patience.Until(t, 10*time.Second, func() bool {
 		connection, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-		if err != nil {
-			break
+		if err == nil {
+			_ = connection.Close()
 		}
-		_ = connection.Close()
+		return err != nil
+	}) {
+		t.Error("connections are still accepted")
 	}
 	select {
 	case err := <-stopped:
@@ -115,10 +118,10 @@ func TestWhatWasAcceptedIsAnsweredBeforeTheServerStops(t *testing.T) {
 	default:
 	}
 	release()
-	if got := <-done; got.status != 200 || got.code() != "" {
+	if got := receive(t, done); got.status != 200 || got.code() != "" {
 		t.Errorf("the mutation: %d %s", got.status, got.body)
 	}
-	if err := <-stopped; err != nil {
+	if err := receive(t, stopped); err != nil {
 		t.Error(err)
 	}
 }
@@ -130,7 +133,7 @@ func TestWhatOutlastsTheGracePeriodIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	entered, left := make(chan struct{}), make(chan struct{})
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(entered)
 		<-r.Context().Done()
 		close(left)
@@ -141,17 +144,12 @@ func TestWhatOutlastsTheGracePeriodIsCutOff(t *testing.T) {
 		served <- web.Serve(ctx, listener, handler, web.ServeOptions{GracePeriod: 100 * time.Millisecond})
 	}()
 	go func() { _, _ = http.Get("http://" + listener.Addr().String()) }()
-	<-entered
+	receive(t, entered)
 	stop()
-	select {
-	case err := <-served:
-		if err == nil || !strings.Contains(err.Error(), "cut off") {
-			t.Errorf("got %v", err)
-		}
-	case <-time.After(5 * time.Second):
-		t.Error("the server went on")
+	if err := receive(t, served); err == nil || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("got %v", err)
 	}
-	<-left
+	receive(t, left)
 }
 
 // TestAServerLeavesNothingBehind runs alone, before the parallel tests go on.
@@ -210,7 +208,7 @@ func TestServeByTLSFollowsItsFiles(t *testing.T) {
 	_ = response.Body.Close()
 	transport.CloseIdleConnections()
 	stop()
-	if err := <-served; err != nil {
+	if err := receive(t, served); err != nil {
 		t.Error(err)
 	}
 }
