@@ -28,8 +28,8 @@ const (
 	eachHas     = 4
 	pageClients = 6
 
-	minPages    = 200 // read in each test
-	pagesAtOnce = 20
+	minPages    = 60 // read of each server
+	pagesAtOnce = 5
 )
 
 func deviceUUID(i int) string { return fmt.Sprintf("d0000000-0000-4000-8000-%012d", i) }
@@ -63,7 +63,7 @@ func readPagesWhileOthersClaim(t *testing.T, servers []*store.Store) {
 		})
 	}
 	pages, full := 0, map[int]bool{}
-	if !patience.Until(t, 30*time.Second, func() bool {
+	if !patience.Until(t, time.Minute, func() bool {
 		for range pagesAtOnce {
 			for _, executor := range executors {
 				full[checkPage(t, executor)] = true
@@ -72,7 +72,7 @@ func readPagesWhileOthersClaim(t *testing.T, servers []*store.Store) {
 		pages += pagesAtOnce
 		return t.Failed() || pages >= minPages && len(full) >= 3
 	}) {
-		t.Errorf("%d pages had only the sizes %v: the test saw nothing change", pages, full)
+		t.Errorf("%d pages were read, of the sizes %v: too few", pages, full)
 	}
 	close(done)
 	clients.Wait()
