@@ -19,9 +19,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// audited is a mutation of the test below: an input that is accepted and what it
-// changes, in the order of the events, and one that is refused. In both, $id is
-// the last id in an answer.
+// audited is a mutation of the test below: an input that is accepted and what
+// it changes, in the order of the events, and one that is refused. In both, $id
+// is the last id in an answer.
 type audited struct {
 	field             string
 	accepted, refused string // the fields of the input
@@ -108,8 +108,8 @@ var auditedMutations = []audited{
 	{field: "deleteResourceProvider", accepted: `provider: "` + auditedTwo + `"`, refused: `provider: "` + auditedOne + `"`, changed: "ResourceProvider " + auditedTwo},
 }
 
-// TestEveryMutationIsAudited sends every mutation of the schema: an accepted one
-// leaves one event for each thing that it changed, and a line in the log; a
+// TestEveryMutationIsAudited sends every mutation of the schema: an accepted
+// one leaves one event for each thing that it changed, and a line in the log; a
 // refused one, by its input or for the viewer's role, leaves neither.
 func TestEveryMutationIsAudited(t *testing.T) {
 	t.Parallel()
@@ -141,8 +141,8 @@ func TestEveryMutationIsAudited(t *testing.T) {
 	})
 }
 
-// auditing sends mutations and compares the events and lines of the log that they
-// leave.
+// auditing sends mutations and compares the events and lines of the log that
+// they leave.
 type auditing struct {
 	t        *testing.T
 	executor *graph.Executor
@@ -197,9 +197,9 @@ func (a *auditing) accept(m audited) {
 	}
 }
 
-// repeat sends an accepted mutation once more: it is refused and leaves no event,
-// or it is accepted and leaves its events, which show no change where nothing was
-// changed.
+// repeat sends an accepted mutation once more: it is refused and leaves no
+// event, or it is accepted and leaves its events, which show no change where
+// nothing was changed.
 func (a *auditing) repeat(m audited) {
 	a.t.Helper()
 	answer, changed := a.send(m, func(e event) bool {
@@ -214,8 +214,9 @@ func (a *auditing) repeat(m audited) {
 	}
 }
 
-// send sends a mutation as an administrator and returns its answer, and kind and
-// key of each event that it left. Each is one of its own, right, and in the log.
+// send sends a mutation as an administrator and returns its answer, and kind
+// and key of each event that it left. Each is one of its own, right, and in the
+// log.
 func (a *auditing) send(m audited, right func(event) bool) (answer, changed string) {
 	a.t.Helper()
 	logged := a.lines.count()
@@ -235,8 +236,8 @@ func (a *auditing) send(m audited, right func(event) bool) (answer, changed stri
 	return answer, strings.Join(things, ", ")
 }
 
-// TestAMutationOfNothingIsAudited holds that an accepted mutation leaves an event
-// even when it names nothing to change, and that a dry run leaves none.
+// TestAMutationOfNothingIsAudited holds that an accepted mutation leaves an
+// event even when it names nothing to change, and that a dry run leaves none.
 func TestAMutationOfNothingIsAudited(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

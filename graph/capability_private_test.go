@@ -16,9 +16,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestPrivateValuesStayPrivate asks two stores that differ only in private values
-// the same random queries: viewers other than administrators receive the same
-// bytes, with open and with closed discovery.
+// TestPrivateValuesStayPrivate asks two stores that differ only in private
+// values the same random queries: viewers other than administrators receive the
+// same bytes, with open and with closed discovery.
 func TestPrivateValuesStayPrivate(t *testing.T) {
 	t.Parallel()
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {

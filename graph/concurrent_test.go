@@ -20,8 +20,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// concurrentWrites are writes of every kind to so few things that they conflict.
-// Names in braces stand for one of a few, see oneOf.
+// concurrentWrites are writes of every kind to so few things that they
+// conflict. Names in braces stand for one of a few, see oneOf.
 var concurrentWrites = []string{
 	`createNamespace(input: {name: "${space}", visibility: ${visibility}, properties: [{name: "${name}", title: "t", type: STRING}], tags: [{name: "${tag}"}],
 		resourceTypeAssociations: [{resourceType: "${type}", prefix: "x_"}]}) { namespace { name owner } }`,
@@ -103,8 +103,8 @@ func oneOf(chance *rand.Rand, name string) string {
 
 // TestConcurrentWritersAreDoneOrRefused lets clients of two servers on one
 // PostgreSQL, and of one on SQLite, write the same few things at once, and read
-// them: nobody gets an internal error, no use is lost, and in the end the servers
-// agree.
+// them: nobody gets an internal error, no use is lost, and in the end the
+// servers agree.
 func TestConcurrentWritersAreDoneOrRefused(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -7,8 +7,8 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 )
 
-// connect returns the connection of a page and registers its rows. List returns a
-// page of the list in one and the same order, count the length of the list.
+// connect returns the connection of a page and registers its rows. List returns
+// a page of the list in one and the same order, count the length of the list.
 func connect[Row any](
 	ctx context.Context, request page.Request,
 	list func(context.Context, page.Request) (page.Page[*Row], error),

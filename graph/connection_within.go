@@ -9,9 +9,9 @@ import (
 )
 
 // connectWithin returns a connection that is a child of a parent. Its page, its
-// count and whether rows exist beyond the start of the page are each read for all
-// parents at the parent's path at once, by their keys. Name distinguishes loads of
-// one kind of parent, arguments included.
+// count and whether rows exist beyond the start of the page are each read for
+// all parents at the parent's path at once, by their keys. Name distinguishes
+// loads of one kind of parent, arguments included.
 func connectWithin[Parent, Row any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K, request page.Request,
 	list func(context.Context, []K) (map[K]page.Page[*Row], error),

@@ -34,9 +34,9 @@ var lists = []string{
 // building matches the writes that create more than they delete.
 var building = regexp.MustCompile(`^(create|set|import|associate|share)`)
 
-// TestBothDatabasesAnswerAlike sends the same random writes and reads to a server
-// on SQLite and to one on PostgreSQL, one after the other: every answer has the
-// same bytes and took as many statements.
+// TestBothDatabasesAnswerAlike sends the same random writes and reads to a
+// server on SQLite and to one on PostgreSQL, one after the other: every answer
+// has the same bytes and took as many statements.
 func TestBothDatabasesAnswerAlike(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {

@@ -72,12 +72,14 @@ const maxMessageBytes = 500
 
 type requestIDKey struct{}
 
-// WithRequestID returns a context with the id of the request, for errors and logs.
+// WithRequestID returns a context with the id of the request, for errors and
+// logs.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
 
-// RequestID returns the id of the request, and the empty string where it has none.
+// RequestID returns the id of the request, and the empty string where it has
+// none.
 func RequestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
@@ -96,10 +98,10 @@ func extensions(ctx context.Context, code Code, field string) map[string]any {
 	return out
 }
 
-// PresentErrors returns errors as clients get them: refusals with their message and
-// code, one error for every bad field; errors of the protocol with their code; and
-// everything else as an internal error, whose cause is logged under the request's
-// id.
+// PresentErrors returns errors as clients get them: refusals with their message
+// and code, one error for every bad field; errors of the protocol with their
+// code; and everything else as an internal error, whose cause is logged under
+// the request's id.
 func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gqlerror.List {
 	// Resolvers run concurrently: the order in which they failed means nothing.
 	list = slices.Clone(list)
@@ -175,8 +177,8 @@ func codeOf(err error) Code {
 	return CodeInternal
 }
 
-// protocolCode returns the code of an error that no resolver made but the parser,
-// the validator, the coercion of arguments, or the transport.
+// protocolCode returns the code of an error that no resolver made but the
+// parser, the validator, the coercion of arguments, or the transport.
 func protocolCode(err *gqlerror.Error) (Code, bool) {
 	switch code, _ := err.Extensions["code"].(string); code {
 	case "":

@@ -15,8 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/generated"
 )
 
-// Executor runs operations against the schema. The errors in its responses are as
-// clients get them.
+// Executor runs operations against the schema. The errors in its responses are
+// as clients get them.
 type Executor struct {
 	executable graphql.ExecutableSchema
 	log        *slog.Logger
@@ -34,8 +34,8 @@ func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 // Schema returns the schema that operations run against.
 func (e *Executor) Schema() *ast.Schema { return e.executable.Schema() }
 
-// Run runs an operation to its end. When the context ends meanwhile, the fields that
-// are not yet resolved become errors of the code TIMEOUT.
+// Run runs an operation to its end. When the context ends meanwhile, the fields
+// that are not yet resolved become errors of the code TIMEOUT.
 func (e *Executor) Run(ctx context.Context, operation *document.Operation) *graphql.Response {
 	ctx = graphql.WithOperationContext(WithLoaders(ctx), &graphql.OperationContext{
 		Doc:                    operation.Document,
@@ -52,8 +52,8 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation) *grap
 	return response
 }
 
-// aroundField checks the table of permissions at the fields of Query and Mutation,
-// and does nothing at others.
+// aroundField checks the table of permissions at the fields of Query and
+// Mutation, and does nothing at others.
 func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
 	field := graphql.GetFieldContext(ctx)
 	if field.Object != "Query" && field.Object != "Mutation" || strings.HasPrefix(field.Field.Name, "__") {

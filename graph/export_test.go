@@ -11,12 +11,12 @@ import (
 
 // What the tests of operations run them with.
 
-// maxTokens bounds the tokens of a document that Execute takes: validation takes
-// time quadratic in the length of a selection.
+// maxTokens bounds the tokens of a document that Execute takes: validation
+// takes time quadratic in the length of a selection.
 const maxTokens = 3000
 
-// Execute runs one operation from its text to its end. A nil Data means that the
-// operation did not start.
+// Execute runs one operation from its text to its end. A nil Data means that
+// the operation did not start.
 func (e *Executor) Execute(ctx context.Context, params *graphql.RawParams) *graphql.Response {
 	return e.executeWithin(ctx, params, maxTokens)
 }

@@ -77,8 +77,8 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// openFor opens a store with the options in the comment of an archive: `discovery:
-// everyone` opens the discovery of capabilities.
+// openFor opens a store with the options in the comment of an archive:
+// `discovery: everyone` opens the discovery of capabilities.
 func openFor(t *testing.T, url string, archive *txtar.Archive) *store.Store {
 	t.Helper()
 	options := store.Options{URL: url, Log: slog.New(slog.DiscardHandler)}
@@ -99,7 +99,8 @@ func openFor(t *testing.T, url string, archive *txtar.Archive) *store.Store {
 	return s
 }
 
-// replay runs the operations of an archive and returns their answers by file name.
+// replay runs the operations of an archive and returns their answers by file
+// name.
 func replay(t *testing.T, s *store.Store, archive *txtar.Archive) map[string]string {
 	t.Helper()
 	executor := executorOf(t, s)
@@ -116,9 +117,10 @@ func replay(t *testing.T, s *store.Store, archive *txtar.Archive) map[string]str
 	return answers
 }
 
-// run runs one operation and returns its answer and number of statements. Ids, cursors and times differ from run to run: they are
-// shown as `<id 1>`, `<cursor>` and `<time>`, ids in the order of their
-// appearance in the archive, and `$<id 1>` in an operation is such an id.
+// run runs one operation and returns its answer and number of statements. Ids,
+// cursors and times differ from run to run: they are shown as `<id 1>`,
+// `<cursor>` and `<time>`, ids in the order of their appearance in the archive,
+// and `$<id 1>` in an operation is such an id.
 func run(t *testing.T, executor *graph.Executor, text string, saved map[string]string) (string, int) {
 	t.Helper()
 	viewer, variables := "admin", ""
@@ -182,8 +184,8 @@ func hidden(answer string, saved map[string]string) string {
 	})
 }
 
-// replaced replaces the matches of a pattern's group by names, the same one for the
-// same text.
+// replaced replaces the matches of a pattern's group by names, the same one for
+// the same text.
 func replaced(answer, kind string, pattern *regexp.Regexp, group int, saved map[string]string) string {
 	var out strings.Builder
 	end := 0

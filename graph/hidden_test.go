@@ -48,9 +48,9 @@ var hiddenPaths = []struct{ query, hidden, missing string }{
 	{`mutation { createResource(input: {type: "physical:host", name: "x", parent: "$"}) { resource { id } } }`, hiddenHost, noUUID},
 }
 
-// TestWhatIsHiddenCostsWhatIsMissingCosts asks as a member of another project for
-// what is hidden and for what does not exist, by name, by UUID and by id: the
-// answers and their numbers of SQL statements are the same.
+// TestWhatIsHiddenCostsWhatIsMissingCosts asks as a member of another project
+// for what is hidden and for what does not exist, by name, by UUID and by id:
+// the answers and their numbers of SQL statements are the same.
 func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -13,20 +13,22 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// loaders batches the reads of one operation without a clock. Whoever fetches rows
-// registers them at their path in the operation; the first load of children below
-// that path fetches the children of all rows registered there in one statement,
-// and every later load finds its part. So the number of statements follows from
-// the operation's shape, never from the number of rows or the load of the machine.
+// loaders batches the reads of one operation without a clock. Whoever fetches
+// rows registers them at their path in the operation; the first load of
+// children below that path fetches the children of all rows registered there in
+// one statement, and every later load finds its part. So the number of
+// statements follows from the operation's shape, never from the number of rows
+// or the load of the machine.
 type loaders struct {
 	mu      sync.Mutex
 	rows    map[pathKey]any // []*Parent
 	batches map[batchKey]*batch
 }
 
-// pathKey is the path of rows of one kind in an operation: the response names from
-// the root down, each with the type that it is a field of, without list indexes.
-// Fields of different types may have the same name; their paths differ.
+// pathKey is the path of rows of one kind in an operation: the response names
+// from the root down, each with the type that it is a field of, without list
+// indexes. Fields of different types may have the same name; their paths
+// differ.
 type pathKey struct {
 	path string
 	kind reflect.Type
@@ -49,8 +51,9 @@ type batch struct {
 
 type loadersKey struct{}
 
-// WithLoaders returns a context with new loaders, for an operation. Each field of a
-// mutation has its own, so that nothing read before a write is shown after it.
+// WithLoaders returns a context with new loaders, for an operation. Each field
+// of a mutation has its own, so that nothing read before a write is shown after
+// it.
 func WithLoaders(ctx context.Context) context.Context {
 	return context.WithValue(ctx, loadersKey{}, &loaders{
 		rows:    map[pathKey]any{},
@@ -71,8 +74,8 @@ func pathOf(fc *graphql.FieldContext) string {
 	return strings.Join(names, ".")
 }
 
-// register notes rows that the current field has fetched, so that their children
-// are fetched for all of them at once.
+// register notes rows that the current field has fetched, so that their
+// children are fetched for all of them at once.
 func register[Row any](ctx context.Context, rows ...*Row) {
 	l := loadersOf(ctx)
 	at := pathKey{path: pathOf(graphql.GetFieldContext(ctx)), kind: reflect.TypeFor[Row]()}
@@ -94,9 +97,9 @@ func supply[Parent, V any, K cmp.Ordered](ctx context.Context, name string, valu
 	l.batches[batchKey{at: at, load: name}] = b
 }
 
-// loadMany returns the children of a parent and registers them. Fetch is called once
-// for all parents at the parent's path, with the key of each. Name distinguishes
-// loads of one kind of parent, arguments included.
+// loadMany returns the children of a parent and registers them. Fetch is called
+// once for all parents at the parent's path, with the key of each. Name
+// distinguishes loads of one kind of parent, arguments included.
 func loadMany[Parent, Child any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
 	fetch func(context.Context, []K) (map[K][]*Child, error),
@@ -112,10 +115,10 @@ func loadMany[Parent, Child any, K cmp.Ordered](
 	return children, err
 }
 
-// loadOne returns the row that a parent refers to and registers it, or nil where it
-// does not exist or is not visible. A key of 0 or the empty string refers to
-// nothing. Where the schema has no null, the parent was deleted since it was read,
-// together with the row: the error is ErrNotFound.
+// loadOne returns the row that a parent refers to and registers it, or nil
+// where it does not exist or is not visible. A key of 0 or the empty string
+// refers to nothing. Where the schema has no null, the parent was deleted since
+// it was read, together with the row: the error is ErrNotFound.
 func loadOne[Parent, Child any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
 	fetch func(context.Context, []K) (map[K]*Child, error),
@@ -159,8 +162,8 @@ func load[Parent, V any, K cmp.Ordered](
 	return values[id], nil
 }
 
-// valuesOf returns the values of a batch. The first caller fetches them, for all
-// rows that refer to anything.
+// valuesOf returns the values of a batch. The first caller fetches them, for
+// all rows that refer to anything.
 func valuesOf[Parent, V any, K cmp.Ordered](
 	ctx context.Context, b *batch, rows []*Parent, key func(*Parent) K, fetch func(context.Context, []K) (map[K]V, error),
 ) (map[K]V, error) {
@@ -197,8 +200,8 @@ func withEvery[K cmp.Ordered, V any](keys []K, found map[K]V) map[K]V {
 	return found
 }
 
-// registerAt calls register once for each path that has values of the batch, before
-// anything below that path loads more.
+// registerAt calls register once for each path that has values of the batch,
+// before anything below that path loads more.
 func (b *batch) registerAt(path string, register func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -208,8 +211,8 @@ func (b *batch) registerAt(path string, register func()) {
 	}
 }
 
-// rowsAbove returns the rows of a kind that are registered at the nearest path above
-// the current field, and that path.
+// rowsAbove returns the rows of a kind that are registered at the nearest path
+// above the current field, and that path.
 func rowsAbove[Parent any](ctx context.Context) ([]*Parent, pathKey) {
 	l := loadersOf(ctx)
 	l.mu.Lock()

@@ -13,7 +13,8 @@ func namespaceID(n *metadef.Namespace) int64     { return n.ID }
 func objectID(o *metadef.ObjectDefinition) int64 { return o.ID }
 func tagID(t *metadef.Tag) int64                 { return t.ID }
 
-// namespaceOrder returns an order of namespaces: the one given or, for nil, by name.
+// namespaceOrder returns an order of namespaces: the one given or, for nil, by
+// name.
 func namespaceOrder(by *model.NamespaceOrder) page.Order {
 	if by == nil {
 		return page.Order{Field: string(model.NamespaceOrderFieldName)}
@@ -24,9 +25,9 @@ func namespaceOrder(by *model.NamespaceOrder) page.Order {
 // propertiesLoad names the load of the properties of namespaces and of objects.
 const propertiesLoad = "properties"
 
-// registerApplied registers all rows that a metadata dialog shows, so that their
-// children are fetched for all of them at once. The properties of objects are
-// among the rows and need no fetch.
+// registerApplied registers all rows that a metadata dialog shows, so that
+// their children are fetched for all of them at once. The properties of objects
+// are among the rows and need no fetch.
 func registerApplied(ctx context.Context, applied []*metadef.AppliedNamespace) {
 	owned := map[int64][]*metadef.PropertyDefinition{}
 	defer supply[metadef.ObjectDefinition](ctx, propertiesLoad, owned)

@@ -16,8 +16,8 @@ import (
 // maxNodes bounds the nodes that one field looks up.
 const maxNodes = 100
 
-// lookUp returns the row of a key and registers it. It returns nil for a row that
-// does not exist or is not visible: a viewer cannot distinguish the two.
+// lookUp returns the row of a key and registers it. It returns nil for a row
+// that does not exist or is not visible: a viewer cannot distinguish the two.
 func lookUp[K, T any](ctx context.Context, key K, find func(context.Context, K) (*T, error)) (*T, error) {
 	found, err := find(ctx, key)
 	if errors.Is(err, problem.ErrNotFound) {
@@ -86,8 +86,8 @@ func byRow[T any, P interface {
 	}
 }
 
-// byKey returns a finder of nodes whose keys are UUIDs. It registers what it finds;
-// a viewer without any role finds nothing.
+// byKey returns a finder of nodes whose keys are UUIDs. It registers what it
+// finds; a viewer without any role finds nothing.
 func byKey[T any, P interface {
 	*T
 	model.Node
@@ -106,8 +106,8 @@ func byKey[T any, P interface {
 	}
 }
 
-// nodesOf returns the nodes of the ids in their order, with one read for each kind;
-// nil stands for what does not exist or is not visible.
+// nodesOf returns the nodes of the ids in their order, with one read for each
+// kind; nil stands for what does not exist or is not visible.
 func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]model.Node, error) {
 	if len(ids) > maxNodes {
 		return nil, problem.Invalid("ids", "has %d ids, the maximum is %d", len(ids), maxNodes)
@@ -147,8 +147,8 @@ func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]model.Node, err
 	return nodes, nil
 }
 
-// throughAssociation returns the node of an id: itself or, where the id names an
-// association, the definition as that association of its namespace shows it.
+// throughAssociation returns the node of an id: itself or, where the id names
+// an association, the definition as that association of its namespace shows it.
 func throughAssociation(node, association model.Node, id page.NodeID) model.Node {
 	if id.Association == 0 {
 		return node
@@ -172,8 +172,8 @@ func throughAssociation(node, association model.Node, id page.NodeID) model.Node
 
 func rowKey(row int64) string { return strconv.FormatInt(row, 10) }
 
-// associationRow returns the row id of an association, and 0, which no row has, for
-// the id of another kind of node.
+// associationRow returns the row id of an association, and 0, which no row has,
+// for the id of another kind of node.
 func associationRow(id string) (int64, error) {
 	node, ok := page.ParseNodeID(id)
 	if !ok {

@@ -16,9 +16,9 @@ import (
 
 func providerUUID(p *model.ResourceProvider) string { return p.UUID }
 
-// forTrees extends a load of providers to all providers of their trees: children,
-// parents and roots are in memory and reach every provider of a tree without
-// another load.
+// forTrees extends a load of providers to all providers of their trees:
+// children, parents and roots are in memory and reach every provider of a tree
+// without another load.
 func forTrees[V any](world *placement.World, fetch func(context.Context, []string) (map[string]V, error)) func(context.Context, []string) (map[string]V, error) {
 	return func(ctx context.Context, uuids []string) (map[string]V, error) {
 		all := treesOf(world, uuids)
@@ -45,8 +45,8 @@ func treesOf(world *placement.World, uuids []string) []string {
 	return slices.Compact(all)
 }
 
-// resourcesOf returns the resources that providers are linked to, by the UUIDs of
-// the providers.
+// resourcesOf returns the resources that providers are linked to, by the UUIDs
+// of the providers.
 func (r *Resolver) resourcesOf(ctx context.Context, world *placement.World, providers []string) (map[string]*resource.Resource, error) {
 	linked := map[string]string{}
 	var uuids []string
@@ -68,8 +68,8 @@ func (r *Resolver) resourcesOf(ctx context.Context, world *placement.World, prov
 	return found, err
 }
 
-// candidateCursor returns where a page of candidates starts, its size, and what is
-// wrong with either.
+// candidateCursor returns where a page of candidates starts, its size, and what
+// is wrong with either.
 func candidateCursor(first *int, after *string) (*placement.Position, int, problem.Problems) {
 	var problems problem.Problems
 	request := page.Request{First: first}
@@ -125,8 +125,8 @@ func registered[Row any](ctx context.Context, row *Row) *Row {
 	return row
 }
 
-// cleared returns a field of a change: nil for one that is absent, the empty string
-// for null.
+// cleared returns a field of a change: nil for one that is absent, the empty
+// string for null.
 func cleared(field graphql.Omittable[*string]) *string {
 	value, ok := field.ValueOK()
 	if ok && value == nil {

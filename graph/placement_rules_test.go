@@ -11,8 +11,8 @@ import (
 )
 
 // A rule is one mutation on a provider A, its child B, a root C, and consumers
-// c0 to c3: how it ends, and which generations A, B and C have then. The steps of
-// a table build on each other.
+// c0 to c3: how it ends, and which generations A, B and C have then. The steps
+// of a table build on each other.
 type rule struct {
 	what        string
 	mutation    string // with A, B, C and c0 to c3 for uuids

@@ -19,10 +19,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// The fixture of the test below: a root with devices, each with an equal amount of
-// both classes. Every write claims or releases the same amount of both classes on
-// two different devices, so the sums of use are equal at every instant, and every
-// claim increments two generations.
+// The fixture of the test below: a root with devices, each with an equal amount
+// of both classes. Every write claims or releases the same amount of both
+// classes on two different devices, so the sums of use are equal at every
+// instant, and every claim increments two generations.
 const (
 	devices     = 5
 	eachHas     = 4
@@ -34,9 +34,9 @@ const (
 
 func deviceUUID(i int) string { return fmt.Sprintf("d0000000-0000-4000-8000-%012d", i) }
 
-// TestEveryPageOfCandidatesIsOneSnapshot reads pages of candidates, with everything
-// that can be selected below them, while clients claim, move and release: all of a
-// page is of one instant.
+// TestEveryPageOfCandidatesIsOneSnapshot reads pages of candidates, with
+// everything that can be selected below them, while clients claim, move and
+// release: all of a page is of one instant.
 func TestEveryPageOfCandidatesIsOneSnapshot(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -78,8 +78,8 @@ func readPagesWhileOthersClaim(t *testing.T, servers []*store.Store) {
 	clients.Wait()
 }
 
-// createDevices creates the root and its devices, and waits until every server has
-// followed.
+// createDevices creates the root and its devices, and waits until every server
+// has followed.
 func createDevices(t *testing.T, executors []asker) {
 	t.Helper()
 	executors[0].must(`mutation { createResourceProvider(input: {name: "root", uuid: "d0000000-0000-4000-8000-999999999999"}) { resourceProvider { uuid } } }`, nil)
@@ -98,7 +98,8 @@ func createDevices(t *testing.T, executors []asker) {
 	}
 }
 
-// claimAndRelease has one consumer at a time claim, move and release, until done.
+// claimAndRelease has one consumer at a time claim, move and release, until
+// done.
 func claimAndRelease(executor asker, client int, done chan struct{}) {
 	random := rand.New(rand.NewPCG(uint64(client), 1))
 	for round := 0; ; round++ {
@@ -127,8 +128,8 @@ func claimAndRelease(executor asker, client int, done chan struct{}) {
 	}
 }
 
-// moveQuery sets the allocations of a consumer: the same amount of both classes, on
-// two devices.
+// moveQuery sets the allocations of a consumer: the same amount of both
+// classes, on two devices.
 const moveQuery = `mutation($c: UUID!, $g: Int, $a: UUID!, $b: UUID!, $n: Int!) { setAllocations(input: {consumers: [{uuid: $c, projectId: "p", userId: "u", generation: $g,
 	allocations: [{provider: $a, resources: [{resourceClass: "VCPU", amount: $n}]}, {provider: $b, resources: [{resourceClass: "MEMORY_MB", amount: $n}]}]}]}) { consumers { generation } } }`
 
@@ -203,8 +204,9 @@ func checkPage(t *testing.T, executor asker) int {
 	return len(page.Nodes)
 }
 
-// checkSums checks that the summaries, which are of the whole tree, have the sums of
-// every instant, and returns the number of providers with capacity, by class.
+// checkSums checks that the summaries, which are of the whole tree, have the
+// sums of every instant, and returns the number of providers with capacity, by
+// class.
 func (page pageOfCandidates) checkSums(t *testing.T) (roomy map[string]int) {
 	roomy = map[string]int{}
 	used := map[string]int64{}
@@ -230,7 +232,8 @@ func (page pageOfCandidates) checkSums(t *testing.T) (roomy map[string]int) {
 	return roomy
 }
 
-// checkStates checks that every provider has the same state wherever it is shown.
+// checkStates checks that every provider has the same state wherever it is
+// shown.
 func (page pageOfCandidates) checkStates(t *testing.T) {
 	state := map[string]string{}
 	for _, summary := range page.ProviderSummaries {

@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestEveryFieldCanBeGrantedToOthers overrides each field of Query and Mutation, so
-// that only services may use it: administrators no longer may.
+// TestEveryFieldCanBeGrantedToOthers overrides each field of Query and
+// Mutation, so that only services may use it: administrators no longer may.
 func TestEveryFieldCanBeGrantedToOthers(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -69,8 +69,8 @@ func TestOverridesHoldForRows(t *testing.T) {
 	})
 }
 
-// TestOverridesHoldBelowARow reads definitions and a provider below a resource, as
-// readers for whom they are closed.
+// TestOverridesHoldBelowARow reads definitions and a provider below a resource,
+// as readers for whom they are closed.
 func TestOverridesHoldBelowARow(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

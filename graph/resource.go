@@ -15,7 +15,8 @@ func resourceID(r *resource.Resource) int64        { return r.ID }
 func resourceTypeID(t *metadef.ResourceType) int64 { return t.ID }
 func capabilityID(c *resource.Capability) int64    { return c.ID }
 
-// resourceOrder returns an order of resources: the one given or, for nil, by name.
+// resourceOrder returns an order of resources: the one given or, for nil, by
+// name.
 func resourceOrder(orderBy *model.ResourceOrder) page.Order {
 	if orderBy == nil {
 		return page.Order{Field: string(model.ResourceOrderFieldName)}

@@ -9,8 +9,8 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// TestEverythingInTheSchemaIsDescribed finds types, fields, arguments and values
-// of the public language without a full sentence about them.
+// TestEverythingInTheSchemaIsDescribed finds types, fields, arguments and
+// values of the public language without a full sentence about them.
 func TestEverythingInTheSchemaIsDescribed(t *testing.T) {
 	t.Parallel()
 	described := func(what, description string) {

@@ -23,9 +23,10 @@ import (
 
 // TestAnAnswerDoesNotDependOnHowItIsAskedFor asks for random selections twice:
 // plainly, and with every field renamed after its type, so that fields of
-// different types share their names wherever the language allows it. Then it asks
-// for every object in the answer once more, by its id, alone and together with all
-// the others. The answers are the same, whatever was batched with what.
+// different types share their names wherever the language allows it. Then it
+// asks for every object in the answer once more, by its id, alone and together
+// with all the others. The answers are the same, whatever was batched with
+// what.
 func TestAnAnswerDoesNotDependOnHowItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

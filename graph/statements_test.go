@@ -20,8 +20,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// shapes are queries whose number of statements does not depend on the number of
-// rows.
+// shapes are queries whose number of statements does not depend on the number
+// of rows.
 var shapes = []struct {
 	name       string
 	query      func(rows int) string
@@ -56,8 +56,9 @@ func nodesOfTwoTypes(rows int) string {
 	return `{ nodes(ids: [` + strings.Join(ids, ",") + `]) { ... on Namespace { id p: properties { namespace { name } } } ... on ObjectDefinition { id p: properties { namespace { name } object { name } } } } }`
 }
 
-// TestStatementsAreFixedByTheShape runs every shape for few and for many rows, idle
-// and with every core busy: the number of SQL statements is the one stated above.
+// TestStatementsAreFixedByTheShape runs every shape for few and for many rows,
+// idle and with every core busy: the number of SQL statements is the one stated
+// above.
 func TestStatementsAreFixedByTheShape(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

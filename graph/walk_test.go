@@ -22,8 +22,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// marker is in every name, key, value and text of the fixture that belongs to the
-// project vault alone, or to a private capability.
+// marker is in every name, key, value and text of the fixture that belongs to
+// the project vault alone, or to a private capability.
 const marker = "marker"
 
 const (
@@ -153,9 +153,10 @@ func selection(t *testing.T, schema *ast.Schema, of *ast.Definition, levels int)
 
 var idInAnswer = regexp.MustCompile(`"id":"([A-Za-z0-9_-]+)"`)
 
-// TestPrivateIsInvisibleByEveryPath asks for every field of the schema, from every
-// query and from every id that exists, as viewers of other projects: nothing of the
-// hidden part of the fixture is in any answer, and no answer is an internal error.
+// TestPrivateIsInvisibleByEveryPath asks for every field of the schema, from
+// every query and from every id that exists, as viewers of other projects:
+// nothing of the hidden part of the fixture is in any answer, and no answer is
+// an internal error.
 func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// clientAddress returns the address that a request came from, without the port: the
-// peer or, where that is a trusted proxy, the last address in X-Forwarded-For that
-// is not one. Anybody can have written the addresses before that one.
+// clientAddress returns the address that a request came from, without the port:
+// the peer or, where that is a trusted proxy, the last address in
+// X-Forwarded-For that is not one. Anybody can have written the addresses
+// before that one.
 func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 	peer, ok := parseAddress(r.RemoteAddr)
 	if !ok {
@@ -47,8 +48,8 @@ func isWithin(ip netip.Addr, networks []netip.Prefix) bool {
 	return false
 }
 
-// rateLimitKey returns the key of an address's bucket: an IPv4 address, or the /64 of
-// an IPv6 address, all of which one client has.
+// rateLimitKey returns the key of an address's bucket: an IPv4 address, or the
+// /64 of an IPv6 address, all of which one client has.
 func rateLimitKey(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Is4() {

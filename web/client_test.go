@@ -15,8 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// client runs a program of testdata/clients and returns its output. Without node
-// and the packages the test is skipped, except in CI.
+// client runs a program of testdata/clients and returns its output. Without
+// node and the packages the test is skipped, except in CI.
 func client(t *testing.T, program string, args ...string) []byte {
 	t.Helper()
 	node := tool(t, "node")
@@ -55,9 +55,10 @@ func unequipped(t *testing.T, what string) {
 	t.Skipf("needs %s", what)
 }
 
-// TestTheIDERunsInABrowser opens the IDE over the demo cloud and runs each query
-// of each tab as a person does: each has an answer, the browser reports no problem
-// (the content security policy included), and no other host is requested.
+// TestTheIDERunsInABrowser opens the IDE over the demo cloud and runs each
+// query of each tab as a person does: each has an answer, the browser reports
+// no problem (the content security policy included), and no other host is
+// requested.
 func TestTheIDERunsInABrowser(t *testing.T) {
 	t.Parallel()
 	browser := tool(t, "chromium")

@@ -26,9 +26,9 @@ var closedSet = map[string]bool{
 	"PERSISTED_QUERY_NOT_FOUND": true, "PERSISTED_QUERY_REQUIRED": true,
 }
 
-// FuzzRequests throws bodies, documents, variables and headers at the handler: no
-// panic, no status of 500 and more but 503, and no code outside the closed set,
-// INTERNAL included.
+// FuzzRequests throws bodies, documents, variables and headers at the handler:
+// no panic, no status of 500 and more but 503, and no code outside the closed
+// set, INTERNAL included.
 func FuzzRequests(f *testing.F) {
 	s := storetest.Open(f, storetest.SQLite(f))
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))

@@ -20,9 +20,9 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// TestHostileDocumentsAreAnsweredShortlyAndSoon sends each document that is made
-// to cost the server much: the answer is small, fast, and has the code of the
-// document. docs/limits.md has the times measured.
+// TestHostileDocumentsAreAnsweredShortlyAndSoon sends each document that is
+// made to cost the server much: the answer is small, fast, and has the code of
+// the document. docs/limits.md has the times measured.
 func TestHostileDocumentsAreAnsweredShortlyAndSoon(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.Profile = web.Locked })

@@ -239,8 +239,8 @@ func TestTheLockedProfileServesNoPageAndNoAdHocGET(t *testing.T) {
 	}
 }
 
-// TestTheLockedProfileRequiresATokenForTheSchema also holds that this is all that
-// the answer to introspection without a valid token reveals.
+// TestTheLockedProfileRequiresATokenForTheSchema also holds that this is all
+// that the answer to introspection without a valid token reveals.
 func TestTheLockedProfileRequiresATokenForTheSchema(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.Profile = web.Locked })

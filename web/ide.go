@@ -21,7 +21,8 @@ import (
 //go:embed ide
 var ideFiles embed.FS
 
-// ideAssets are the files of the IDE; ide/NOTICE.txt has their origin and licences.
+// ideAssets are the files of the IDE; ide/NOTICE.txt has their origin and
+// licences.
 var ideAssets = []string{"graphiql.min.css", "graphiql.min.js", "react-dom.production.min.js", "react.production.min.js"}
 
 // ideTabs are the tabs that the IDE opens with, one for each domain.

@@ -43,8 +43,8 @@ func TestTheTabsOfTheIDEWorkOnTheDemo(t *testing.T) {
 	}
 }
 
-// TestThePageOfTheIDEIsProtected holds that the page names no other host, and runs
-// no script but its own.
+// TestThePageOfTheIDEIsProtected holds that the page names no other host, and
+// runs no script but its own.
 func TestThePageOfTheIDEIsProtected(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.DemoToken = "admin-token" })

@@ -30,14 +30,14 @@ const (
 	otherFiles = 200
 )
 
-// idleClients, in the environment, makes TestHoldIdleConnections the client that
-// holds so many connections to a server: "address number".
+// idleClients, in the environment, makes TestHoldIdleConnections the client
+// that holds so many connections to a server: "address number".
 const idleClients = "CADASTRE_TEST_IDLE_CLIENTS"
 
-// TestTenThousandIdleConnections holds idle connections that have had one request
-// each, with the clients in a process of their own, as many as open files are
-// allowed: others are answered, none is closed, and no goroutine remains. It runs
-// alone, before the parallel tests continue.
+// TestTenThousandIdleConnections holds idle connections that have had one
+// request each, with the clients in a process of their own, as many as open
+// files are allowed: others are answered, none is closed, and no goroutine
+// remains. It runs alone, before the parallel tests continue.
 func TestTenThousandIdleConnections(t *testing.T) {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
@@ -79,8 +79,8 @@ type idleProcess struct {
 	lines   *bufio.Scanner
 }
 
-// startIdleClients starts a process that holds so many connections to a server. It
-// ends by itself after some minutes.
+// startIdleClients starts a process that holds so many connections to a server.
+// It ends by itself after some minutes.
 func startIdleClients(t *testing.T, s *server, number int) *idleProcess {
 	t.Helper()
 	program, err := os.Executable()
@@ -131,8 +131,8 @@ func (p *idleProcess) stop(t *testing.T) {
 	}
 }
 
-// TestHoldIdleConnections is the clients' process: it opens the connections, prints
-// so, and when its input ends sends a request over each of them.
+// TestHoldIdleConnections is the clients' process: it opens the connections,
+// prints so, and when its input ends sends a request over each of them.
 func TestHoldIdleConnections(t *testing.T) {
 	asked := os.Getenv(idleClients)
 	if asked == "" {

@@ -19,8 +19,8 @@ var (
 )
 
 // parseJSON returns the one value of a JSON text: objects as maps, numbers as
-// json.Number, as they are written. A duplicate name in an object and a string that
-// is not valid Unicode are errors: readers disagree on what they mean.
+// json.Number, as they are written. A duplicate name in an object and a string
+// that is not valid Unicode are errors: readers disagree on what they mean.
 func parseJSON(text []byte) (any, error) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
 	value, err := readValue(decoder)

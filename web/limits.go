@@ -45,8 +45,8 @@ type Limits struct {
 	// More is 429.
 	ProjectWrites float64
 	// AddressPoints is how many points a second the requests of one address may
-	// spend before their tokens are checked: 5,000, with a burst of four seconds of
-	// them. A request costs one point, and 50 more when its token is refused.
+	// spend before their tokens are checked: 5,000, with a burst of four seconds
+	// of them. A request costs one point, and 50 more when its token is refused.
 	AddressPoints float64
 	// DocumentBytes bounds the memory for parsed documents, roughly: 64 MiB.
 	DocumentBytes int64

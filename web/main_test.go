@@ -76,7 +76,8 @@ func startServing(t testing.TB, change func(*web.Options), serving web.ServeOpti
 	return s
 }
 
-// options returns the options of a server that knows an administrator and a reader.
+// options returns the options of a server that knows an administrator and a
+// reader.
 func (s *server) options() web.Options {
 	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return web.Options{
@@ -133,8 +134,8 @@ func (a answer) code() string {
 	return ""
 }
 
-// send sends a request as the administrator. Headers are pairs of name and value,
-// and an empty value removes a header.
+// send sends a request as the administrator. Headers are pairs of name and
+// value, and an empty value removes a header.
 func (s *server) send(method, path, body string, headers ...string) answer {
 	s.t.Helper()
 	request, err := http.NewRequest(method, s.url+path, strings.NewReader(body))

@@ -8,15 +8,16 @@ import (
 )
 
 // The media types of answers. They differ in the status of a request that was
-// understood as HTTP but refused as GraphQL: 200 by the first, 400 by the second.
+// understood as HTTP but refused as GraphQL: 200 by the first, 400 by the
+// second.
 const (
 	mediaJSON     = "application/json"
 	mediaResponse = "application/graphql-response+json"
 )
 
-// negotiate returns the media type of the answer: of those that the Accept headers
-// admit the one with the highest quality, and application/json where both have the
-// same. It is empty when they admit neither.
+// negotiate returns the media type of the answer: of those that the Accept
+// headers admit the one with the highest quality, and application/json where
+// both have the same. It is empty when they admit neither.
 func negotiate(header http.Header) string {
 	accept := strings.Join(header.Values("Accept"), ",")
 	if strings.TrimSpace(accept) == "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// observe gives every request an id, logs and measures it, and turns a panic into a
-// masked answer.
+// observe gives every request an id, logs and measures it, and turns a panic
+// into a masked answer.
 func observe(next http.Handler, options Options, measured *measurements) http.Handler {
 	log := options.Log
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,8 +54,8 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 	})
 }
 
-// level returns the level of a log line, so that successful health checks do not
-// fill the log.
+// level returns the level of a log line, so that successful health checks do
+// not fill the log.
 func level(r *http.Request, status int) slog.Level {
 	switch r.URL.Path {
 	case "/livez", "/readyz", "/metrics":
@@ -74,7 +74,8 @@ func route(r *http.Request) string {
 	return r.Pattern
 }
 
-// isRequestID reports whether an id from a client can be used in logs and answers.
+// isRequestID reports whether an id from a client can be used in logs and
+// answers.
 func isRequestID(id string) bool {
 	if id == "" || len(id) > 64 {
 		return false

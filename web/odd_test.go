@@ -17,8 +17,8 @@ import (
 )
 
 // TestOddArgumentsNeverBreakAField asks every field of Query and Mutation again
-// and again with arguments of the right type and odd values, over the demo cloud:
-// no answer has a code outside the closed set, INTERNAL included.
+// and again with arguments of the right type and odd values, over the demo
+// cloud: no answer has a code outside the closed set, INTERNAL included.
 func TestOddArgumentsNeverBreakAField(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {

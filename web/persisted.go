@@ -13,7 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// manifestInterval is how long a manifest is used before its file is checked again.
+// manifestInterval is how long a manifest is used before its file is checked
+// again.
 const manifestInterval = 10 * time.Second
 
 // TrustedDocuments are the documents of a manifest, by their SHA-256.
@@ -21,12 +22,12 @@ type TrustedDocuments struct {
 	byHash *watchedFile[map[string]string]
 }
 
-// ReadTrustedDocuments reads a manifest of documents: JSON, either an object from
-// the SHA-256 of each document, in hexadecimal, to its text (as graphql-codegen
-// writes it), or Apollo's `{"format": "apollo-persisted-query-manifest",
-// "operations": [{"id", "body"}]}`. A hash that is not that of its document is an
-// error. The file is read again when it changes; a broken one is logged and the
-// former content stays in use.
+// ReadTrustedDocuments reads a manifest of documents: JSON, either an object
+// from the SHA-256 of each document, in hexadecimal, to its text (as
+// graphql-codegen writes it), or Apollo's `{"format":
+// "apollo-persisted-query-manifest", "operations": [{"id", "body"}]}`. A hash
+// that is not that of its document is an error. The file is read again when it
+// changes; a broken one is logged and the former content stays in use.
 func ReadTrustedDocuments(path string) (*TrustedDocuments, error) {
 	byHash, err := watchFile(path, manifestInterval, readManifest)
 	if err != nil {
@@ -93,15 +94,16 @@ func bareHash(hash string) string { return strings.ToLower(strings.TrimPrefix(ha
 type source struct {
 	text    string
 	trusted bool
-	// register is the hash under which the text is kept once it is known to be valid;
-	// empty for none.
+	// register is the hash under which the text is kept once it is known to be
+	// valid; empty for none.
 	register string
 	// persisted is whether the request named it by its hash.
 	persisted bool
 }
 
-// resolve returns the document of a request: its text, or the persisted one that it
-// names by the hash in documentId or in extensions.persistedQuery.sha256Hash.
+// resolve returns the document of a request: its text, or the persisted one
+// that it names by the hash in documentId or in
+// extensions.persistedQuery.sha256Hash.
 func (t *transport) resolve(request *request) (source, *refusal) {
 	hash, refused := request.hash()
 	if refused != nil {
@@ -162,8 +164,8 @@ func (r *request) hash() (string, *refusal) {
 	return hash, nil
 }
 
-// persistedHash returns the hash in extensions.persistedQuery, and false where that
-// has another form.
+// persistedHash returns the hash in extensions.persistedQuery, and false where
+// that has another form.
 func persistedHash(extension any) (hash string, ok bool) {
 	members, _ := extension.(map[string]any)
 	version, _ := members["version"].(json.Number)

@@ -8,8 +8,8 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// TestTheAddressBehindATrustedProxyIsTheClients refuses one client behind a proxy,
-// and not another; the header of a peer that is not trusted is ignored.
+// TestTheAddressBehindATrustedProxyIsTheClients refuses one client behind a
+// proxy, and not another; the header of a peer that is not trusted is ignored.
 func TestTheAddressBehindATrustedProxyIsTheClients(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {

@@ -12,12 +12,13 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lru"
 )
 
-// maxBuckets bounds how many buckets are kept. The least recently used go first,
-// which are full again anyway.
+// maxBuckets bounds how many buckets are kept. The least recently used go
+// first, which are full again anyway.
 const maxBuckets = 20_000
 
-// refusedPoints is what a request without a valid token takes from the bucket of its
-// address, besides the one point of every request. It makes guessing slow.
+// refusedPoints is what a request without a valid token takes from the bucket
+// of its address, besides the one point of every request. It makes guessing
+// slow.
 const refusedPoints = 50
 
 // pointCost is the cost that one point of a viewer's budget pays for.
@@ -43,8 +44,8 @@ func (b *buckets) of(key string) *rate.Limiter {
 	return b.byKey.GetOrCreate(key, 1, func() *rate.Limiter { return rate.NewLimiter(rate.Limit(b.perSecond), b.burst) })
 }
 
-// take takes points from a bucket, or refuses and says in how many seconds to try
-// again. More points than a bucket holds take a full one.
+// take takes points from a bucket, or refuses and says in how many seconds to
+// try again. More points than a bucket holds take a full one.
 func (b *buckets) take(key string, points int, now time.Time) *refusal {
 	if b == nil {
 		return nil
@@ -59,8 +60,9 @@ func (b *buckets) take(key string, points int, now time.Time) *refusal {
 		message: "too many requests or too expensive ones; try again later"}
 }
 
-// charge takes points whether or not the bucket holds them: it can owe. Otherwise an
-// empty bucket would be charged for no more than the one point of a request.
+// charge takes points whether or not the bucket holds them: it can owe.
+// Otherwise an empty bucket would be charged for no more than the one point of
+// a request.
 func (b *buckets) charge(key string, points int, now time.Time) {
 	if b == nil {
 		return
@@ -75,7 +77,8 @@ func principal(viewer access.Viewer) string { return viewer.UserID + "\x00" + vi
 // slots bounds the operations in progress.
 type slots chan struct{}
 
-// newSlots returns so many slots. For zero it returns nil, which admits everything.
+// newSlots returns so many slots. For zero it returns nil, which admits
+// everything.
 func newSlots(count int) slots {
 	if count <= 0 {
 		return nil

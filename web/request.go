@@ -67,8 +67,8 @@ func readBody(r *http.Request, maxBytes int64) (*request, *refusal) {
 	return nil, bad("the body is not a JSON object")
 }
 
-// badJSON returns the refusal of a text that parseJSON returned an error for. Field
-// is the parameter, empty for the body.
+// badJSON returns the refusal of a text that parseJSON returned an error for.
+// Field is the parameter, empty for the body.
 func badJSON(what, field string, err error) *refusal {
 	switch err {
 	case errNotUnicode:
@@ -83,8 +83,9 @@ func badJSON(what, field string, err error) *refusal {
 	return bad(what + " is not JSON")
 }
 
-// unreadBytes is how much of a body that is too large is still read and discarded: a
-// client whose connection is closed while it sends does not read the answer.
+// unreadBytes is how much of a body that is too large is still read and
+// discarded: a client whose connection is closed while it sends does not read
+// the answer.
 const unreadBytes = 8 << 20
 
 func tooLarge(body io.Reader) *refusal {
@@ -120,8 +121,8 @@ func readURL(raw string) (*request, *refusal) {
 	return readMembers(members)
 }
 
-// readMembers returns the request of its members. Unknown members are ignored; null
-// means absent.
+// readMembers returns the request of its members. Unknown members are ignored;
+// null means absent.
 func readMembers(members map[string]any) (*request, *refusal) {
 	var out request
 	for _, member := range []struct {

@@ -15,8 +15,8 @@ import (
 
 // refusal is the answer to a request that is not executed.
 type refusal struct {
-	// status is the HTTP status. 0 means 200 or 400, depending on the media type: the
-	// request is correct HTTP but refused as GraphQL.
+	// status is the HTTP status. 0 means 200 or 400, depending on the media type:
+	// the request is correct HTTP but refused as GraphQL.
 	status  int
 	code    graph.Code
 	message string
@@ -57,8 +57,8 @@ func refuse(w http.ResponseWriter, r *http.Request, media string, why refusal) {
 	write(w, media, status, &graphql.Response{Errors: why.list(r.Context())})
 }
 
-// write writes an answer. The data is written as it is: encoding the response as a
-// whole would parse the data again, which takes a hundred times as long.
+// write writes an answer. The data is written as it is: encoding the response
+// as a whole would parse the data again, which takes a hundred times as long.
 func write(w http.ResponseWriter, media string, status int, response *graphql.Response) {
 	var before, after bytes.Buffer
 	before.WriteByte('{')

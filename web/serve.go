@@ -38,9 +38,10 @@ type ServeOptions struct {
 	Log *slog.Logger
 }
 
-// Serve serves the handler on the listener until the context ends. Then it takes
-// no more connections and lets the requests that are being answered end; those
-// that take longer than the grace period are cut off, and that is an error.
+// Serve serves the handler on the listener until the context ends. Then it
+// takes no more connections and lets the requests that are being answered end;
+// those that take longer than the grace period are cut off, and that is an
+// error.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, options ServeOptions) error {
 	if options.Log == nil {
 		options.Log = slog.Default()

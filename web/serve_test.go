@@ -36,7 +36,8 @@ func (s *server) dial() net.Conn {
 	return connection
 }
 
-// ends returns what is still read from a connection until the other side closes it.
+// ends returns what is still read from a connection until the other side closes
+// it.
 func ends(t *testing.T, connection net.Conn, within time.Duration) string {
 	t.Helper()
 	if err := connection.SetReadDeadline(time.Now().Add(within)); err != nil {
@@ -49,8 +50,8 @@ func ends(t *testing.T, connection net.Conn, within time.Duration) string {
 	return string(rest)
 }
 
-// TestClientsThatAreSlowLoseTheirConnection sends half of the headers, and half of
-// a body, and nothing: with times of half a second, a second and five.
+// TestClientsThatAreSlowLoseTheirConnection sends half of the headers, and half
+// of a body, and nothing: with times of half a second, a second and five.
 func TestClientsThatAreSlowLoseTheirConnection(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

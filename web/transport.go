@@ -120,8 +120,9 @@ func onlyByPost(w http.ResponseWriter, message string) *refusal {
 	return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: message}
 }
 
-// spend refuses an operation that costs too much. Otherwise it takes its cost beyond
-// the first point from its viewer's bucket, and its writes from that of the project.
+// spend refuses an operation that costs too much. Otherwise it takes its cost
+// beyond the first point from its viewer's bucket, and its writes from that of
+// the project.
 func (t *transport) spend(ctx context.Context, viewer access.Viewer, operation *document.Operation) *refusal {
 	if errs := t.reader.CheckCost(operation); errs != nil {
 		return t.refuseDocument(ctx, errs)
@@ -137,8 +138,8 @@ func (t *transport) spend(ctx context.Context, viewer access.Viewer, operation *
 	return nil
 }
 
-// viewer returns who sent the request, unless their address or they themselves have
-// sent too many.
+// viewer returns who sent the request, unless their address or they themselves
+// have sent too many.
 func (t *transport) viewer(w http.ResponseWriter, r *http.Request) (access.Viewer, *refusal) {
 	from := rateLimitKey(requestLogOf(r.Context()).address)
 	if refused := t.addresses.take(from, 1, time.Now()); refused != nil {
@@ -165,8 +166,8 @@ const unauthenticatedBytes = 16 << 10
 var introspects = regexp.MustCompile(`\b__(schema|type)\b`)
 
 // refuseUnauthenticated refuses a request without a valid token. In the locked
-// profile the answer to introspection also says that the schema needs a token: for
-// that the text is searched, but neither parsed nor kept.
+// profile the answer to introspection also says that the schema needs a token:
+// for that the text is searched, but neither parsed nor kept.
 func (t *transport) refuseUnauthenticated(r *http.Request, message string) *refusal {
 	unauthenticated := graph.ProtocolError(r.Context(), graph.CodeUnauthenticated, message)
 	why := &refusal{status: http.StatusUnauthorized, errors: gqlerror.List{unauthenticated}}
@@ -215,8 +216,8 @@ func (t *transport) prepare(ctx context.Context, request *request, source source
 	return operation, nil
 }
 
-// refuseDocument returns the refusal of a document or of its variables. A document that is
-// not Unicode is a bad request.
+// refuseDocument returns the refusal of a document or of its variables. A
+// document that is not Unicode is a bad request.
 func (t *transport) refuseDocument(ctx context.Context, errs gqlerror.List) *refusal {
 	why := &refusal{errors: graph.PresentErrors(ctx, t.Log, errs)}
 	if errors.Is(errs, document.ErrNotUnicode) {

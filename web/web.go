@@ -1,6 +1,6 @@
 // Package web serves HTTP: the GraphQL transport with its limits and persisted
-// documents, health, metrics and the embedded IDE. It knows no SQL and no resolver,
-// and leaves permissions to the packages below it.
+// documents, health, metrics and the embedded IDE. It knows no SQL and no
+// resolver, and leaves permissions to the packages below it.
 package web
 
 import (
@@ -65,16 +65,17 @@ type Options struct {
 	// TrustedProxies are the networks of the proxies before the server, whose
 	// X-Forwarded-For is trusted; none by default.
 	TrustedProxies []netip.Prefix
-	// MetricsElsewhere leaves out /metrics, for servers that serve Metrics on another
-	// listener.
+	// MetricsElsewhere leaves out /metrics, for servers that serve Metrics on
+	// another listener.
 	MetricsElsewhere bool
 	// Metrics is the registry that /metrics shows, to which this package adds its
 	// metrics; nil is a new one.
 	Metrics *prometheus.Registry
 }
 
-// New returns the handler of the whole server: /graphql, /livez, /readyz, /metrics
-// unless it is elsewhere, /schema.graphql and, in the open profile, the IDE at /.
+// New returns the handler of the whole server: /graphql, /livez, /readyz,
+// /metrics unless it is elsewhere, /schema.graphql and, in the open profile,
+// the IDE at /.
 func New(options Options) http.Handler {
 	if options.Log == nil {
 		options.Log = slog.Default()
@@ -120,8 +121,8 @@ func compressed(next http.Handler) http.Handler {
 	return wrap(next)
 }
 
-// readyz answers 200 when the server can serve requests, and 503 when it cannot. The
-// reason is only logged.
+// readyz answers 200 when the server can serve requests, and 503 when it
+// cannot. The reason is only logged.
 func readyz(options Options) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if options.Ready != nil {

@@ -28,10 +28,10 @@ type cost struct {
 	visits    int
 }
 
-// estimate is the cost of a selection set on one object: fixed, and as much again
-// for every row where the object is a page of a list. The two are kept apart so
-// that a fragment on a page can be estimated before the size of the page is
-// known.
+// estimate is the cost of a selection set on one object: fixed, and as much
+// again for every row where the object is a page of a list. The two are kept
+// apart so that a fragment on a page can be estimated before the size of the
+// page is known.
 type estimate struct{ fixed, row int64 }
 
 func (e estimate) plus(f estimate) estimate {
@@ -134,8 +134,9 @@ func isPage(definition *ast.Definition) bool {
 	return definition != nil && strings.HasSuffix(definition.Name, "Connection")
 }
 
-// size returns the number of rows that a list has at most: the value of `first` or
-// `last`, the length of the longest list among the arguments, or what is usual.
+// size returns the number of rows that a list has at most: the value of `first`
+// or `last`, the length of the longest list among the arguments, or what is
+// usual.
 func (c *cost) size(field *ast.Field, usual int64) int64 {
 	asked, named, paged := int64(-1), int64(0), false
 	for _, definition := range field.Definition.Arguments {
@@ -163,7 +164,8 @@ func (c *cost) size(field *ast.Field, usual int64) int64 {
 	return usual
 }
 
-// argument returns the value of an argument or, where it is absent, its default.
+// argument returns the value of an argument or, where it is absent, its
+// default.
 func (c *cost) argument(field *ast.Field, definition *ast.ArgumentDefinition) any {
 	literal := definition.DefaultValue
 	if argument := field.Arguments.ForName(definition.Name); argument != nil {

@@ -1,8 +1,8 @@
-// Package document handles the text of an operation before it runs: it parses and
-// validates documents, checks them against limits, and prepares operations with
-// variables of the right types and an estimate of their cost. Its errors are kinds
-// of refusal or have the codes of the parser and the validator; package graph
-// decides how they look in an answer.
+// Package document handles the text of an operation before it runs: it parses
+// and validates documents, checks them against limits, and prepares operations
+// with variables of the right types and an estimate of their cost. Its errors
+// are kinds of refusal or have the codes of the parser and the validator;
+// package graph decides how they look in an answer.
 package document
 
 import (
@@ -27,8 +27,8 @@ const MaxErrors = 20
 // meant: looking for that takes long in long documents.
 const hintBytes = 16 << 10
 
-// keptWeight is about how many bytes a parsed document takes for each byte of its
-// text.
+// keptWeight is about how many bytes a parsed document takes for each byte of
+// its text.
 const keptWeight = 20
 
 // Reader reads documents of a schema within limits, and keeps the valid ones.
@@ -152,8 +152,8 @@ func Parse(text string, maxTokens int) (*ast.QueryDocument, gqlerror.List) {
 	return parsed, nil
 }
 
-// Validate checks a parsed document against the schema, whatever the limits. With
-// hints the errors say what a wrong name may have meant.
+// Validate checks a parsed document against the schema, whatever the limits.
+// With hints the errors say what a wrong name may have meant.
 func (r *Reader) Validate(parsed *ast.QueryDocument, hints bool) (*Document, gqlerror.List) {
 	set := r.unhinting
 	if hints {
@@ -174,8 +174,8 @@ func (r *Reader) Validate(parsed *ast.QueryDocument, hints bool) (*Document, gql
 	return &Document{schema: r.schema, ast: parsed}, nil
 }
 
-// Operation returns the operation of a name, which may be empty where the document
-// holds only one, with its variables coerced and its cost estimated.
+// Operation returns the operation of a name, which may be empty where the
+// document holds only one, with its variables coerced and its cost estimated.
 func (d *Document) Operation(name string, variables map[string]any) (*Operation, gqlerror.List) {
 	definition := d.ast.Operations.ForName(name)
 	if definition == nil {

@@ -15,13 +15,13 @@ import (
 // document can name such a variable.
 const literalPrefix = "="
 
-// keepLiterals keeps the text of literals of the scalar JSON in a valid document,
-// where numbers of Go would round 1.50 and lose the digits of long integers: each
-// becomes a variable, named after its text.
+// keepLiterals keeps the text of literals of the scalar JSON in a valid
+// document, where numbers of Go would round 1.50 and lose the digits of long
+// integers: each becomes a variable, named after its text.
 func keepLiterals(document *ast.QueryDocument) { walkValues(document, keepLiteral) }
 
-// longIntegers makes floats of the integers that are longer than validation reads.
-// Their text stays the same.
+// longIntegers makes floats of the integers that are longer than validation
+// reads. Their text stays the same.
 func longIntegers(document *ast.QueryDocument) {
 	walkValues(document, func(value *ast.Value) bool {
 		if _, err := strconv.ParseInt(value.Raw, 10, 64); err != nil && value.Kind == ast.IntValue {
@@ -31,8 +31,8 @@ func longIntegers(document *ast.QueryDocument) {
 	})
 }
 
-// checkScalars returns what is wrong with the literals of the scalars that are our
-// own, of which validation knows nothing.
+// checkScalars returns what is wrong with the literals of the scalars that are
+// our own, of which validation knows nothing.
 func checkScalars(document *ast.QueryDocument) gqlerror.List {
 	var refused gqlerror.List
 	walkValues(document, func(value *ast.Value) bool {

@@ -7,16 +7,16 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// maxPathBytes bounds a path in extensions.field, and maxSegmentBytes each name in
-// it.
+// maxPathBytes bounds a path in extensions.field, and maxSegmentBytes each name
+// in it.
 const (
 	maxPathBytes    = 255
 	maxSegmentBytes = 100
 )
 
 // path is where a value stands in variables or in a literal: a member of its
-// parent. Its text is made only when something is wrong there, because the names of
-// a request can be long and its members many.
+// parent. Its text is made only when something is wrong there, because the
+// names of a request can be long and its members many.
 type path struct {
 	parent *path
 	name   string // "" for a member of a list

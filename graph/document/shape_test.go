@@ -36,9 +36,9 @@ func TestTheShapeVisitsEachNodeOnce(t *testing.T) {
 	}
 }
 
-// TestTheWorkOfHostileDocumentsIsBounded holds that the nodes that are visited to
-// check the shape and to estimate the cost of a document are no more than its
-// tokens may be.
+// TestTheWorkOfHostileDocumentsIsBounded holds that the nodes that are visited
+// to check the shape and to estimate the cost of a document are no more than
+// its tokens may be.
 func TestTheWorkOfHostileDocumentsIsBounded(t *testing.T) {
 	t.Parallel()
 	loaded, limits := gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), DefaultLimits()

@@ -70,7 +70,8 @@ func checkObject(at *path, object map[string]any, maxMembers, maxDepth int) erro
 	return nil
 }
 
-// checkNames refuses a document with a name that is too long, before it is parsed.
+// checkNames refuses a document with a name that is too long, before it is
+// parsed.
 func checkNames(text string) error {
 	run := 0
 	for i := 0; i < len(text); i++ {
@@ -106,8 +107,8 @@ func endOfBlockString(text string, start int) int {
 	return i + 2
 }
 
-// endOfString returns the index of the last byte of the string that starts at an
-// index.
+// endOfString returns the index of the last byte of the string that starts at
+// an index.
 func endOfString(text string, start int) int {
 	i := start + 1
 	for ; i < len(text) && text[i] != '"' && text[i] != '\n'; i++ {
@@ -145,7 +146,8 @@ func checkStrings(text string, document *ast.QueryDocument) error {
 	return c.err
 }
 
-// stringChecker walks over the literals of a document and keeps the first refusal.
+// stringChecker walks over the literals of a document and keeps the first
+// refusal.
 type stringChecker struct {
 	// replaced is whether a replacement character in a literal can only stand for
 	// half of a surrogate pair, because the document itself holds none.

@@ -16,11 +16,11 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
-// coerceVariables returns the variables of an operation as values of their types,
-// or everything that is wrong with them, each with its path. Numbers are given as
-// json.Number, so that none was rounded. A value is never converted to another
-// type: a number is not a String and a string is not an Int. Literals are the
-// variables that stand for JSON in default values.
+// coerceVariables returns the variables of an operation as values of their
+// types, or everything that is wrong with them, each with its path. Numbers are
+// given as json.Number, so that none was rounded. A value is never converted to
+// another type: a number is not a String and a string is not an Int. Literals
+// are the variables that stand for JSON in default values.
 func coerceVariables(schema *ast.Schema, document *ast.QueryDocument, operation *ast.OperationDefinition, variables, literals map[string]any) (map[string]any, gqlerror.List) {
 	c := &coercion{schema: schema}
 	coerced := make(map[string]any, len(operation.VariableDefinitions))
@@ -45,9 +45,9 @@ func coerceVariables(schema *ast.Schema, document *ast.QueryDocument, operation 
 	return coerced, c.refused
 }
 
-// isCondition reports whether a variable is the condition of a @skip or @include. A
-// variable with a default value is valid there and may still be given as null, on
-// which the library panics.
+// isCondition reports whether a variable is the condition of a @skip or
+// @include. A variable with a default value is valid there and may still be
+// given as null, on which the library panics.
 func isCondition(document *ast.QueryDocument, variable string) bool {
 	var within func(set ast.SelectionSet) bool
 	named := func(list ast.DirectiveList) bool {
@@ -175,8 +175,8 @@ func (c *coercion) scalar(field, name string, value any) any {
 	return value
 }
 
-// scalarProblem returns what is wrong with a value of a scalar other than Int, and
-// the empty string for a right one.
+// scalarProblem returns what is wrong with a value of a scalar other than Int,
+// and the empty string for a right one.
 func scalarProblem(name string, value any) string {
 	switch name {
 	case "String":
@@ -202,8 +202,8 @@ func scalarProblem(name string, value any) string {
 	return ""
 }
 
-// isID reports whether a value is an ID: a string, or a number without fraction and
-// exponent.
+// isID reports whether a value is an ID: a string, or a number without fraction
+// and exponent.
 func isID(value any) bool {
 	switch value := value.(type) {
 	case string:

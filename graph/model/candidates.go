@@ -30,7 +30,8 @@ type AllocationCandidateEdge struct {
 	Node   *AllocationCandidate
 }
 
-// CandidatesIn returns a page of the candidates that serve a request in a world.
+// CandidatesIn returns a page of the candidates that serve a request in a
+// world.
 func CandidatesIn(world *placement.World, request *placement.Request, after *placement.Position, first int) (*AllocationCandidateConnection, error) {
 	page, err := placement.Candidates(world, request, after, first)
 	if err != nil {
@@ -125,7 +126,8 @@ func (c *AllocationCandidateConnection) TotalCountIsExact() (bool, error) {
 	return count.exact, err
 }
 
-// ProviderSummaries returns the providers of all trees that have a part in the page.
+// ProviderSummaries returns the providers of all trees that have a part in the
+// page.
 func (c *AllocationCandidateConnection) ProviderSummaries() []*ProviderSummary {
 	providers := placement.ProviderSummaries(c.world, c.page.Candidates)
 	out := make([]*ProviderSummary, len(providers))

@@ -6,9 +6,9 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 )
 
-// Connection is a page of a list in the form of Relay's specification. Its count,
-// and whether rows exist beyond the start of the page, are read only when they are
-// selected.
+// Connection is a page of a list in the form of Relay's specification. Its
+// count, and whether rows exist beyond the start of the page, are read only
+// when they are selected.
 type Connection[Row any] struct {
 	Page     page.Page[*Row]
 	Backward bool
@@ -68,8 +68,8 @@ type Edge[Row any] struct {
 	Node   *Row
 }
 
-// edges returns the rows of a connection with their cursors, as the edge type E of
-// that connection.
+// edges returns the rows of a connection with their cursors, as the edge type E
+// of that connection.
 func edges[E ~struct{ Edge[Row] }, Row any](c *Connection[Row]) []E {
 	out := make([]E, len(c.Page.Items))
 	for i, item := range c.Page.Items {
@@ -78,8 +78,8 @@ func edges[E ~struct{ Edge[Row] }, Row any](c *Connection[Row]) []E {
 	return out
 }
 
-// NewConnection returns the connection of a page. List returns a page of the same
-// list in the same order, count the length of that list.
+// NewConnection returns the connection of a page. List returns a page of the
+// same list in the same order, count the length of that list.
 func NewConnection[Row any](
 	current page.Page[*Row], request page.Request,
 	list func(context.Context, page.Request) (page.Page[*Row], error),
@@ -108,8 +108,8 @@ func ConnectList[Row any](name string, rows []*Row, request page.Request, positi
 	return NewConnection(current, request, list, func(context.Context) (int, error) { return len(rows), nil }), nil
 }
 
-// requestBeyond returns the request of one row beyond the side where a page starts,
-// and whether such a row can exist.
+// requestBeyond returns the request of one row beyond the side where a page
+// starts, and whether such a row can exist.
 func requestBeyond(request page.Request, cursors []string) (page.Request, bool) {
 	one := 1
 	switch {

@@ -5,8 +5,8 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// ResourceProvider is a provider of one world: what is selected below it comes from
-// that same world.
+// ResourceProvider is a provider of one world: what is selected below it comes
+// from that same world.
 type ResourceProvider struct {
 	*placement.Provider
 	World *placement.World
@@ -20,8 +20,8 @@ func ProviderIn(world *placement.World, provider *placement.Provider) *ResourceP
 	return &ResourceProvider{Provider: provider, World: world}
 }
 
-// ProviderAt returns the provider of a UUID as a node, and nil where the world has
-// none.
+// ProviderAt returns the provider of a UUID as a node, and nil where the world
+// has none.
 func ProviderAt(world *placement.World, uuid string) *ResourceProvider {
 	provider, _ := world.Provider(uuid)
 	return ProviderIn(world, provider)

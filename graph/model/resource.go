@@ -12,7 +12,8 @@ type ResourceConnection struct {
 	Facets func(keys []string, first int) ([]*resource.MetadataFacet, error)
 }
 
-// MetadataFacets returns the values of metadata keys on all resources of the list.
+// MetadataFacets returns the values of metadata keys on all resources of the
+// list.
 func (c *ResourceConnection) MetadataFacets(_ context.Context, keys []string, first *int) ([]*resource.MetadataFacet, error) {
 	if first == nil {
 		return c.Facets(keys, resource.DefaultFacetValues)

@@ -15,8 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// refuseValue returns the error of a value that its scalar does not have: one of
-// validation.
+// refuseValue returns the error of a value that its scalar does not have: one
+// of validation.
 func refuseValue(message string) error {
 	err := &gqlerror.Error{Message: message}
 	errcode.Set(err, errcode.ValidationFailed)
@@ -44,8 +44,8 @@ func ScalarProblem(name string, value any) string {
 // MarshalUUID marshals a UUID, which is kept in its canonical spelling.
 func MarshalUUID(uuid string) graphql.Marshaler { return graphql.MarshalString(uuid) }
 
-// UnmarshalUUID returns the canonical spelling, lower case with dashes, of a UUID in
-// any usual spelling.
+// UnmarshalUUID returns the canonical spelling, lower case with dashes, of a
+// UUID in any usual spelling.
 func UnmarshalUUID(v any) (string, error) {
 	text, ok := v.(string)
 	if !ok {
@@ -127,8 +127,8 @@ func MarshalDateTime(t time.Time) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDateTime unmarshals a time in the form of RFC 3339, in any zone and of a
-// year that both databases can store.
+// UnmarshalDateTime unmarshals a time in the form of RFC 3339, in any zone and
+// of a year that both databases can store.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	text, ok := v.(string)
 	if !ok {

@@ -41,7 +41,8 @@ func (c *Cache[V]) Get(key string) (value V, ok bool) {
 	return element.Value.(*entry[V]).value, true
 }
 
-// GetOrCreate returns the value of a key, which create makes where there is none.
+// GetOrCreate returns the value of a key, which create makes where there is
+// none.
 func (c *Cache[V]) GetOrCreate(key string, weight int64, create func() V) V {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,8 +55,8 @@ func (c *Cache[V]) GetOrCreate(key string, weight int64, create func() V) V {
 	return value
 }
 
-// Add keeps a value, unless it is heavier than an eighth of the maximum: one value
-// does not drive out the others.
+// Add keeps a value, unless it is heavier than an eighth of the maximum: one
+// value does not drive out the others.
 func (c *Cache[V]) Add(key string, value V, weight int64) {
 	if weight > c.maxWeight/8 {
 		return

@@ -70,8 +70,8 @@ type jsonNumber string
 
 func (n jsonNumber) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 
-// Doubling returns a document in which each of n fragments spreads the next one twice,
-// under two aliases or side by side.
+// Doubling returns a document in which each of n fragments spreads the next one
+// twice, under two aliases or side by side.
 func Doubling(n int, aliased bool) string {
 	var out strings.Builder
 	out.WriteString("query { namespaces(first: 1) { nodes { ...f0 } } }\n")
