@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -47,4 +48,24 @@ func TestJSONIsTakenStrictly(t *testing.T) {
 			t.Errorf("%.60q: got %#v, encoding/json has %#v, %v", text, got, other, err)
 		}
 	}
+}
+
+// FuzzParseJSON holds that parseJSON accepts nothing that encoding/json refuses,
+// and reads the same where it accepts.
+func FuzzParseJSON(f *testing.F) {
+	for _, text := range []string{`{"a": [1, -0, 1.50, 1e400, "x\u00e9", true, null]}`, `{"a": 1, "a": 2}`, `["\ud83d"]`, `[`, ``, `1 1`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := parseJSON(text)
+		if err != nil {
+			return
+		}
+		var want any
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.UseNumber()
+		if err := decoder.Decode(&want); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got %#v, encoding/json has %#v, %v", got, want, err)
+		}
+	})
 }
