@@ -86,6 +86,20 @@ func (p *Problems) Add(field, format string, args ...any) {
 	*p = append(*p, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
+// maxProblems is how many problems AddBounded lists.
+const maxProblems = 200
+
+// AddBounded adds one more problem of an input that can have any number of
+// them: beyond 200 it says once that there are more.
+func (p *Problems) AddBounded(field, format string, args ...any) {
+	switch {
+	case len(*p) < maxProblems:
+		p.Add(field, format, args...)
+	case len(*p) == maxProblems:
+		p.Add(field, "and there is more; only the first %d are listed", maxProblems)
+	}
+}
+
 // Err is nil when there is no problem, else an *InvalidInput.
 func (p Problems) Err() error {
 	if len(p) == 0 {

@@ -1,0 +1,187 @@
+package jsonvalue
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxNesting is how deep the lists and maps of a definition may be nested.
+const maxNesting = 32
+
+// Read reads the text of one JSON value. Where the text is not JSON it
+// returns false and adds one problem, with line and column. Names that a map
+// has twice, of which it keeps the first, and texts that no database can hold
+// are problems, too, each with its path, but do not end the reading.
+func Read(input, path string, problems *problem.Problems) (Value, bool) {
+	r := reader{input: input, path: path, problems: problems,
+		decoder: jsontext.NewDecoder(bytes.NewBufferString(input), jsontext.AllowDuplicateNames(true)),
+		compact: make([]byte, 0, len(input))}
+	value, ok := r.value(path)
+	rest := strings.TrimLeft(input[r.decoder.InputOffset():], " \t\r\n")
+	if ok && rest != "" {
+		return value, r.refuse(path, len(input)-len(rest), "there is more after the value")
+	}
+	return value, ok
+}
+
+// Of returns the value of a JSON text that was read without a problem
+// before, and the zero value of any other.
+func Of(value text.JSON) Value {
+	read, ok := Read(string(value), "", new(problem.Problems))
+	if !ok {
+		return Value{}
+	}
+	return read
+}
+
+// reader reads a text strictly: bad UTF-8 and halves of surrogate pairs are
+// refused by its decoder.
+type reader struct {
+	input    string
+	path     string // of the whole text
+	problems *problem.Problems
+	decoder  *jsontext.Decoder
+	compact  []byte // what was read, without white space
+	unquoted []byte // the last text
+}
+
+// value reads the next value, which is at path. False means that the text is
+// not JSON, for which there is a problem then.
+func (r *reader) value(path string) (v Value, ok bool) {
+	start := len(r.compact)
+	switch r.decoder.PeekKind() {
+	case '{':
+		v.Kind = KindMap
+		v.Members, ok = r.members(path)
+	case '[':
+		v.Kind = KindList
+		v.List, ok = r.items(path)
+	case '"':
+		v.Kind = KindText
+		v.Text, ok = r.quoted(path, "")
+	default:
+		var raw jsontext.Value
+		if raw, ok = r.scalar(r.path); ok {
+			v.Kind = kindOf(raw)
+		}
+	}
+	v.Raw = text.JSON(r.compact[start:])
+	return v, ok
+}
+
+func (r *reader) members(path string) ([]Member, bool) {
+	members := []Member{}
+	seen := map[string]bool{}
+	for first := true; ; first = false {
+		if more, ok := r.next('{', '}', first); !ok || !more {
+			return members, ok
+		}
+		key, ok := r.quoted(path, "its name ")
+		if !ok {
+			return nil, false
+		}
+		at := problem.Join(path, key)
+		r.compact = append(r.compact, ':')
+		value, ok := r.value(at)
+		if !ok {
+			return nil, false
+		}
+		if seen[key] {
+			r.problems.AddBounded(at, "appears twice")
+			continue
+		}
+		seen[key] = true
+		members = append(members, Member{key, value})
+	}
+}
+
+func (r *reader) items(path string) ([]Value, bool) {
+	items := []Value{}
+	for first := true; ; first = false {
+		if more, ok := r.next('[', ']', first); !ok || !more {
+			return items, ok
+		}
+		item, ok := r.value(problem.Index(path, len(items)))
+		if !ok {
+			return nil, false
+		}
+		items = append(items, item)
+	}
+}
+
+// next steps into a list or map, or over what separates two of its members; no
+// more means that it stepped out of it.
+func (r *reader) next(opening, closing byte, first bool) (more, ok bool) {
+	if first {
+		_, _ = r.decoder.ReadToken() // it was peeked at
+		r.compact = append(r.compact, opening)
+		if r.decoder.StackDepth() > maxNesting {
+			r.problems.AddBounded(r.path, "is nested deeper than %d levels", maxNesting)
+			return false, false
+		}
+	}
+	if r.decoder.PeekKind() != jsontext.Kind(closing) {
+		if !first {
+			r.compact = append(r.compact, ',')
+		}
+		return true, true
+	}
+	_, _ = r.decoder.ReadToken()
+	r.compact = append(r.compact, closing)
+	return false, true
+}
+
+// quoted reads a text at path, or the name of a member of the map at path.
+func (r *reader) quoted(path, what string) (string, bool) {
+	raw, ok := r.scalar(path)
+	if !ok {
+		return "", false
+	}
+	r.unquoted, _ = jsontext.AppendUnquote(r.unquoted[:0], raw) // the decoder has checked it
+	decoded := string(r.unquoted)
+	if strings.ContainsRune(decoded, 0) {
+		if what != "" {
+			path = problem.Join(path, decoded)
+		}
+		r.problems.AddBounded(path, "%scontains U+0000", what)
+	}
+	return decoded, true
+}
+
+func (r *reader) scalar(path string) (jsontext.Value, bool) {
+	raw, err := r.decoder.ReadValue()
+	if err == nil {
+		r.compact = append(r.compact, raw...)
+		return raw, true
+	}
+	if syntax := (*jsontext.SyntacticError)(nil); errors.As(err, &syntax) {
+		return nil, r.refuse(path, int(syntax.ByteOffset), syntax.Err.Error())
+	}
+	return nil, r.refuse(path, len(r.input), "unexpected EOF")
+}
+
+// refuse adds the problem that the text is not JSON from an offset on.
+func (r *reader) refuse(path string, offset int, reason string) bool {
+	before := r.input[:offset]
+	line := strings.Count(before, "\n") + 1
+	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+	r.problems.AddBounded(path, "is not JSON: line %d, column %d: %s", line, column, reason)
+	return false
+}
+
+// kindOf returns the kind of a scalar that is no text.
+func kindOf(raw jsontext.Value) Kind {
+	switch raw.Kind() {
+	case 'n':
+		return KindNull
+	case '0':
+		return KindNumber
+	}
+	return KindBoolean
+}

@@ -1,0 +1,136 @@
+// Package jsonvalue reads JSON texts with everything they say: numbers as they
+// are written, members of maps in their order.
+package jsonvalue
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// Kind is a kind of JSON value.
+type Kind byte
+
+const (
+	KindNull Kind = iota + 1
+	KindBoolean
+	KindNumber
+	KindText
+	KindList
+	KindMap
+)
+
+// String returns the kind in words, as problems name it.
+func (k Kind) String() string {
+	return [...]string{"nothing", "null", "a boolean", "a number", "text", "a list", "a map"}[k]
+}
+
+// Value is a JSON value. The zero Value is none.
+type Value struct {
+	Kind    Kind
+	Raw     text.JSON // without white space
+	Text    string    // of KindText, decoded
+	List    []Value   // of KindList
+	Members []Member  // of KindMap
+}
+
+// Member is a member of a map.
+type Member struct {
+	Key   string
+	Value Value
+}
+
+// Member returns the member of that name.
+func (v Value) Member(key string) (Value, bool) {
+	for _, m := range v.Members {
+		if m.Key == key {
+			return m.Value, true
+		}
+	}
+	return Value{}, false
+}
+
+// Same returns a text that two values share exactly when they are equal as JSON
+// values: numbers by what they amount to, maps without their order.
+func (v Value) Same() string {
+	switch v.Kind {
+	case KindNumber:
+		return "0" + v.Decimal().String()
+	case KindText:
+		return strconv.Quote(v.Text)
+	case KindList:
+		parts := make([]string, len(v.List))
+		for i, item := range v.List {
+			parts[i] = item.Same()
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	case KindMap:
+		parts := make([]string, len(v.Members))
+		for i, m := range v.Members {
+			parts[i] = strconv.Quote(m.Key) + ":" + m.Value.Same()
+		}
+		slices.Sort(parts)
+		return "{" + strings.Join(parts, ",") + "}"
+	}
+	return string(v.Raw)
+}
+
+// Decimal returns the number that the value is, without rounding.
+func (v Value) Decimal() text.Decimal {
+	number, _ := text.ParseDecimal(string(v.Raw))
+	return number
+}
+
+// AsText returns a text, and nil for any other value.
+func (v Value) AsText() *string {
+	if v.Kind != KindText {
+		return nil
+	}
+	return &v.Text
+}
+
+// AsBoolean returns a boolean, and nil for any other value.
+func (v Value) AsBoolean() *bool {
+	if v.Kind != KindBoolean {
+		return nil
+	}
+	return new(v.Raw == "true")
+}
+
+// AsNumber returns a number rounded to a double, and nil for any other value
+// and for numbers beyond all doubles.
+func (v Value) AsNumber() *float64 {
+	number, err := strconv.ParseFloat(string(v.Raw), 64)
+	if v.Kind != KindNumber || err != nil {
+		return nil
+	}
+	return &number
+}
+
+// AsValues returns the items of a list, and nil for any other value.
+func (v Value) AsValues() []text.JSON {
+	if v.Kind != KindList {
+		return nil
+	}
+	values := make([]text.JSON, len(v.List))
+	for i, item := range v.List {
+		values[i] = item.Raw
+	}
+	return values
+}
+
+// AsTexts returns the texts in a list, and nil for any other value.
+func (v Value) AsTexts() []string {
+	if v.Kind != KindList {
+		return nil
+	}
+	texts := make([]string, 0, len(v.List))
+	for _, item := range v.List {
+		if item.Kind == KindText {
+			texts = append(texts, item.Text)
+		}
+	}
+	return texts
+}

@@ -1,0 +1,87 @@
+package jsonvalue
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// Quote returns the JSON text of a string, with nothing escaped that need not
+// be.
+func Quote(input string) text.JSON {
+	quoted, _ := jsontext.AppendQuote(nil, input) // bad UTF-8 becomes U+FFFD
+	return text.JSON(quoted)
+}
+
+// OfText returns the value of a text.
+func OfText(input string) Value { return Value{Kind: KindText, Raw: Quote(input), Text: input} }
+
+// Text returns the JSON text of a string, empty for nil.
+func Text(input *string) text.JSON {
+	if input == nil {
+		return ""
+	}
+	return Quote(*input)
+}
+
+// Boolean returns the JSON text of a boolean, empty for nil.
+func Boolean(yes *bool) text.JSON {
+	if yes == nil {
+		return ""
+	}
+	return text.JSON(strconv.FormatBool(*yes))
+}
+
+// Number returns the JSON text of an integer.
+func Number(n int) text.JSON { return text.JSON(strconv.Itoa(n)) }
+
+// List returns the JSON text of a list.
+func List(values []text.JSON) text.JSON {
+	list := []byte{'['}
+	for i, value := range values {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, value...)
+	}
+	return text.JSON(append(list, ']'))
+}
+
+// ListOf returns the JSON text of a list of items that are written so, empty
+// for no items.
+func ListOf[T any](items []T, write func(T) text.JSON) text.JSON {
+	if len(items) == 0 {
+		return ""
+	}
+	values := make([]text.JSON, len(items))
+	for i, item := range items {
+		values[i] = write(item)
+	}
+	return List(values)
+}
+
+// Map returns the JSON text of a map.
+func Map(members []Member) text.JSON {
+	list := []byte{'{'}
+	for i, m := range members {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(append(append(list, Quote(m.Key)...), ':'), m.Value.Raw...)
+	}
+	return text.JSON(append(list, '}'))
+}
+
+// MapOf returns the JSON text of a map of keys, each followed by its value; a
+// key without a value is left out.
+func MapOf(pairs ...text.JSON) text.JSON {
+	members := make([]Member, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			members = append(members, Member{string(pairs[i]), Value{Raw: pairs[i+1]}})
+		}
+	}
+	return Map(members)
+}
