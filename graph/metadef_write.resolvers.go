@@ -20,8 +20,8 @@ func (r *mutationResolver) CreateNamespace(ctx context.Context, input metadef.Na
 	return &model.CreateNamespacePayload{Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) UpdateNamespace(ctx context.Context, input model.UpdateNamespaceInput) (*model.UpdateNamespacePayload, error) {
-	namespace, err := r.Store.UpdateNamespace(ctx, input.Name, input.Patch(), input.Revision.Value())
+func (r *mutationResolver) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange) (*model.UpdateNamespacePayload, error) {
+	namespace, err := r.Store.UpdateNamespace(ctx, input)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func (r *mutationResolver) CreateProperty(ctx context.Context, input metadef.New
 	return &model.CreatePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) UpdateProperty(ctx context.Context, input model.UpdatePropertyInput) (*model.UpdatePropertyPayload, error) {
-	property, namespace, err := r.Store.UpdateProperty(ctx, input.Change())
+func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.PropertyChange) (*model.UpdatePropertyPayload, error) {
+	property, namespace, err := r.Store.UpdateProperty(ctx, input)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func (r *mutationResolver) CreateObject(ctx context.Context, input metadef.NewOb
 	return &model.CreateObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
 }
 
-func (r *mutationResolver) UpdateObject(ctx context.Context, input model.UpdateObjectInput) (*model.UpdateObjectPayload, error) {
-	object, namespace, err := r.Store.UpdateObject(ctx, input.Change())
+func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.ObjectChange) (*model.UpdateObjectPayload, error) {
+	object, namespace, err := r.Store.UpdateObject(ctx, input)
 	if err != nil {
 		return nil, err
 	}
@@ -103,10 +103,8 @@ func (r *mutationResolver) SetTags(ctx context.Context, input model.SetTagsInput
 	return &model.SetTagsPayload{Tags: tags, Namespace: namespace}, err
 }
 
-func (r *mutationResolver) UpdateTag(ctx context.Context, input model.UpdateTagInput) (*model.UpdateTagPayload, error) {
-	tag, namespace, err := r.Store.UpdateTag(ctx, metadef.TagChange{
-		Namespace: input.Namespace, Name: input.Name, NewName: model.ChangeOf(input.NewName), Parent: model.ChangeOf(input.Parent), Revision: input.Revision.Value(),
-	})
+func (r *mutationResolver) UpdateTag(ctx context.Context, input metadef.TagChange) (*model.UpdateTagPayload, error) {
+	tag, namespace, err := r.Store.UpdateTag(ctx, input)
 	if err != nil {
 		return nil, err
 	}
@@ -129,10 +127,8 @@ func (r *mutationResolver) CreateResourceType(ctx context.Context, input model.C
 	return &model.CreateResourceTypePayload{ResourceType: resourceType}, nil
 }
 
-func (r *mutationResolver) UpdateResourceType(ctx context.Context, input model.UpdateResourceTypeInput) (*model.UpdateResourceTypePayload, error) {
-	resourceType, err := r.Store.UpdateResourceType(ctx, metadef.ResourceTypeChange{
-		Name: input.Name, NewName: model.ChangeOf(input.NewName), Strict: model.ChangeOf(input.Strict), Protected: model.ChangeOf(input.Protected),
-	})
+func (r *mutationResolver) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*model.UpdateResourceTypePayload, error) {
+	resourceType, err := r.Store.UpdateResourceType(ctx, input)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
@@ -122,16 +123,14 @@ func busy() (stop func()) {
 }
 
 func manyNamespaces(i int) metadef.NamespaceInput {
-	title, prefix := "Title", fmt.Sprintf("p%d_", i)
-	property := func(name string) metadef.PropertyInput {
-		return metadef.PropertyInput{Name: name, Title: &title, Type: metadef.String}
-	}
+	property := func(name string) metadef.PropertyInput { return metadeftest.Property(name, metadef.String) }
+	prefix := fmt.Sprintf("p%d_", i)
 	return metadef.NamespaceInput{
 		Name:       fmt.Sprintf("Namespace %02d", i),
 		Properties: []metadef.PropertyInput{property("one"), property("two")},
-		Objects:    []metadef.ObjectInput{{Name: "object", Properties: []metadef.PropertyInput{property("three"), property("four")}}},
+		Objects:    []metadef.ObjectInput{metadeftest.Object("object", property("three"), property("four"))},
 		Tags:       []metadef.TagInput{{Name: "tag"}, {Name: "other"}},
-		ResourceTypeAssociations: []metadef.ResourceTypeAssociationInput{
+		ResourceTypeAssociations: []metadef.DocumentAssociation{
 			{ResourceType: "OS::Nova::Flavor", Prefix: &prefix}, {ResourceType: "OS::Glance::Image"},
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -21,19 +22,19 @@ func Differences(before, after *Document) []string {
 	d.text("$.display_name", before.DisplayName, after.DisplayName)
 	d.text("$.description", before.Description, after.Description)
 	d.value("$.visibility", visibilityValue(before.Visibility), visibilityValue(after.Visibility))
-	d.value("$.protected", booleanValue(before.Protected), booleanValue(after.Protected))
+	d.value("$.protected", jsonvalue.Boolean(before.Protected), jsonvalue.Boolean(after.Protected))
 	d.text("$.owner", before.Owner, after.Owner)
 	compare(&d, "$.resource_type_associations", before.Associations, after.Associations, DocumentAssociation.label, nil)
 	d.properties("$.properties", before.Properties, after.Properties)
 	compare(&d, "$.objects", before.Objects, after.Objects, objectName, func(path string, a, b DocumentObject) {
 		d.text(problem.Join(path, "description"), a.Description, b.Description)
-		d.value(problem.Join(path, "required"), textsValue(a.Required), textsValue(b.Required))
+		d.value(problem.Join(path, "required"), listOfTexts(a.Required), listOfTexts(b.Required))
 		d.properties(problem.Join(path, "properties"), a.Properties, b.Properties)
 	})
 	d.order("$.objects", namesOf(before.Objects, objectName), namesOf(after.Objects, objectName))
 	compare(&d, "$.tags", before.Tags, after.Tags, tagKey, func(path string, a, b DocumentTag) {
-		d.value(problem.Join(path, "name"), quote(a.Name), quote(b.Name))
-		d.value(problem.Join(path, "parent"), quote(a.Parent), quote(b.Parent))
+		d.value(problem.Join(path, "name"), jsonvalue.Quote(a.Name), jsonvalue.Quote(b.Name))
+		d.value(problem.Join(path, "parent"), jsonvalue.Quote(a.Parent), jsonvalue.Quote(b.Parent))
 	})
 	return d.lines
 }
@@ -66,7 +67,7 @@ func visibilityValue(visibility *access.Visibility) text.JSON {
 	if visibility == nil {
 		return ""
 	}
-	return quote(strings.ToLower(string(*visibility)))
+	return jsonvalue.Quote(strings.ToLower(string(*visibility)))
 }
 
 type differences struct{ lines []string }
@@ -81,7 +82,7 @@ func (d *differences) add(line string) {
 }
 
 func (d *differences) text(path string, before, after *string) {
-	d.value(path, textValue(before), textValue(after))
+	d.value(path, jsonvalue.Text(before), jsonvalue.Text(after))
 }
 
 func (d *differences) value(path string, before, after text.JSON) {
@@ -101,15 +102,14 @@ func (d *differences) properties(path string, before, after []DocumentProperty) 
 		if a.Keywords == b.Keywords {
 			return
 		}
-		old, _ := readJSON(string(a.Keywords), "", &findings{})
-		now, _ := readJSON(string(b.Keywords), "", &findings{})
-		key := func(m jsonMember) string { return m.key }
-		for _, name := range union(namesOf(old.members, key), namesOf(now.members, key)) {
-			x, _ := old.member(name)
-			y, _ := now.member(name)
-			d.value(problem.Join(at, name), x.raw, y.raw)
+		old, now := jsonvalue.Of(a.Keywords), jsonvalue.Of(b.Keywords)
+		key := func(m jsonvalue.Member) string { return m.Key }
+		for _, name := range union(namesOf(old.Members, key), namesOf(now.Members, key)) {
+			x, _ := old.Member(name)
+			y, _ := now.Member(name)
+			d.value(problem.Join(at, name), x.Raw, y.Raw)
 		}
-		d.order(at, namesOf(old.members, key), namesOf(now.members, key))
+		d.order(at, namesOf(old.Members, key), namesOf(now.Members, key))
 	})
 	d.order(path, namesOf(before, propertyName), namesOf(after, propertyName))
 }

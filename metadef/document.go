@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
@@ -70,41 +71,39 @@ type DocumentAssociation struct {
 
 // ParseDocument reads the text of one definition file. Everything wrong with it
 // is in problems, each with its path (`$.properties.hw_cpu.enum`) and a syntax
-// error with line and column; what was accepted although it is odd, or
+// error with line and column; what was accepted although it is questionable, or
 // repaired, is in warnings. With problems the document is what could be read,
 // fit for naming the namespace in a report only, and nil where nothing could.
-func ParseDocument(text string) (document *Document, warnings, problems problem.Problems) {
-	found := findings{mode: Lenient}
-	document = parseDocument(text, &found)
-	return document, found.warnings, withoutRepeats(found.problems)
+func ParseDocument(input string) (document *Document, warnings, problems problem.Problems) {
+	c := checker{mode: Lenient}
+	document = c.document(input)
+	return document, c.warnings, withoutRepeats(c.problems)
 }
 
-func parseDocument(text string, found *findings) *Document {
-	if rest, marked := strings.CutPrefix(text, "\uFEFF"); marked {
-		found.warn("$", "starts with a byte order mark; left out")
-		text = rest
+func (c *checker) document(input string) *Document {
+	input, marked := strings.CutPrefix(input, "\uFEFF")
+	if marked {
+		c.warn("$", "starts with a byte order mark; left out")
 	}
-	if len(text) > maxDocumentText {
-		found.problem("$", "must have at most %d bytes, has %d", maxDocumentText, len(text))
+	if len(input) > maxDocumentText {
+		c.problem("$", "must have at most %d bytes, has %d", maxDocumentText, len(input))
 		return nil
 	}
-	value, ok := readJSON(text, "$", found)
-	if !ok {
+	value, ok := jsonvalue.Read(input, "$", &c.problems)
+	switch {
+	case !ok:
+		return nil
+	case value.Kind != jsonvalue.KindMap:
+		c.problem("$", "must be a map that defines one namespace, is %s", value.Kind)
+		return nil
+	case len(value.Raw) > MaxDocument:
+		c.problem("$", "must have at most %d bytes without white space, has %d", MaxDocument, len(value.Raw))
 		return nil
 	}
-	if value.kind != jsonMap {
-		found.problem("$", "must be a map that defines one namespace, is %s", value.kind)
-		return nil
-	}
-	if len(value.raw) > MaxDocument {
-		found.problem("$", "must have at most %d bytes without white space, has %d", MaxDocument, len(value.raw))
-		return nil
-	}
-	reportFaults(value, "$", found)
-	reader := documentReader{findings: found}
-	document := reader.namespace(value)
-	if size := len(document.compact()); size > MaxDocument && len(found.problems) == 0 {
-		found.problem("$", "must have at most %d bytes without white space, has %d after repairs", MaxDocument, size)
+	document := &Document{}
+	documentReader{c, document}.readNamespace(value)
+	if size := len(document.compact()); size > MaxDocument && len(c.problems) == 0 {
+		c.problem("$", "must have at most %d bytes without white space, has %d after repairs", MaxDocument, size)
 	}
 	return document
 }

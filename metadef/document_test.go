@@ -197,7 +197,7 @@ func documentCases() []documentCase {
 		{"garbage", "{\n  oops", []string{"$"}, nil},
 		{"nothing", ``, []string{"$"}, nil},
 		{"two values", `{"namespace":"N"} {}`, []string{"$"}, nil},
-		{"not UTF-8", "{\"namespace\":\"N\xff\"}", []string{"$"}, nil},
+		{"not UTF-8", "{\"namespace\":\"N\xff\"}", []string{"$.namespace"}, nil},
 		{"UTF-16", "\xff\xfe{\x00}\x00", []string{"$"}, nil},
 		{"no name", `{"display_name":"N"}`, []string{"$.namespace"}, nil},
 		{"empty name", `{"namespace":""}`, []string{"$.namespace"}, nil},
@@ -262,12 +262,12 @@ func TestParseDocumentReportsEveryProblemWithItsPath(t *testing.T) {
 func TestParseDocumentSaysWhereTheTextStopsBeingJSON(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"{\n  \"namespace\": oops}":    "is not JSON: line 2, column 16: invalid character 'o' looking for beginning of value",
-		"{\"namespace\": \"a\nb\"}":    "is not JSON: line 1, column 17: invalid character '\\n' in string literal",
-		"{\"namespace\": \"N\"":        "is not JSON: line 1, column 18: unexpected end of JSON input",
-		"{\"ä\": 1,}":                  "is not JSON: line 1, column 9: invalid character '}' looking for beginning of object key string",
-		"{\"namespace\":\n\"a\xc3\"}":  "line 2, column 3: is not valid UTF-8",
-		"# comment\n{\"namespace\":1}": "is not JSON: line 1, column 1: invalid character '#' looking for beginning of value",
+		"{\n  \"namespace\": oops}":    "is not JSON: line 2, column 16: invalid character 'o' at start of value",
+		"{\"namespace\": \"a\nb\"}":    "is not JSON: line 1, column 17: invalid character '\\n' in string (expecting non-control character)",
+		"{\"namespace\": \"N\"":        "is not JSON: line 1, column 18: unexpected EOF",
+		"{\"ä\": 1,}":                  "is not JSON: line 1, column 8: invalid character ',' at start of value",
+		"{\"namespace\":\n\"a\xc3\"}":  "is not JSON: line 2, column 3: invalid UTF-8",
+		"# comment\n{\"namespace\":1}": "is not JSON: line 1, column 1: invalid character '#' at start of value",
 	} {
 		if _, _, problems := ParseDocument(text); len(problems) != 1 || problems[0].Message != want {
 			t.Errorf("%q: %v, want %q", text, problems, want)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -28,70 +29,42 @@ func (o DocumentObject) MarshalJSON() ([]byte, error) { return []byte(o.compact(
 
 // compact is the file's text without white space.
 func (d *Document) compact() text.JSON {
-	return mapOf(
-		"namespace", quote(d.Name),
-		"display_name", textValue(d.DisplayName),
-		"description", textValue(d.Description),
+	return jsonvalue.MapOf(
+		"namespace", jsonvalue.Quote(d.Name),
+		"display_name", jsonvalue.Text(d.DisplayName),
+		"description", jsonvalue.Text(d.Description),
 		"visibility", visibilityValue(d.Visibility),
-		"protected", booleanValue(d.Protected),
-		"owner", textValue(d.Owner),
-		"resource_type_associations", textsOf(d.Associations, DocumentAssociation.compact),
+		"protected", jsonvalue.Boolean(d.Protected),
+		"owner", jsonvalue.Text(d.Owner),
+		"resource_type_associations", jsonvalue.ListOf(d.Associations, DocumentAssociation.compact),
 		"properties", compactProperties(d.Properties),
-		"objects", textsOf(d.Objects, DocumentObject.compact),
-		"tags", textsOf(d.Tags, DocumentTag.compact))
-}
-
-// mapOf is a map of keys, each followed by its value; a key without a value is
-// left out.
-func mapOf(pairs ...text.JSON) text.JSON {
-	members := make([]jsonMember, 0, len(pairs)/2)
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			members = append(members, memberOf(string(pairs[i]), pairs[i+1]))
-		}
-	}
-	return writeMembers(members)
-}
-
-func memberOf(key string, value text.JSON) jsonMember {
-	return jsonMember{key: key, value: jsonValue{raw: value}}
-}
-
-// textsOf is the list of what each item is written as; empty without items.
-func textsOf[T any](items []T, write func(T) text.JSON) text.JSON {
-	if len(items) == 0 {
-		return ""
-	}
-	texts := make([]text.JSON, len(items))
-	for i, item := range items {
-		texts[i] = write(item)
-	}
-	return listValue(texts)
+		"objects", jsonvalue.ListOf(d.Objects, DocumentObject.compact),
+		"tags", jsonvalue.ListOf(d.Tags, DocumentTag.compact))
 }
 
 func compactProperties(properties []DocumentProperty) text.JSON {
 	if len(properties) == 0 {
 		return ""
 	}
-	members := make([]jsonMember, len(properties))
+	members := make([]jsonvalue.Member, len(properties))
 	for i, p := range properties {
-		members[i] = memberOf(p.Name, p.Keywords)
+		members[i] = jsonvalue.Member{Key: p.Name, Value: jsonvalue.Value{Raw: p.Keywords}}
 	}
-	return writeMembers(members)
+	return jsonvalue.Map(members)
 }
 
 func (a DocumentAssociation) compact() text.JSON {
-	return mapOf("name", quote(a.ResourceType), "prefix", textValue(a.Prefix), "properties_target", textValue(a.PropertiesTarget))
+	return jsonvalue.MapOf("name", jsonvalue.Quote(a.ResourceType), "prefix", jsonvalue.Text(a.Prefix), "properties_target", jsonvalue.Text(a.PropertiesTarget))
 }
 
 func (o DocumentObject) compact() text.JSON {
-	return mapOf("name", quote(o.Name), "description", textValue(o.Description),
-		"required", textsOf(o.Required, quote), "properties", compactProperties(o.Properties))
+	return jsonvalue.MapOf("name", jsonvalue.Quote(o.Name), "description", jsonvalue.Text(o.Description),
+		"required", jsonvalue.ListOf(o.Required, jsonvalue.Quote), "properties", compactProperties(o.Properties))
 }
 
 func (t DocumentTag) compact() text.JSON {
 	if t.Parent == "" {
-		return mapOf("name", quote(t.Name))
+		return jsonvalue.MapOf("name", jsonvalue.Quote(t.Name))
 	}
-	return mapOf("name", quote(t.Name), "parent", quote(t.Parent))
+	return jsonvalue.MapOf("name", jsonvalue.Quote(t.Name), "parent", jsonvalue.Quote(t.Parent))
 }

@@ -105,7 +105,7 @@ func planCreation(incoming *Document) ImportPlan {
 // planChange judges what a namespace is to become: alone each document is
 // sound, but together they may be too large or put a tag under itself.
 func planChange(existing, result *Document) ImportPlan {
-	found := findings{mode: Lenient}
+	c := checker{mode: Lenient}
 	for _, list := range []struct {
 		path  string
 		count int
@@ -113,14 +113,14 @@ func planChange(existing, result *Document) ImportPlan {
 		{"$.properties", len(result.Properties)}, {"$.objects", len(result.Objects)},
 		{"$.tags", len(result.Tags)}, {"$.resource_type_associations", len(result.Associations)},
 	} {
-		checkFew(list.count, list.path, &found)
+		c.few(list.count, list.path)
 	}
-	result.Tags = checkTags(slices.Clone(result.Tags), pathsOf("$.tags", len(result.Tags)), nil, &found)
+	result.Tags = c.tags(slices.Clone(result.Tags), pathsOf("$.tags", len(result.Tags)), nil)
 	if size := len(result.compact()); size > MaxDocument {
-		found.problem("$", "would have %d bytes, more than %d", size, MaxDocument)
+		c.problem("$", "would have %d bytes, more than %d", size, MaxDocument)
 	}
-	if len(found.problems) > 0 {
-		return ImportPlan{Outcome: ImportFailed, Problems: found.problems}
+	if len(c.problems) > 0 {
+		return ImportPlan{Outcome: ImportFailed, Problems: c.problems}
 	}
 	plan := ImportPlan{Outcome: ImportUnchanged, Differences: Differences(existing, result)}
 	if len(plan.Differences) > 0 {

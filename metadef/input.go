@@ -1,9 +1,16 @@
 package metadef
 
 import (
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
+
+// PropertyInput is a new property.
+type PropertyInput struct {
+	Name string
+	PropertyPatch
+}
 
 // NewProperty is a property to define in a namespace, or in an object of it.
 type NewProperty struct {
@@ -24,6 +31,20 @@ type PropertyChange struct {
 	PropertyPatch
 }
 
+// ObjectPatch is what a request says about an object. Properties, where set,
+// replace all of its properties; cleared, they take them away.
+type ObjectPatch struct {
+	Description Change[*string]
+	Required    Change[[]string]
+	Properties  Change[[]PropertyInput]
+}
+
+// ObjectInput is a new object.
+type ObjectInput struct {
+	Name string
+	ObjectPatch
+}
+
 // NewObject is an object to define in a namespace.
 type NewObject struct {
 	Namespace string
@@ -31,16 +52,46 @@ type NewObject struct {
 	ObjectInput
 }
 
-// ObjectChange is a change of an object. Properties, where set, replace all of
-// its properties; cleared, they take them away.
+// ObjectChange is a change of an object.
 type ObjectChange struct {
-	Namespace   string
-	Name        string
-	NewName     Change[*string]
+	Namespace string
+	Name      string
+	NewName   Change[*string]
+	Revision  *int
+	ObjectPatch
+}
+
+// NamespacePatch is what a request says about the fields of a namespace itself.
+type NamespacePatch struct {
+	DisplayName Change[*string]
 	Description Change[*string]
-	Required    Change[[]string]
-	Properties  Change[[]PropertyInput]
-	Revision    *int
+	Visibility  Change[*access.Visibility] // cleared: private
+	Protected   Change[*bool]              // cleared: false
+	Owner       Change[*string]            // cleared, where it is new: the viewer's project
+}
+
+// NamespaceInput is a new namespace with everything in it.
+type NamespaceInput struct {
+	Name string
+	NamespacePatch
+	Properties               []PropertyInput
+	Objects                  []ObjectInput
+	Tags                     []TagInput
+	ResourceTypeAssociations []DocumentAssociation
+}
+
+// NamespaceChange is a change of the fields of a namespace itself.
+type NamespaceChange struct {
+	Name     string
+	NewName  Change[*string]
+	Revision *int
+	NamespacePatch
+}
+
+// TagInput is a tag to be; Parent names another tag of the namespace.
+type TagInput struct {
+	Name   string
+	Parent *string
 }
 
 // TagsChange sets the tags of a namespace.
@@ -64,7 +115,7 @@ type TagChange struct {
 type NewAssociation struct {
 	Namespace string
 	Revision  *int
-	ResourceTypeAssociationInput
+	DocumentAssociation
 }
 
 // AssociationChange is a change of an association; cleared is none.
@@ -97,18 +148,4 @@ type ResourceTypeChange struct {
 	NewName   Change[*string]
 	Strict    Change[*bool]
 	Protected Change[*bool]
-}
-
-// RenamedAs is the name that a thing is to have: the new one, or its own where
-// the change keeps it.
-func RenamedAs(problems *problem.Problems, field, name string, to Change[*string]) string {
-	switch {
-	case !to.Set:
-		return name
-	case to.Value == nil:
-		problems.Add(field, "must not be null")
-		return name
-	}
-	text.CheckName(problems, field, *to.Value)
-	return *to.Value
 }

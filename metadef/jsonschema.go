@@ -3,8 +3,8 @@ package metadef
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -14,21 +14,21 @@ import (
 // far as a JSON Schema can: it knows nothing of names that are there twice, tag
 // parents, sizes in bytes and texts that no database can hold.
 func DocumentSchema() string {
-	root := mapOf(
-		"$schema", quote("https://json-schema.org/draft/2020-12/schema"),
-		"title", quote("Metadata definitions of one namespace"),
+	root := jsonvalue.MapOf(
+		"$schema", jsonvalue.Quote("https://json-schema.org/draft/2020-12/schema"),
+		"title", jsonvalue.Quote("Metadata definitions of one namespace"),
 		"type", `"object"`,
 		"required", `["namespace"]`,
 		"properties", documentProperties(),
 		"if", `{"not":{"required":["display_name"]}}`,
-		"then", mapOf("properties", mapOf("title", nullable(textSchema(0, text.MaxName, "")))),
-		"$defs", mapOf(
+		"then", jsonvalue.MapOf("properties", jsonvalue.MapOf("title", nullable(textSchema(0, text.MaxName, "")))),
+		"$defs", jsonvalue.MapOf(
 			"name", nameSchema(),
-			"properties", mapOf("type", `["object","null"]`, "maxProperties", text.JSON(strconv.Itoa(MaxDefinitions)),
+			"properties", jsonvalue.MapOf("type", `["object","null"]`, "maxProperties", jsonvalue.Number(MaxDefinitions),
 				"propertyNames", reference("name"), "additionalProperties", reference("property")),
 			"property", propertySchema(),
 			"object", objectSchema(),
-			"tag", mapOf("type", `"object"`, "required", `["name"]`, "properties", mapOf(
+			"tag", jsonvalue.MapOf("type", `"object"`, "required", `["name"]`, "properties", jsonvalue.MapOf(
 				"name", reference("name"),
 				"parent", about("Another tag of the namespace.", "type", `["string","null"]`))),
 			"association", associationSchema(),
@@ -44,22 +44,24 @@ func DocumentSchema() string {
 
 // about is a schema with a description in front.
 func about(description string, pairs ...text.JSON) text.JSON {
-	return mapOf(append([]text.JSON{"description", quote(description)}, pairs...)...)
+	return jsonvalue.MapOf(append([]text.JSON{"description", jsonvalue.Quote(description)}, pairs...)...)
 }
 
-func reference(name string) text.JSON { return mapOf("$ref", quote("#/$defs/"+name)) }
+func reference(name string) text.JSON {
+	return jsonvalue.MapOf("$ref", jsonvalue.Quote("#/$defs/"+name))
+}
 
 // nullable takes null too, which counts as absent.
 func nullable(schema text.JSON) text.JSON {
-	return mapOf("anyOf", listValue([]text.JSON{schema, `{"type":"null"}`}))
+	return jsonvalue.MapOf("anyOf", jsonvalue.List([]text.JSON{schema, `{"type":"null"}`}))
 }
 
 func textSchema(least, most int, pattern string) text.JSON {
-	pairs := []text.JSON{"type", `"string"`, "minLength", text.JSON(strconv.Itoa(least)), "maxLength", text.JSON(strconv.Itoa(most))}
+	pairs := []text.JSON{"type", `"string"`, "minLength", jsonvalue.Number(least), "maxLength", jsonvalue.Number(most)}
 	if pattern != "" {
-		pairs = append(pairs, "pattern", quote(pattern))
+		pairs = append(pairs, "pattern", jsonvalue.Quote(pattern))
 	}
-	return mapOf(pairs...)
+	return jsonvalue.MapOf(pairs...)
 }
 
 // nameSchema is CheckName.
@@ -67,11 +69,11 @@ func nameSchema() text.JSON { return textSchema(1, text.MaxName, `^[^/\u0000-\u0
 
 // listSchema is a list of as many members as a namespace may have.
 func listSchema(item text.JSON) text.JSON {
-	return mapOf("type", `"array"`, "maxItems", text.JSON(strconv.Itoa(MaxDefinitions)), "items", item)
+	return jsonvalue.MapOf("type", `"array"`, "maxItems", jsonvalue.Number(MaxDefinitions), "items", item)
 }
 
 func documentProperties() text.JSON {
-	return mapOf(
+	return jsonvalue.MapOf(
 		"namespace", reference("name"),
 		"display_name", nullable(textSchema(0, text.MaxName, "")),
 		"description", nullable(textSchema(0, MaxDescription, "")),
@@ -80,21 +82,21 @@ func documentProperties() text.JSON {
 		"owner", nullable(textSchema(0, MaxOwner, "")),
 		"resource_type_associations", nullable(listSchema(reference("association"))),
 		"properties", reference("properties"),
-		"objects", mapOf("anyOf", listValue([]text.JSON{listSchema(reference("object")), reference("object"), `{"type":"null"}`})),
+		"objects", jsonvalue.MapOf("anyOf", jsonvalue.List([]text.JSON{listSchema(reference("object")), reference("object"), `{"type":"null"}`})),
 		"tags", nullable(listSchema(reference("tag"))),
 	)
 }
 
 func associationSchema() text.JSON {
 	free := nullable(textSchema(0, text.MaxName, `^[^\u0000-\u001f\u007f-\u009f]*$`))
-	return mapOf("type", `"object"`, "required", `["name"]`, "properties", mapOf(
+	return jsonvalue.MapOf("type", `"object"`, "required", `["name"]`, "properties", jsonvalue.MapOf(
 		"name", reference("name"),
-		"prefix", about("What precedes the names of properties; it brings its separator, one of : _ . - /", "allOf", listValue([]text.JSON{free})),
-		"properties_target", about("Which of a resource's property sets is meant.", "allOf", listValue([]text.JSON{free}))))
+		"prefix", about("What precedes the names of properties; it brings its separator, one of : _ . - /", "allOf", jsonvalue.List([]text.JSON{free})),
+		"properties_target", about("Which of a resource's property sets is meant.", "allOf", jsonvalue.List([]text.JSON{free}))))
 }
 
 func objectSchema() text.JSON {
-	return mapOf("type", `"object"`, "required", `["name"]`, "properties", mapOf(
+	return jsonvalue.MapOf("type", `"object"`, "required", `["name"]`, "properties", jsonvalue.MapOf(
 		"name", reference("name"),
 		"description", nullable(textSchema(0, MaxDefinition, "")),
 		"required", about("Names of the properties that go with the object.", "type", `["array","null"]`, "items", `{"type":"string"}`),
@@ -103,42 +105,32 @@ func objectSchema() text.JSON {
 
 // propertySchema is the keyword table.
 func propertySchema() text.JSON {
-	var keywords []jsonMember
-	for _, k := range propertyKeywords {
-		description := []text.JSON{"description", quote(k.about)}
-		if k.file {
-			description = append(description, "deprecated", "true")
-		}
-		keywords = append(keywords, memberOf(k.name, mapOf(append(description, k.shape.schema()...)...)))
+	deprecated := func(name, description string) jsonvalue.Member {
+		return jsonvalue.Member{Key: name, Value: jsonvalue.Value{Raw: about(description, "deprecated", "true")}}
 	}
-	keywords = append(keywords,
-		memberOf("name", about("The key of the property, which it repeats.", "deprecated", "true")),
-		memberOf("defaultValue", about("Another word for default.", "deprecated", "true")))
-	return mapOf("type", `"object"`, "required", `["type"]`, "properties", writeMembers(keywords), "additionalProperties", "false")
+	keywords := append(propertyKeywords.jsonSchema(true),
+		deprecated("name", "The key of the property, which it repeats."),
+		deprecated("defaultValue", "Another word for default."))
+	return jsonvalue.MapOf("type", `"object"`, "required", `["type"]`, "properties", jsonvalue.Map(keywords), "additionalProperties", "false")
 }
 
-// schema says what a keyword's value must be; null counts as absent.
-func (s shape) schema() []text.JSON {
-	members := text.JSON(strconv.Itoa(MaxEnumMembers))
-	switch s {
-	case shapeText, shapePattern:
-		return []text.JSON{"type", `["string","null"]`}
-	case shapeType:
-		return []text.JSON{"enum", textsValue(typeNames())}
-	case shapeItems:
-		return []text.JSON{"type", `["object","null"]`, "required", `["type"]`, "properties", mapOf(
-			"type", mapOf("enum", textsValue(typeNames())),
-			"enum", mapOf("type", `"array"`, "maxItems", members)), "additionalProperties", "false"}
-	case shapeAnythings:
-		return []text.JSON{"type", `["array","null"]`, "maxItems", members}
-	case shapeTexts, shapeUniqueText:
-		return []text.JSON{"type", `["array","null"]`, "maxItems", members, "items", `{"type":"string"}`}
-	case shapeNumber:
-		return []text.JSON{"type", `["number","null"]`, "minimum", "-1.7976931348623157e308", "maximum", "1.7976931348623157e308"}
-	case shapeCount:
-		return []text.JSON{"type", `["integer","null"]`, "minimum", "0"}
-	case shapeBoolean:
-		return []text.JSON{"type", `["boolean","null"]`}
+// jsonSchema returns the JSON Schema of each keyword. Null counts as absent
+// where the keywords are nullable.
+func (t keywordTable) jsonSchema(nullable bool) []jsonvalue.Member {
+	members := make([]jsonvalue.Member, len(t))
+	for i, k := range t {
+		var pairs []text.JSON
+		if k.about != "" {
+			pairs = append(pairs, "description", jsonvalue.Quote(k.about))
+		}
+		if !k.hasEffect() {
+			pairs = append(pairs, "deprecated", "true")
+		}
+		pairs = append(pairs, k.shape.jsonSchema(nullable)...)
+		if k.members != nil {
+			pairs = append(pairs, "required", `["type"]`, "properties", jsonvalue.Map(k.members.jsonSchema(false)), "additionalProperties", "false")
+		}
+		members[i] = jsonvalue.Member{Key: k.name, Value: jsonvalue.Value{Raw: jsonvalue.MapOf(pairs...)}}
 	}
-	return nil
+	return members
 }

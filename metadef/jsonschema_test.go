@@ -8,98 +8,100 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
 // accepts is as much of JSON Schema as the document schema uses; any other
 // keyword fails the test.
-func accepts(t testing.TB, root, schema, value jsonValue) bool {
+func accepts(t testing.TB, root, schema, value jsonvalue.Value) bool {
 	t.Helper()
-	if schema.kind == jsonBoolean {
-		return schema.isTrue()
+	if schema.Kind == jsonvalue.KindBoolean {
+		return schema.Raw == "true"
 	}
-	number := func(v jsonValue) text.Decimal {
-		d, ok := text.ParseDecimal(string(v.raw))
+	number := func(v jsonvalue.Value) text.Decimal {
+		d, ok := text.ParseDecimal(string(v.Raw))
 		if !ok {
-			t.Fatalf("%s is no number", v.raw)
+			t.Fatalf("%s is no number", v.Raw)
 		}
 		return d
 	}
-	count := func(v jsonValue) int { return *v.asCount() }
-	under := func(inner, v jsonValue) bool { return accepts(t, root, inner, v) }
-	property, _ := schema.member("properties")
-	for _, m := range schema.members {
-		k, ok := m.value, true
-		switch m.key {
+	count := func(v jsonvalue.Value) int { return *countOf(v) }
+	under := func(inner, v jsonvalue.Value) bool { return accepts(t, root, inner, v) }
+	property, _ := schema.Member("properties")
+	for _, m := range schema.Members {
+		k, ok := m.Value, true
+		switch m.Key {
 		case "$schema", "$defs", "title", "description", "deprecated":
 		case "$ref":
-			definitions, _ := root.member("$defs")
-			target, known := definitions.member(strings.TrimPrefix(k.text, "#/$defs/"))
+			definitions, _ := root.Member("$defs")
+			target, known := definitions.Member(strings.TrimPrefix(k.Text, "#/$defs/"))
 			if !known {
-				t.Fatalf("no definition %s", k.text)
+				t.Fatalf("no definition %s", k.Text)
 			}
 			ok = under(target, value)
 		case "type":
-			types := k.list
-			if k.kind == jsonText {
-				types = []jsonValue{k}
+			types := k.List
+			if k.Kind == jsonvalue.KindText {
+				types = []jsonvalue.Value{k}
 			}
-			ok = slices.ContainsFunc(types, func(of jsonValue) bool { return isOfSchemaType(t, value, of.text) })
+			ok = slices.ContainsFunc(types, func(of jsonvalue.Value) bool { return isOfSchemaType(t, value, of.Text) })
 		case "enum":
-			ok = slices.ContainsFunc(k.list, func(member jsonValue) bool { return member.same() == value.same() })
+			ok = slices.ContainsFunc(k.List, func(member jsonvalue.Value) bool { return member.Same() == value.Same() })
 		case "anyOf":
-			ok = slices.ContainsFunc(k.list, func(inner jsonValue) bool { return under(inner, value) })
+			ok = slices.ContainsFunc(k.List, func(inner jsonvalue.Value) bool { return under(inner, value) })
 		case "allOf":
-			ok = !slices.ContainsFunc(k.list, func(inner jsonValue) bool { return !under(inner, value) })
+			ok = !slices.ContainsFunc(k.List, func(inner jsonvalue.Value) bool { return !under(inner, value) })
 		case "not":
 			ok = !under(k, value)
 		case "if":
-			if then, _ := schema.member("then"); under(k, value) {
+			if then, _ := schema.Member("then"); under(k, value) {
 				ok = under(then, value)
 			}
 		case "then":
 		case "required":
-			for _, name := range k.list {
-				_, has := value.member(name.text)
-				ok = ok && (has || value.kind != jsonMap)
+			for _, name := range k.List {
+				_, has := value.Member(name.Text)
+				ok = ok && (has || value.Kind != jsonvalue.KindMap)
 			}
 		case "properties":
-			for _, p := range k.members {
-				if v, has := value.member(p.key); has {
-					ok = ok && under(p.value, v)
+			for _, p := range k.Members {
+				if v, has := value.Member(p.Key); has {
+					ok = ok && under(p.Value, v)
 				}
 			}
 		case "additionalProperties":
-			for _, v := range value.members {
-				if _, named := property.member(v.key); !named {
-					ok = ok && under(k, v.value)
+			for _, v := range value.Members {
+				if _, named := property.Member(v.Key); !named {
+					ok = ok && under(k, v.Value)
 				}
 			}
 		case "propertyNames":
-			for _, v := range value.members {
-				ok = ok && under(k, jsonValue{kind: jsonText, text: v.key})
+			for _, v := range value.Members {
+				ok = ok && under(k, jsonvalue.OfText(v.Key))
 			}
 		case "items":
-			for _, v := range value.list {
+			for _, v := range value.List {
 				ok = ok && under(k, v)
 			}
 		case "maxItems":
-			ok = len(value.list) <= count(k)
+			ok = len(value.List) <= count(k)
 		case "maxProperties":
-			ok = len(value.members) <= count(k)
+			ok = len(value.Members) <= count(k)
 		case "minLength":
-			ok = value.kind != jsonText || text.Length(value.text) >= count(k)
+			ok = value.Kind != jsonvalue.KindText || text.Length(value.Text) >= count(k)
 		case "maxLength":
-			ok = value.kind != jsonText || text.Length(value.text) <= count(k)
+			ok = value.Kind != jsonvalue.KindText || text.Length(value.Text) <= count(k)
 		case "pattern":
-			pattern := regexp.MustCompile(`\\u([0-9a-f]{4})`).ReplaceAllString(k.text, `\x{$1}`)
-			ok = value.kind != jsonText || regexp.MustCompile(pattern).MatchString(value.text)
+			pattern := regexp.MustCompile(`\\u([0-9a-f]{4})`).ReplaceAllString(k.Text, `\x{$1}`)
+			ok = value.Kind != jsonvalue.KindText || regexp.MustCompile(pattern).MatchString(value.Text)
 		case "minimum":
-			ok = value.kind != jsonNumber || number(value).Compare(number(k)) >= 0
+			ok = value.Kind != jsonvalue.KindNumber || number(value).Compare(number(k)) >= 0
 		case "maximum":
-			ok = value.kind != jsonNumber || number(value).Compare(number(k)) <= 0
+			ok = value.Kind != jsonvalue.KindNumber || number(value).Compare(number(k)) <= 0
 		default:
-			t.Fatalf("the test does not know %s", m.key)
+			t.Fatalf("the test does not know %s", m.Key)
 		}
 		if !ok {
 			return false
@@ -108,28 +110,28 @@ func accepts(t testing.TB, root, schema, value jsonValue) bool {
 	return true
 }
 
-func isOfSchemaType(t testing.TB, value jsonValue, name string) bool {
+func isOfSchemaType(t testing.TB, value jsonvalue.Value, name string) bool {
 	switch name {
 	case "null":
-		return value.kind == jsonNull
+		return value.Kind == jsonvalue.KindNull
 	case "object":
-		return value.kind == jsonMap
+		return value.Kind == jsonvalue.KindMap
 	}
 	of, ok := propertyTypeNamed(name)
 	if !ok {
 		t.Fatalf("no type %s", name)
 	}
-	return value.is(of)
+	return of.matches(value)
 }
 
 func TestDocumentSchemaAgreesWithParseDocument(t *testing.T) {
 	t.Parallel()
-	root, ok := readJSON(DocumentSchema(), "$", &findings{})
-	if !ok || !root.sound() {
+	root, ok := jsonvalue.Read(DocumentSchema(), "$", new(problem.Problems))
+	if !ok {
 		t.Fatal("the schema is no JSON")
 	}
 	agree := func(what, text string) {
-		value, ok := readJSON(text, "$", &findings{})
+		value, ok := jsonvalue.Read(text, "$", new(problem.Problems))
 		if !ok {
 			return // an editor says so by itself
 		}
@@ -162,6 +164,8 @@ func TestDocumentSchemaAgreesWithParseDocument(t *testing.T) {
 	for _, k := range propertyKeywords {
 		keywords = append(keywords, k.name)
 	}
+	documentKeys := []string{"namespace", "display_name", "description", "visibility", "protected", "owner",
+		"resource_type_associations", "properties", "objects", "tags"}
 	places := map[string][]string{
 		`{"namespace":"N","properties":{"p":{"type":"array",%}}}`:              keywords,
 		`{"namespace":"N","properties":{"p":{"type":"string","title":"T",%}}}`: keywords,
@@ -214,9 +218,9 @@ func examples(t testing.TB) map[string]string {
 
 func TestDocumentSchemaAcceptsEveryRealFile(t *testing.T) {
 	t.Parallel()
-	root, _ := readJSON(DocumentSchema(), "$", &findings{})
+	root, _ := jsonvalue.Read(DocumentSchema(), "$", new(problem.Problems))
 	for name, text := range realDocuments(t) {
-		if value, _ := readJSON(text, "$", &findings{}); !accepts(t, root, root, value) {
+		if value, _ := jsonvalue.Read(text, "$", new(problem.Problems)); !accepts(t, root, root, value) {
 			t.Errorf("%s is refused", name)
 		}
 	}
@@ -224,20 +228,21 @@ func TestDocumentSchemaAcceptsEveryRealFile(t *testing.T) {
 
 // sound tells whether no map in the text has a name twice.
 func sound(text string) bool {
-	value, ok := readJSON(text, "", &findings{})
-	return ok && value.sound()
+	var problems problem.Problems
+	_, ok := jsonvalue.Read(text, "", &problems)
+	return ok && len(problems) == 0
 }
 
 func TestDocumentSchemaNamesEveryKeyword(t *testing.T) {
 	t.Parallel()
-	root, _ := readJSON(DocumentSchema(), "$", &findings{})
-	definitions, _ := root.member("$defs")
-	property, _ := definitions.member("property")
-	keywords, _ := property.member("properties")
+	root, _ := jsonvalue.Read(DocumentSchema(), "$", new(problem.Problems))
+	definitions, _ := root.Member("$defs")
+	property, _ := definitions.Member("property")
+	keywords, _ := property.Member("properties")
 	for _, k := range propertyKeywords {
-		if got, ok := keywords.member(k.name); !ok {
+		if got, ok := keywords.Member(k.name); !ok {
 			t.Errorf("%s is missing", k.name)
-		} else if description, _ := got.member("description"); description.text == "" {
+		} else if description, _ := got.Member("description"); description.Text == "" {
 			t.Errorf("%s is not described", k.name)
 		}
 	}

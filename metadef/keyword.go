@@ -1,101 +1,93 @@
 package metadef
 
 import (
+	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Limits of a definition, so that nothing a caller sends is unbounded.
-const (
-	MaxDefinition  = 64 << 10  // bytes of one property's definition
-	MaxEnumMembers = 1000      // members of an enum, operators of a property
-	MaxPattern     = 1000      // characters of a regular expression
-	MaxDefinitions = 1000      // properties, objects, tags, associations of a namespace; properties of an object
-	MaxCount       = 1<<31 - 1 // of lengths and numbers of items, as GraphQL's Int
-)
+// A keyword is added by its row in propertyKeywords, and a field of the same
+// name in PropertySchema and in PropertyPatch.
 
-// Strictness says how a definition is read.
-type Strictness int
-
-const (
-	// Strict is for what comes in through the API: whatever is odd is a
-	// problem, and paths use the API's names (`input.itemEnum[1]`).
-	Strict Strictness = iota
-	// Lenient is for definition files: what is odd but legal in the reference
-	// system is accepted with a warning, and paths use the file's names
-	// (`$.properties.hw_cpu.items.enum[1]`).
-	Lenient
-)
-
-// maxFindings bounds how many problems, and how many warnings, are reported of
-// one input.
-const maxFindings = 200
-
-// findings collects what is wrong (problems) and what was accepted or repaired
-// (warnings) while a definition is read.
-type findings struct {
-	mode               Strictness
-	warnings, problems problem.Problems
+// PropertySchema is what a definition says about a property's values: the
+// keywords of the catalog's property schema. A nil pointer or nil slice is an
+// absent keyword; an empty slice is a present, empty one.
+type PropertySchema struct {
+	Title           string
+	Description     *string
+	Type            PropertyType
+	ItemType        *PropertyType // items.type; only for ARRAY
+	ItemEnum        []text.JSON   // items.enum
+	Enum            []text.JSON   // the value's own enum; nil for ARRAY
+	Default         *text.JSON
+	Minimum         *float64
+	Maximum         *float64
+	MinLength       *int
+	MaxLength       *int
+	Pattern         *string
+	MinItems        *int
+	MaxItems        *int
+	UniqueItems     *bool
+	AdditionalItems *bool
+	ReadOnly        *bool
+	Operators       []string
+	// Keywords is the definition as text: one JSON object with every keyword
+	// verbatim, in the order in which it came in. The fields above are read
+	// from it.
+	Keywords text.JSON
 }
 
-func (f *findings) problem(path, format string, args ...any) {
-	addBounded(&f.problems, path, format, args)
+// PropertyPatch is what a request says about the keywords of a property: a new
+// property is a patch of a definition without keywords.
+type PropertyPatch struct {
+	Title           Change[*string]
+	Description     Change[*string]
+	Type            Change[*PropertyType]
+	ItemType        Change[*PropertyType]
+	ItemEnum        Change[[]text.JSON]
+	Enum            Change[[]text.JSON]
+	Default         Change[*text.JSON]
+	Minimum         Change[*float64]
+	Maximum         Change[*float64]
+	MinLength       Change[*int]
+	MaxLength       Change[*int]
+	Pattern         Change[*string]
+	MinItems        Change[*int]
+	MaxItems        Change[*int]
+	UniqueItems     Change[*bool]
+	AdditionalItems Change[*bool]
+	ReadOnly        Change[*bool]
+	Operators       Change[[]string]
 }
 
-func (f *findings) warn(path, format string, args ...any) {
-	addBounded(&f.warnings, path, format, args)
-}
-
-// odd notes what the reference system takes and the product does not stand
-// for: a problem through the API; on import a warning that says what becomes of
-// it.
-func (f *findings) odd(path, fate, format string, args ...any) {
-	if f.mode == Strict {
-		f.problem(path, format, args...)
-	} else {
-		f.warn(path, format+"; "+fate, args...)
-	}
-}
-
-func addBounded(list *problem.Problems, path, format string, args []any) {
-	switch {
-	case len(*list) < maxFindings:
-		list.Add(path, format, args...)
-	case len(*list) == maxFindings:
-		list.Add(path, "and there is more; only the first %d are listed", maxFindings)
-	}
-}
-
-// keyword is one word of the property schema (metadata definitions catalog
-// specification, "JSON Schema common definitions", and the multivalue
-// operators specification).
+// keyword is a row of the keyword table: one word of the property schema
+// (metadata definitions catalog specification, "JSON Schema common
+// definitions", and the multivalue operators specification).
 type keyword struct {
-	name  string         // in files and in Keywords
-	field string         // the API's name where it has another
-	shape shape          // what its value must be
-	types []PropertyType // the types it says something about; nil for all
-	file  bool           // only files have it, and it has no effect
+	name  string         // in definition files and in Keywords
+	field string         // in the API, where it has another name there
 	about string         // what it says, for editors
+	shape shape          // what its value must be
+	types []PropertyType // of the properties that it applies to; nil for all
+
+	required string       // what is missing where the keyword is, in words
+	members  keywordTable // of a keyword whose value is a map
+
+	// schema is the field that the keyword fills, and patch the one that sets it.
+	// A keyword without them has no effect; only files have it.
+	schema func(*PropertySchema) any
+	patch  func(*PropertyPatch) jsonChange
+
+	// rule is what a definition with the keyword demands of a property's value,
+	// itemRule what it demands of each item of a list.
+	rule, itemRule func(PropertySchema) rule
 }
 
-// shape is what the value of a keyword must be.
-type shape int
-
-const (
-	shapeText       shape = iota
-	shapePattern          // text that is a regular expression
-	shapeType             // the name of a primitive type
-	shapeItems            // { type, enum }
-	shapeAnything         // any JSON value
-	shapeAnythings        // a list of JSON values
-	shapeTexts            // a list of texts
-	shapeUniqueText       // a list of texts, each once
-	shapeNumber           // any number that a double can hold
-	shapeCount            // an integer of at least 0
-	shapeBoolean
-)
+type keywordTable []keyword
 
 var (
 	typesOfScalars = []PropertyType{String, Integer, Number, Boolean}
@@ -104,85 +96,107 @@ var (
 	typesOfLists   = []PropertyType{Array}
 )
 
-// propertyKeywords is the one table of keywords: definitions are validated by
-// it, built in its order, and the published JSON Schema is generated from it.
-var propertyKeywords = []keyword{
-	{name: "title", shape: shapeText,
-		about: "What people call the property."},
-	{name: "description", shape: shapeText,
-		about: "What the property is for."},
-	{name: "type", shape: shapeType,
-		about: "The type of its values. Objects cannot be nested."},
-	{name: "items", field: "itemType", shape: shapeItems, types: typesOfLists,
-		about: "What the members of an array are."},
-	{name: "enum", shape: shapeAnythings, types: typesOfScalars,
-		about: "The values it may have, of its type."},
-	{name: "default", shape: shapeAnything,
-		about: "The value that is assumed where none is given."},
-	{name: "minimum", shape: shapeNumber, types: typesOfNumbers,
-		about: "The least number allowed."},
-	{name: "maximum", shape: shapeNumber, types: typesOfNumbers,
-		about: "The greatest number allowed."},
-	{name: "minLength", shape: shapeCount, types: typesOfText,
-		about: "The least number of characters."},
-	{name: "maxLength", shape: shapeCount, types: typesOfText,
-		about: "The greatest number of characters."},
-	{name: "pattern", shape: shapePattern, types: typesOfText,
-		about: "A regular expression in RE2 syntax that is to be found in the value."},
-	{name: "minItems", shape: shapeCount, types: typesOfLists,
-		about: "The least number of members."},
-	{name: "maxItems", shape: shapeCount, types: typesOfLists,
-		about: "The greatest number of members."},
-	{name: "uniqueItems", shape: shapeBoolean, types: typesOfLists,
-		about: "Whether no member may be repeated."},
-	{name: "additionalItems", shape: shapeBoolean, types: typesOfLists,
-		about: "Whether members beyond the listed ones are allowed."},
-	{name: "readonly", field: "readOnly", shape: shapeBoolean,
-		about: "Whether users may only read the value."},
-	{name: "operators", shape: shapeTexts,
-		about: "The operators that a requirement on it may use; the first one is the default."},
-	{name: "confidential", shape: shapeBoolean, file: true,
-		about: "Kept, without effect."},
-	{name: "required", shape: shapeUniqueText, file: true,
-		about: "Kept, without effect: properties are required by their object."},
+// propertyKeywords is the one table of keywords: definitions are read, written,
+// changed and checked by it, and the published JSON Schema is generated from it.
+var propertyKeywords = keywordTable{
+	{name: "title", shape: aTitle, required: "is required", about: "What people call the property.",
+		schema: func(s *PropertySchema) any { return &s.Title }, patch: func(p *PropertyPatch) jsonChange { return p.Title }},
+	{name: "description", shape: aText, about: "What the property is for.",
+		schema: func(s *PropertySchema) any { return &s.Description }, patch: func(p *PropertyPatch) jsonChange { return p.Description }},
+	{name: "type", shape: aType, required: "is required: one of " + strings.Join(typeNames(), ", "),
+		about:  "The type of its values. Objects cannot be nested.",
+		schema: func(s *PropertySchema) any { return &s.Type }, patch: func(p *PropertyPatch) jsonChange { return p.Type }},
+	{name: "items", field: "itemType", shape: aMap, types: typesOfLists, about: "What the members of an array are.",
+		members: keywordTable{
+			{name: "type", field: "itemType", shape: anItemType, required: "is required: one of string, integer, number, boolean",
+				schema: func(s *PropertySchema) any { return &s.ItemType }, patch: func(p *PropertyPatch) jsonChange { return p.ItemType },
+				itemRule: PropertySchema.ofItemType},
+			{name: "enum", field: "itemEnum", shape: someValues,
+				schema: func(s *PropertySchema) any { return &s.ItemEnum }, patch: func(p *PropertyPatch) jsonChange { return p.ItemEnum },
+				itemRule: PropertySchema.inItemEnum},
+		}},
+	{name: "enum", shape: someValues, types: typesOfScalars, about: "The values it may have, of its type.",
+		schema: func(s *PropertySchema) any { return &s.Enum }, patch: func(p *PropertyPatch) jsonChange { return p.Enum },
+		rule: func(s PropertySchema) rule { return oneOf(s.Enum, "the enum") }},
+	{name: "default", shape: aValue, about: "The value that is assumed where none is given.",
+		schema: func(s *PropertySchema) any { return &s.Default }, patch: func(p *PropertyPatch) jsonChange { return p.Default }},
+	{name: "minimum", shape: aNumber, types: typesOfNumbers, about: "The least number allowed.",
+		schema: func(s *PropertySchema) any { return &s.Minimum }, patch: func(p *PropertyPatch) jsonChange { return p.Minimum },
+		rule: func(s PropertySchema) rule { return s.notBeyond("minimum", s.Minimum, "under", -1) }},
+	{name: "maximum", shape: aNumber, types: typesOfNumbers, about: "The greatest number allowed.",
+		schema: func(s *PropertySchema) any { return &s.Maximum }, patch: func(p *PropertyPatch) jsonChange { return p.Maximum },
+		rule: func(s PropertySchema) rule { return s.notBeyond("maximum", s.Maximum, "over", 1) }},
+	{name: "minLength", shape: aCount, types: typesOfText, about: "The least number of characters.",
+		schema: func(s *PropertySchema) any { return &s.MinLength }, patch: func(p *PropertyPatch) jsonChange { return p.MinLength },
+		rule: func(s PropertySchema) rule { return atLeast(s.MinLength, characterCount) }},
+	{name: "maxLength", shape: aCount, types: typesOfText, about: "The greatest number of characters.",
+		schema: func(s *PropertySchema) any { return &s.MaxLength }, patch: func(p *PropertyPatch) jsonChange { return p.MaxLength },
+		rule: func(s PropertySchema) rule { return atMost(s.MaxLength, characterCount) }},
+	{name: "pattern", shape: aPattern, types: typesOfText, about: "A regular expression in RE2 syntax that is to be found in the value.",
+		schema: func(s *PropertySchema) any { return &s.Pattern }, patch: func(p *PropertyPatch) jsonChange { return p.Pattern },
+		rule: PropertySchema.likePattern},
+	{name: "minItems", shape: aCount, types: typesOfLists, about: "The least number of members.",
+		schema: func(s *PropertySchema) any { return &s.MinItems }, patch: func(p *PropertyPatch) jsonChange { return p.MinItems },
+		rule: func(s PropertySchema) rule { return atLeast(s.MinItems, itemCount) }},
+	{name: "maxItems", shape: aCount, types: typesOfLists, about: "The greatest number of members.",
+		schema: func(s *PropertySchema) any { return &s.MaxItems }, patch: func(p *PropertyPatch) jsonChange { return p.MaxItems },
+		rule: func(s PropertySchema) rule { return atMost(s.MaxItems, itemCount) }},
+	{name: "uniqueItems", shape: aBoolean, types: typesOfLists, about: "Whether no member may be repeated.",
+		schema: func(s *PropertySchema) any { return &s.UniqueItems }, patch: func(p *PropertyPatch) jsonChange { return p.UniqueItems },
+		itemRule: PropertySchema.notRepeated},
+	{name: "additionalItems", shape: aBoolean, types: typesOfLists, about: "Whether members beyond the listed ones are allowed.",
+		schema: func(s *PropertySchema) any { return &s.AdditionalItems }, patch: func(p *PropertyPatch) jsonChange { return p.AdditionalItems }},
+	{name: "readonly", field: "readOnly", shape: aBoolean, about: "Whether users may only read the value.",
+		schema: func(s *PropertySchema) any { return &s.ReadOnly }, patch: func(p *PropertyPatch) jsonChange { return p.ReadOnly }},
+	{name: "operators", shape: someOperators, about: "The operators that a requirement on it may use; the first one is the default.",
+		schema: func(s *PropertySchema) any { return &s.Operators }, patch: func(p *PropertyPatch) jsonChange { return p.Operators }},
+	{name: "confidential", shape: aBoolean, about: "Kept, without effect."},
+	{name: "required", shape: distinctTexts, about: "Kept, without effect: properties are required by their object."},
 }
 
-// keywordNamed finds a keyword by its name in files.
-func keywordNamed(name string) (keyword, bool) {
-	if rank := keywordRank(name); rank < len(propertyKeywords) {
-		return propertyKeywords[rank], true
+// hasEffect reports whether the keyword says anything about a property.
+func (k keyword) hasEffect() bool { return k.schema != nil || k.members != nil }
+
+// inAPI returns the name that the API has for the keyword.
+func (k keyword) inAPI() string { return cmp.Or(k.field, k.name) }
+
+// appliesTo reports whether the keyword says anything about values of a type.
+func (k keyword) appliesTo(of PropertyType) bool {
+	return k.types == nil || slices.Contains(k.types, of)
+}
+
+// index returns the place of a keyword in the table; unknown ones come last.
+func (t keywordTable) index(name string) int {
+	if i := slices.IndexFunc(t, func(k keyword) bool { return k.name == name }); i >= 0 {
+		return i
+	}
+	return len(t)
+}
+
+// named returns the keyword of a name.
+func (t keywordTable) named(name string) (keyword, bool) {
+	if i := t.index(name); i < len(t) {
+		return t[i], true
 	}
 	return keyword{}, false
 }
 
-// keywordRank is a keyword's place in the table; unknown ones come last.
-func keywordRank(name string) int {
-	if i := slices.IndexFunc(propertyKeywords, func(k keyword) bool { return k.name == name }); i >= 0 {
-		return i
-	}
-	return len(propertyKeywords)
-}
-
-// keywordPath is the path of a keyword below a property's path, in the words
-// of whoever sent it.
-func (f *findings) keywordPath(path, name string) string {
-	if k, known := keywordNamed(name); known && f.mode == Strict && k.field != "" {
-		name = k.field
-	}
-	return problem.Join(path, name)
-}
-
-// itemsPath is the path of `items.type` or `items.enum`.
-func (f *findings) itemsPath(path, name string) string {
-	if f.mode == Strict {
-		switch name {
-		case "type":
-			return problem.Join(path, "itemType")
-		case "enum":
-			return problem.Join(path, "itemEnum")
+// all returns all keywords with their paths below path, those within a map
+// before the map's own.
+func (t keywordTable) all(path string) iter.Seq2[string, keyword] {
+	return func(yield func(string, keyword) bool) {
+		for _, k := range t {
+			at := problem.Join(path, k.name)
+			for inner, member := range k.members.all(at) {
+				if !yield(inner, member) {
+					return
+				}
+			}
+			if !yield(at, k) {
+				return
+			}
 		}
 	}
-	return problem.Join(problem.Join(path, "items"), name)
 }
 
 // propertyTypes are all types, in the order in which they are listed.
@@ -190,10 +204,10 @@ var propertyTypes = []PropertyType{String, Integer, Number, Boolean, Array}
 
 func typeNames() []string { return namesOf(propertyTypes, PropertyType.typeName) }
 
-// typeName is how files write a type.
+// typeName returns the type as files write it.
 func (t PropertyType) typeName() string { return strings.ToLower(string(t)) }
 
-// propertyTypeNamed reads a type as files write it.
+// propertyTypeNamed returns the type that files write so.
 func propertyTypeNamed(name string) (PropertyType, bool) {
 	i := slices.Index(typeNames(), name)
 	if i < 0 {

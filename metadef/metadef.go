@@ -5,7 +5,6 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/page"
-	"github.com/cadastre-dev/cadastre/text"
 )
 
 // Limits of definitions, in code points (metadata definitions catalog
@@ -55,34 +54,6 @@ const (
 	Boolean PropertyType = "BOOLEAN"
 	Array   PropertyType = "ARRAY"
 )
-
-// PropertySchema is what a definition says about a property's values: the
-// keywords of the catalog's property schema. A nil pointer or nil slice is an
-// absent keyword; an empty slice is a present, empty one.
-type PropertySchema struct {
-	Title           string
-	Description     *string
-	Type            PropertyType
-	ItemType        *PropertyType // items.type; only for ARRAY
-	Enum            []text.JSON   // the value's own enum; nil for ARRAY
-	ItemEnum        []text.JSON   // items.enum
-	Default         *text.JSON
-	Minimum         *float64
-	Maximum         *float64
-	MinLength       *int
-	MaxLength       *int
-	Pattern         *string
-	MinItems        *int
-	MaxItems        *int
-	UniqueItems     *bool
-	AdditionalItems *bool
-	ReadOnly        *bool
-	Operators       []string
-	// Keywords is the definition as text: one JSON object with every keyword
-	// verbatim, in the order in which it came in. The fields above are read
-	// from it.
-	Keywords text.JSON
-}
 
 // PropertyDefinition defines one property: of a namespace, or of an object in
 // it. Seen through an association it carries the association's prefix in its

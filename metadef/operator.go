@@ -1,6 +1,11 @@
 package metadef
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
+	"github.com/cadastre-dev/cadastre/text"
+)
 
 // The operators that the scheduler knows and definitions offer (multivalue
 // operators specification).
@@ -53,19 +58,18 @@ func SplitOperator(text string, offered []string) (operator string, values []str
 
 // splitList reads the values of an array that stand without an operator: a JSON
 // list, or text with commas.
-func splitList(text string) []string {
-	if value, ok := readJSON(text, "", &findings{}); ok && value.kind == jsonList {
-		values := make([]string, len(value.list))
-		for i, item := range value.list {
-			values[i] = string(item.raw)
-			if item.kind == jsonText {
-				values[i] = item.text
+func splitList(input string) []string {
+	var values []string
+	if list := jsonvalue.Of(text.JSON(input)); list.Kind == jsonvalue.KindList {
+		for _, item := range list.List {
+			if item.Kind != jsonvalue.KindText {
+				item.Text = string(item.Raw)
 			}
+			values = append(values, item.Text)
 		}
 		return values
 	}
-	var values []string
-	for piece := range strings.SplitSeq(text, ",") {
+	for piece := range strings.SplitSeq(input, ",") {
 		if piece = strings.TrimSpace(piece); piece != "" {
 			values = append(values, piece)
 		}

@@ -1,53 +1,198 @@
 package metadef
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// NamespacePatch is a change of a namespace's own fields.
-type NamespacePatch struct {
-	NewName     Change[*string]
-	DisplayName Change[*string]
-	Description Change[*string]
-	Visibility  Change[*access.Visibility] // cleared: private
-	Protected   Change[*bool]              // cleared: false
-	Owner       Change[*string]            // cannot be cleared
+// Schema returns the schema of a new property, its keywords in the order of the
+// keyword table, and everything wrong with it, with paths below path that
+// include the name's (`input.properties[2].name`).
+func (p PropertyInput) Schema(path string) (PropertySchema, problem.Problems) {
+	var problems problem.Problems
+	text.CheckName(&problems, problem.Join(path, "name"), p.Name)
+	keywords, unwritten := p.write("{}", path)
+	schema, _, found := ParsePropertySchema(keywords, p.Name, path, Strict)
+	return schema, slices.Concat(problems, unwritten, found)
 }
 
-// Apply changes a namespace: what the patch does not name stays as it is.
-func (p NamespacePatch) Apply(namespace Namespace, path string) (Namespace, problem.Problems) {
-	var problems problem.Problems
-	input := func(change Change[*string], field string, least, most int) {
-		if change.Set && change.Value != nil {
-			text.Check(&problems, problem.Join(path, field), *change.Value, least, most)
+// Apply changes a stored definition: what the patch does not name stays as it
+// is, keywords that have no field included, and a new keyword goes where the
+// keyword table has it. The result is checked strictly, but what was already
+// wrong before, as definition files may bring it, is held against the patch
+// only where the patch sets that very field again.
+func (p PropertyPatch) Apply(current PropertySchema, path string) (PropertySchema, problem.Problems) {
+	keywords, unwritten := p.write(current.Keywords, path)
+	schema, _, problems := ParsePropertySchema(keywords, "", path, Strict)
+	_, _, before := ParsePropertySchema(current.Keywords, "", path, Strict)
+	problems = slices.DeleteFunc(problems, func(one problem.Problem) bool {
+		return slices.Contains(before, one) && !p.sets(one.Field, path)
+	})
+	return schema, slices.Concat(unwritten, problems)
+}
+
+// sets reports whether the patch sets the field that a path is at or inside.
+func (p PropertyPatch) sets(field, path string) bool {
+	for _, k := range propertyKeywords.all(path) {
+		if k.patch != nil && isBelow(field, problem.Join(path, k.inAPI())) {
+			_, set, _ := k.patch(&p).json()
+			return set
 		}
 	}
-	namespace.Name = RenamedAs(&problems, problem.Join(path, "newName"), namespace.Name, p.NewName)
-	input(p.DisplayName, "displayName", 0, text.MaxName)
-	if p.DisplayName.Set {
-		namespace.Title = textOf(p.DisplayName.Value)
+	return false
+}
+
+// write writes the patch into the text of a definition. A value that is not
+// JSON is a problem and left out, so that the rest can be checked with it.
+func (p PropertyPatch) write(keywords text.JSON, path string) (text.JSON, problem.Problems) {
+	var problems problem.Problems
+	members, _ := propertyKeywords.write(jsonvalue.Of(keywords).Members, &p, path, &problems)
+	return jsonvalue.Map(members), problems
+}
+
+// write returns the members of a map of keywords with a patch, and whether the
+// patch sets any of them.
+func (t keywordTable) write(members []jsonvalue.Member, patch *PropertyPatch, path string, problems *problem.Problems) (written []jsonvalue.Member, set bool) {
+	written = slices.Clone(members)
+	for _, k := range t {
+		var value text.JSON
+		var sets bool
+		var err error
+		switch {
+		case k.members != nil:
+			var inner []jsonvalue.Member
+			current, _ := jsonvalue.Value{Members: written}.Member(k.name)
+			if inner, sets = k.members.write(current.Members, patch, path, problems); len(inner) > 0 {
+				value = jsonvalue.Map(inner)
+			}
+		case k.patch != nil:
+			value, sets, err = k.patch(patch).json()
+		}
+		if err != nil {
+			problems.Add(problem.Join(path, k.inAPI()), "is not JSON")
+		} else if sets {
+			written, set = t.with(written, k, value), true
+		}
 	}
-	input(p.Description, "description", 0, MaxDescription)
+	return written, set
+}
+
+// with returns members with a keyword, in its place where it is one of them and
+// otherwise before the first that comes after it in the table; an empty value
+// removes it.
+func (t keywordTable) with(members []jsonvalue.Member, k keyword, value text.JSON) []jsonvalue.Member {
+	if k.shape.write != nil {
+		value = k.shape.write(value)
+	}
+	member := jsonvalue.Member{Key: k.name, Value: jsonvalue.Value{Raw: value}}
+	i := slices.IndexFunc(members, func(m jsonvalue.Member) bool { return m.Key == k.name })
+	switch {
+	case value == "" && i >= 0:
+		return slices.Delete(members, i, i+1)
+	case value == "":
+		return members
+	case i >= 0:
+		members[i] = member
+		return members
+	}
+	at := slices.IndexFunc(members, func(m jsonvalue.Member) bool { return t.index(m.Key) > t.index(k.name) })
+	if at < 0 {
+		at = len(members)
+	}
+	return slices.Insert(members, at, member)
+}
+
+// Document returns what a new namespace defines, and everything wrong with it,
+// each with its path below path (`input.properties[2].enum[1]`).
+func (n NamespaceInput) Document(path string) (*Document, problem.Problems) {
+	c := checker{mode: Strict}
+	document := &Document{Name: n.Name}
+	n.apply(document)
+	c.name(n.Name, problem.Join(path, "name"))
+	c.namespaceFields(document, path)
+	document.Properties = c.newProperties(n.Properties, problem.Join(path, "properties"))
+	document.Objects = c.newObjects(n.Objects, problem.Join(path, "objects"))
+	document.Tags = c.newTags(n.Tags, nil, problem.Join(path, "tags"))
+	if at := problem.Join(path, "resourceTypeAssociations"); c.few(len(n.ResourceTypeAssociations), at) {
+		document.Associations = n.ResourceTypeAssociations
+		c.associations(document.Associations, pathsOf(at, len(document.Associations)))
+	}
+	return document, c.problems
+}
+
+// Apply changes the fields of a namespace itself: what the change does not name
+// stays as it is.
+func (n NamespaceChange) Apply(current *Document, path string) (*Document, problem.Problems) {
+	c := checker{mode: Strict}
+	changed, given := *current, &Document{}
+	changed.Name = RenamedAs(&c.problems, problem.Join(path, "newName"), current.Name, n.NewName)
+	n.apply(&changed)
+	n.apply(given)
+	c.namespaceFields(given, path)
+	if n.Owner.Set && n.Owner.Value == nil {
+		c.problem(problem.Join(path, "owner"), "must not be null")
+		changed.Owner = current.Owner
+	}
+	return &changed, c.problems
+}
+
+// apply sets the fields that the patch names.
+func (p NamespacePatch) apply(to *Document) {
+	if p.DisplayName.Set {
+		if to.DisplayName = p.DisplayName.Value; textOf(to.DisplayName) == "" {
+			to.DisplayName = nil
+		}
+	}
 	if p.Description.Set {
-		namespace.Description = p.Description.Value
+		to.Description = p.Description.Value
 	}
 	if p.Visibility.Set {
-		namespace.Visibility = access.Private
-		if p.Visibility.Value != nil {
-			namespace.Visibility = *p.Visibility.Value
-			access.CheckVisibility(namespace.Visibility, problem.Join(path, "visibility"), &problems)
-		}
+		to.Visibility = cmp.Or(p.Visibility.Value, new(access.Private))
 	}
 	if p.Protected.Set {
-		namespace.Protected = p.Protected.Value != nil && *p.Protected.Value
+		to.Protected = cmp.Or(p.Protected.Value, new(false))
 	}
-	input(p.Owner, "owner", 1, MaxOwner)
-	if p.Owner.Set && p.Owner.Value == nil {
-		problems.Add(problem.Join(path, "owner"), "must not be null")
-	} else if p.Owner.Set {
-		namespace.Owner = *p.Owner.Value
+	if p.Owner.Set {
+		to.Owner = p.Owner.Value
 	}
-	return namespace, problems
+}
+
+// Object returns what a new object defines, and everything wrong with it.
+func (o ObjectInput) Object(path string) (DocumentObject, problem.Problems) {
+	c := checker{mode: Strict}
+	object := c.newObject(o, path)
+	return object, c.problems
+}
+
+// Apply changes an object: what the change does not name stays as it is.
+func (o ObjectChange) Apply(current DocumentObject, path string) (DocumentObject, problem.Problems) {
+	c := checker{mode: Strict}
+	current.Name = RenamedAs(&c.problems, problem.Join(path, "newName"), current.Name, o.NewName)
+	object := o.apply(current, path, &c)
+	return object, c.problems
+}
+
+// apply changes an object. A name that is required must be a property of the
+// object as it is to be.
+func (p ObjectPatch) apply(object DocumentObject, path string, c *checker) DocumentObject {
+	if p.Description.Set {
+		object.Description = p.Description.Value
+		c.text(object.Description, problem.Join(path, "description"), 0, MaxDefinition)
+	}
+	if p.Properties.Set {
+		object.Properties = c.newProperties(p.Properties.Value, problem.Join(path, "properties"))
+	}
+	switch {
+	case p.Required.Set:
+		at := problem.Join(path, "required")
+		object.Required = c.required(p.Required.Value, func(i int) string { return problem.Index(at, i) }, object.Properties)
+	case p.Properties.Set:
+		object.Required = c.required(object.Required, func(int) string { return problem.Join(path, "properties") }, object.Properties)
+	}
+	return object
 }

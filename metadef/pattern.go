@@ -12,26 +12,26 @@ import (
 // repetitions are written out: searching a value takes time in proportion to it.
 const maxPatternSize = 2000
 
-// checkPattern notes a regular expression that values cannot be checked with.
-func checkPattern(pattern, path string, found *findings) {
+// pattern checks that values can be checked with a regular expression.
+func (c *checker) pattern(pattern, path string) {
 	if length := text.Length(pattern); length > MaxPattern {
-		found.odd(path, "not checked", "must have at most %d characters, has %d", MaxPattern, length)
+		c.strictly(path, "not checked", "must have at most %d characters, has %d", MaxPattern, length)
 		return
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		found.odd(path, "not checked", "is not a regular expression in RE2 syntax: %s", reason)
+		c.strictly(path, "not checked", "is not a regular expression in RE2 syntax: %s", reason)
 	} else if size := patternSize(parsed); size > maxPatternSize {
-		found.odd(path, "not checked", "repeats too much: it amounts to %d steps, of at most %d", size, maxPatternSize)
+		c.strictly(path, "not checked", "repeats too much: it amounts to %d steps, of at most %d", size, maxPatternSize)
 	}
 }
 
 // matches tells whether the pattern is found in the text, or is none that can
 // be checked with.
 func matches(pattern, text string) bool {
-	var found findings
-	if checkPattern(pattern, "", &found); len(found.problems) > 0 {
+	var c checker
+	if c.pattern(pattern, ""); len(c.problems) > 0 {
 		return true
 	}
 	expression, err := regexp.Compile(pattern)

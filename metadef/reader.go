@@ -1,237 +1,239 @@
 package metadef
 
 import (
+	"iter"
+
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
 // documentReader reads the maps of a definition file.
-type documentReader struct{ *findings }
-
-func (r documentReader) namespace(value jsonValue) *Document {
-	document := &Document{}
-	_, named := value.member("namespace")
-	for _, m := range value.members {
-		at := problem.Join("$", m.key)
-		if m.repeated || m.value.kind == jsonNull && m.key != "namespace" {
-			if !m.repeated {
-				r.warn(at, "is null, which counts as absent")
-			}
-			continue
-		}
-		switch m.key {
-		case "namespace":
-			document.Name = r.text(m.value, at)
-		case "display_name":
-			document.DisplayName = r.displayName(m.value, at)
-		case "title":
-			r.titleOfNamespace(document, value, m.value, at)
-		case "description":
-			document.Description = r.optionalText(m.value, at)
-		case "visibility":
-			document.Visibility = r.visibility(m.value, at)
-		case "protected":
-			if expect(m.value, jsonBoolean, at, r.findings) {
-				document.Protected = m.value.asBoolean()
-			}
-		case "owner":
-			if owner := r.text(m.value, at); owner != "" {
-				document.Owner = &owner
-			} else if m.value.kind == jsonText {
-				r.warn(at, "is empty, which counts as absent")
-			}
-		case "resource_type_associations":
-			document.Associations = r.associations(m.value, at)
-		case "properties":
-			document.Properties = r.properties(m.value, at)
-		case "objects":
-			document.Objects = r.objects(m.value, at, document.Name)
-		case "tags":
-			document.Tags = r.tags(m.value, at)
-		default:
-			r.leftOut(m.key, at, documentKeys)
-		}
-	}
-	if !named {
-		if _, several := value.member("namespaces"); several {
-			r.problem("$.namespace", "is required: a document defines one namespace, and this one lists several")
-		} else {
-			r.problem("$.namespace", "is required")
-		}
-	} else {
-		checkNamespaceFields(document, "$", r.findings)
-	}
-	return document
+type documentReader struct {
+	*checker
+	document *Document // as far as it is read
 }
 
-// documentKeys, objectKeys, tagKeys and associationKeys are what the maps of a
-// file have.
-var (
-	documentKeys = []string{"namespace", "display_name", "description", "visibility", "protected", "owner",
-		"resource_type_associations", "properties", "objects", "tags"}
-	objectKeys      = []string{"name", "description", "required", "properties"}
-	tagKeys         = []string{"name", "parent"}
-	associationKeys = []string{"name", "prefix", "properties_target"}
-)
+// fileKey is a key that a map of a file can have.
+type fileKey struct {
+	key  string
+	read func(value jsonvalue.Value, path string)
+}
+
+// fields reads the fields of a map, of which the first is required. Null counts
+// as absent, except in the first. A key that means nothing is left out, with a
+// warning.
+func (r documentReader) fields(value jsonvalue.Value, path string, fields ...fileKey) (named bool) {
+	known := make([]string, len(fields))
+	readers := map[string]func(jsonvalue.Value, string){}
+	for i, f := range fields {
+		known[i], readers[f.key] = f.key, f.read
+	}
+	for _, m := range value.Members {
+		at := problem.Join(path, m.Key)
+		switch read := readers[m.Key]; {
+		case read == nil:
+			r.leftOut(m.Key, at, known)
+		case m.Value.Kind == jsonvalue.KindNull && m.Key != known[0]:
+			r.warn(at, "is null, which counts as absent")
+		default:
+			read(m.Value, at)
+		}
+	}
+	name, ok := value.Member(known[0])
+	if !ok {
+		r.problem(problem.Join(path, known[0]), "is required")
+	}
+	return ok && name.Kind == jsonvalue.KindText
+}
 
 // leftOut warns of a key that means nothing: what the reference system's API
 // adds to its answers, or an unknown one.
-func (r documentReader) leftOut(key, at string, known []string) {
+func (r documentReader) leftOut(key, path string, known []string) {
 	switch key {
 	case "created_at", "updated_at", "self", "schema", "first", "next":
-		r.warn(at, "is read-only; left out")
+		r.warn(path, "is read-only; left out")
 		return
 	}
 	if near := text.Nearest(key, known); near != "" {
-		r.warn(at, "is unknown, left out; meant is perhaps %s", near)
+		r.warn(path, "is unknown, left out; meant is perhaps %s", near)
 		return
 	}
-	r.warn(at, "is unknown; left out")
+	r.warn(path, "is unknown; left out")
 }
 
-func (r documentReader) text(value jsonValue, at string) string {
-	if !expect(value, jsonText, at, r.findings) {
-		return ""
+func (r documentReader) readNamespace(value jsonvalue.Value) {
+	d := r.document
+	fields := []fileKey{
+		{"namespace", r.readText(&d.Name)},
+		{"display_name", r.readNonEmpty(&d.DisplayName)},
+		{"description", r.readOptional(&d.Description)},
+		{"visibility", func(value jsonvalue.Value, path string) { d.Visibility = r.readVisibility(value, path) }},
+		{"protected", func(value jsonvalue.Value, path string) {
+			r.expect(value, jsonvalue.KindBoolean, path)
+			d.Protected = value.AsBoolean()
+		}},
+		{"owner", r.readNonEmpty(&d.Owner)},
+		{"resource_type_associations", func(value jsonvalue.Value, path string) { d.Associations = r.readAssociations(value, path) }},
+		{"properties", func(value jsonvalue.Value, path string) { d.Properties = r.readProperties(value, path) }},
+		{"objects", func(value jsonvalue.Value, path string) { d.Objects = r.readObjects(value, path) }},
+		{"tags", func(value jsonvalue.Value, path string) { d.Tags = r.readTags(value, path) }},
+		{"namespaces", func(_ jsonvalue.Value, path string) { r.warn(path, "is a list, but a document defines one namespace; left out") }},
 	}
-	return value.text
+	if _, both := value.Member("display_name"); !both {
+		fields = append(fields, fileKey{"title", func(value jsonvalue.Value, path string) {
+			r.warn(path, "is unknown; read as display_name")
+			r.readNonEmpty(&d.DisplayName)(value, path)
+		}})
+	}
+	if r.fields(value, "$", fields...) {
+		r.name(d.Name, "$.namespace")
+	}
+	r.namespaceFields(d, "$")
 }
 
-func (r documentReader) optionalText(value jsonValue, at string) *string {
-	if !expect(value, jsonText, at, r.findings) {
-		return nil
+// readText reads a text.
+func (r documentReader) readText(to *string) func(jsonvalue.Value, string) {
+	return func(value jsonvalue.Value, path string) {
+		r.expect(value, jsonvalue.KindText, path)
+		*to = value.Text
 	}
-	return &value.text
 }
 
-func (r documentReader) displayName(value jsonValue, at string) *string {
-	if text := r.text(value, at); text != "" {
-		return &text
+// readOptional reads a text that may be empty.
+func (r documentReader) readOptional(to **string) func(jsonvalue.Value, string) {
+	return func(value jsonvalue.Value, path string) {
+		r.expect(value, jsonvalue.KindText, path)
+		*to = value.AsText()
 	}
+}
+
+// readNonEmpty reads a text that counts as absent where it is empty.
+func (r documentReader) readNonEmpty(to **string) func(jsonvalue.Value, string) {
+	return func(value jsonvalue.Value, path string) {
+		if r.expect(value, jsonvalue.KindText, path) && value.Text == "" {
+			r.warn(path, "is empty, which counts as absent")
+			return
+		}
+		*to = value.AsText()
+	}
+}
+
+func (r documentReader) readVisibility(value jsonvalue.Value, path string) *access.Visibility {
+	switch {
+	case value.Kind == jsonvalue.KindText && value.Text == "public":
+		return new(access.Public)
+	case value.Kind == jsonvalue.KindText && value.Text == "private":
+		return new(access.Private)
+	}
+	r.problem(path, "must be public or private, is %s", Shorten(string(value.Raw)))
 	return nil
 }
 
-// titleOfNamespace reads a namespace's title as its display name, where it has
-// none.
-func (r documentReader) titleOfNamespace(document *Document, namespace, title jsonValue, at string) {
-	if _, both := namespace.member("display_name"); both {
-		r.warn(at, "is unknown and display_name is there; left out")
-		return
-	}
-	r.warn(at, "is unknown; read as display_name")
-	document.DisplayName = r.displayName(title, at)
-}
-
-func (r documentReader) visibility(value jsonValue, at string) *access.Visibility {
-	visibility := access.Private
-	switch {
-	case value.kind == jsonText && value.text == "public":
-		visibility = access.Public
-	case value.kind == jsonText && value.text == "private":
-	default:
-		r.problem(at, "must be public or private, is %s", Shorten(string(value.raw)))
-		return nil
-	}
-	return &visibility
-}
-
-func (r documentReader) properties(value jsonValue, at string) []DocumentProperty {
-	if !expect(value, jsonMap, at, r.findings) || !checkFew(len(value.members), at, r.findings) {
+func (r documentReader) readProperties(value jsonvalue.Value, path string) []DocumentProperty {
+	if !r.expect(value, jsonvalue.KindMap, path) || !r.few(len(value.Members), path) {
 		return nil
 	}
 	var properties []DocumentProperty
-	for _, m := range value.members {
-		if m.repeated {
-			continue
-		}
-		path := problem.Join(at, m.key)
-		text.CheckName(&r.problems, path, m.key)
-		properties = append(properties, DocumentProperty{m.key, parseProperty(m.value, m.key, path, r.findings)})
+	for _, m := range value.Members {
+		at := problem.Join(path, m.Key)
+		r.name(m.Key, at)
+		properties = append(properties, DocumentProperty{m.Key, r.property(m.Value, m.Key, at)})
 	}
 	return properties
 }
 
-// objects reads the list of objects, or the one map that stands for a list of
-// one in the specification's own examples.
-func (r documentReader) objects(value jsonValue, at, namespace string) []DocumentObject {
-	if value.kind == jsonMap {
-		r.warn(at, "is one map; read as a list of one object")
-		object, ok := r.object(value, at, namespace)
-		if !ok {
-			return nil
+// maps returns the maps of a list, each with its path, and adds a problem for
+// what else is in it.
+func (r documentReader) maps(value jsonvalue.Value, path string) iter.Seq2[string, jsonvalue.Value] {
+	return func(yield func(string, jsonvalue.Value) bool) {
+		if !r.expect(value, jsonvalue.KindList, path) || !r.few(len(value.List), path) {
+			return
 		}
-		return []DocumentObject{object}
+		for i, item := range value.List {
+			if at := problem.Index(path, i); r.expect(item, jsonvalue.KindMap, at) && !yield(at, item) {
+				return
+			}
+		}
+	}
+}
+
+// readObjects reads the list of objects, or the one map that stands for a list of
+// one in the specification's own examples.
+func (r documentReader) readObjects(value jsonvalue.Value, path string) []DocumentObject {
+	if value.Kind == jsonvalue.KindMap {
+		r.warn(path, "is one map; read as a list of one object")
+		if object, ok := r.readObject(value, path); ok {
+			return []DocumentObject{object}
+		}
+		return nil
 	}
 	var objects []DocumentObject
 	var names, paths []string
-	for path, item := range r.maps(value, at) {
-		if object, ok := r.object(item, path, namespace); ok {
+	for at, item := range r.maps(value, path) {
+		if object, ok := r.readObject(item, at); ok {
 			objects = append(objects, object)
-			names, paths = append(names, object.Name), append(paths, problem.Join(path, "name"))
+			names, paths = append(names, object.Name), append(paths, problem.Join(at, "name"))
 		}
 	}
-	checkOnce(names, paths, "object", r.findings)
+	r.once(names, paths, "object")
 	return objects
 }
 
-func (r documentReader) object(value jsonValue, at, namespace string) (DocumentObject, bool) {
+func (r documentReader) readObject(value jsonvalue.Value, path string) (DocumentObject, bool) {
 	var object DocumentObject
-	var required jsonValue
-	for _, m := range value.members {
-		inner := problem.Join(at, m.key)
-		if m.repeated || m.value.kind == jsonNull && m.key != "name" {
-			if !m.repeated {
-				r.warn(inner, "is null, which counts as absent")
+	var required, paths []string
+	named := r.fields(value, path,
+		fileKey{"name", r.readText(&object.Name)},
+		fileKey{"description", r.readOptional(&object.Description)},
+		fileKey{"required", func(list jsonvalue.Value, path string) {
+			r.expect(list, jsonvalue.KindList, path)
+			for i, item := range list.List {
+				if at := problem.Index(path, i); r.expect(item, jsonvalue.KindText, at) {
+					required, paths = append(required, item.Text), append(paths, at)
+				}
 			}
-			continue
-		}
-		switch m.key {
-		case "name":
-			object.Name = r.text(m.value, inner)
-		case "description":
-			object.Description = r.optionalText(m.value, inner)
-		case "required":
-			required = m.value
-		case "properties":
-			object.Properties = r.properties(m.value, inner)
-		case "namespace":
-			if m.value.text == namespace {
-				r.warn(inner, "repeats the namespace; left out")
+		}},
+		fileKey{"properties", func(value jsonvalue.Value, path string) { object.Properties = r.readProperties(value, path) }},
+		fileKey{"namespace", func(value jsonvalue.Value, path string) {
+			if value.Text == r.document.Name {
+				r.warn(path, "repeats the namespace; left out")
 			} else {
-				r.warn(inner, "is not the namespace of the document, which holds; left out")
+				r.warn(path, "is not the namespace of the document, which holds; left out")
 			}
-		default:
-			r.leftOut(m.key, inner, objectKeys)
-		}
+		}})
+	object.Required = r.required(required, func(i int) string { return paths[i] }, object.Properties)
+	if named {
+		r.name(object.Name, problem.Join(path, "name"))
+		r.text(object.Description, problem.Join(path, "description"), 0, MaxDefinition)
 	}
-	if required.kind != 0 {
-		object.Required = r.required(required, problem.Join(at, "required"), object.Properties)
-	}
-	if !r.named(value, at) {
-		return object, false
-	}
-	checkObjectFields(object, at, r.findings)
-	return object, true
+	return object, named
 }
 
-// named notes a missing name.
-func (r documentReader) named(value jsonValue, at string) bool {
-	name, ok := value.member("name")
-	if !ok {
-		r.problem(problem.Join(at, "name"), "is required")
-	}
-	return ok && name.kind == jsonText
-}
-
-func (r documentReader) required(value jsonValue, at string, properties []DocumentProperty) []string {
-	if !expect(value, jsonList, at, r.findings) {
-		return nil
-	}
-	var names, paths []string
-	for i, item := range value.list {
-		if expect(item, jsonText, problem.Index(at, i), r.findings) {
-			names, paths = append(names, item.text), append(paths, problem.Index(at, i))
+func (r documentReader) readTags(value jsonvalue.Value, path string) []DocumentTag {
+	var tags []DocumentTag
+	var paths []string
+	for at, item := range r.maps(value, path) {
+		var tag DocumentTag
+		if r.fields(item, at, fileKey{"name", r.readText(&tag.Name)}, fileKey{"parent", r.readText(&tag.Parent)}) {
+			tags, paths = append(tags, tag), append(paths, at)
 		}
 	}
-	return checkRequired(names, paths, properties, r.findings)
+	return r.tags(tags, paths, nil)
+}
+
+func (r documentReader) readAssociations(value jsonvalue.Value, path string) []DocumentAssociation {
+	var associations []DocumentAssociation
+	var paths []string
+	for at, item := range r.maps(value, path) {
+		var association DocumentAssociation
+		if r.fields(item, at, fileKey{"name", r.readText(&association.ResourceType)},
+			fileKey{"prefix", r.readNonEmpty(&association.Prefix)},
+			fileKey{"properties_target", r.readNonEmpty(&association.PropertiesTarget)}) {
+			associations, paths = append(associations, association), append(paths, at)
+		}
+	}
+	r.associations(associations, paths)
+	return associations
 }

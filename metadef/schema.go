@@ -1,10 +1,10 @@
 package metadef
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -12,130 +12,127 @@ import (
 // ParsePropertySchema reads the definition of the property called name: one
 // JSON object of keywords. Everything wrong with it is in problems, each with
 // its path below path; only without problems is the schema of use. What was
-// accepted although it is odd, or repaired, is in warnings, with the same
-// paths; Strict has none. The schema's Keywords are the text, verbatim and in
-// its order but for repairs.
+// accepted although it is questionable, or repaired, is in warnings, with the
+// same paths; Strict has none. The schema's Keywords are the text, verbatim and
+// in its order but for repairs.
 //
 // A pattern is a regular expression of Go (RE2 syntax), searched for anywhere
 // in the value: it is what JSON Schema's patterns have in common with an engine
 // that takes time linear in the value. Look-around and back references are
 // problems; from files they are kept with a warning and not checked.
 func ParsePropertySchema(text text.JSON, name, path string, mode Strictness) (schema PropertySchema, warnings, problems problem.Problems) {
-	found := findings{mode: mode}
-	if value, ok := readJSON(string(text), path, &found); ok {
-		schema = parseProperty(value, name, path, &found)
+	c := checker{mode: mode}
+	if value, ok := jsonvalue.Read(string(text), path, &c.problems); ok {
+		schema = c.property(value, name, path)
 	}
-	return schema, found.warnings, found.problems
+	if mode == Strict {
+		nameAsInAPI(c.problems, path)
+	}
+	return schema, c.warnings, c.problems
 }
 
-// ReadPropertySchema gives the schema that stored Keywords say, without judging
-// them again.
+// ReadPropertySchema returns the schema that stored Keywords say, without
+// checking them again.
 func ReadPropertySchema(keywords text.JSON) PropertySchema {
-	var found findings
-	value, ok := readJSON(string(keywords), "", &found)
-	if !ok {
-		return PropertySchema{Keywords: keywords}
-	}
-	return readKeywords(value)
+	schema := schemaOf(jsonvalue.Of(keywords))
+	schema.Keywords = keywords
+	return schema
 }
 
-func parseProperty(value jsonValue, name, path string, found *findings) PropertySchema {
-	if value.kind != jsonMap {
-		found.problem(path, "must be a map of keywords, is %s", value.kind)
-		return PropertySchema{}
-	}
-	if found.mode == Lenient {
-		value = repairProperty(value, name, path, found)
-	}
-	// Through the API the size is for the quota to refuse, which has its own code.
-	if len(value.raw) > MaxDefinition && found.mode == Lenient {
-		found.problem(path, "QUOTA_EXCEEDED: must have at most %d bytes, has %d", MaxDefinition, len(value.raw))
-		return PropertySchema{}
-	}
-	for _, m := range value.members {
-		checkMember(m, path, found)
-	}
-	for _, required := range []string{"title", "type"} {
-		if _, ok := value.member(required); !ok {
-			found.problem(found.keywordPath(path, required), "is required%s", expectedOf(required))
-		}
-	}
-	schema := readKeywords(value)
-	if schema.Type != "" {
-		checkAgainstType(value, schema, path, found)
-		checkTogether(schema, path, found)
+// schemaOf returns what keywords say as far as their values have the right
+// type; others are left out.
+func schemaOf(value jsonvalue.Value) PropertySchema {
+	schema := PropertySchema{Keywords: value.Raw}
+	propertyKeywords.read(value, &schema)
+	if schema.Type == Array {
+		schema.Enum = nil
+	} else {
+		schema.ItemType, schema.ItemEnum = nil, nil
 	}
 	return schema
 }
 
-func expectedOf(name string) string {
-	if name == "type" {
-		return ": one of " + strings.Join(typeNames(), ", ")
+func (t keywordTable) read(value jsonvalue.Value, schema *PropertySchema) {
+	for _, m := range value.Members {
+		k, _ := t.named(m.Key)
+		if k.schema != nil {
+			setField(k.schema(schema), m.Value)
+		}
+		k.members.read(m.Value, schema)
 	}
-	return ""
 }
 
-// checkMember checks one keyword by itself.
-func checkMember(m jsonMember, path string, found *findings) {
-	k, known := keywordNamed(m.key)
-	at := found.keywordPath(path, m.key)
-	if m.fault != "" || m.repeated || !m.value.sound() {
-		if m.key != "items" || m.fault != "" || m.repeated || m.value.kind != jsonMap {
-			m.report(at, found)
-			return
-		}
-		for _, inner := range m.value.members {
-			inner.report(found.itemsPath(path, inner.key), found)
-		}
-		return
-	}
-	if !known {
-		found.problem(at, "is not a keyword of property definitions%s", keywordHint(m.key))
-		return
-	}
-	if k.file {
-		found.odd(at, "accepted", "has no effect on a property")
-	}
-	value := m.value
-	switch k.shape {
-	case shapeText:
-		if expect(value, jsonText, at, found) && k.name == "title" && value.text == "" {
-			found.odd(at, "accepted", "must not be empty")
-		}
-	case shapePattern:
-		if expect(value, jsonText, at, found) {
-			checkPattern(value.text, at, found)
-		}
-	case shapeType:
-		checkTypeName(value, at, found)
-	case shapeItems:
-		checkItems(value, path, at, found)
-	case shapeAnythings:
-		checkMembers(value, at, found)
-	case shapeTexts, shapeUniqueText:
-		checkTexts(k, value, at, found)
-	case shapeNumber:
-		if expect(value, jsonNumber, at, found) {
-			if _, err := strconv.ParseFloat(string(value.raw), 64); err != nil {
-				found.problem(at, "is beyond what a double-precision number can hold")
+// nameAsInAPI puts the paths of problems below a property, which name keywords
+// as files do, into the words of the API.
+func nameAsInAPI(problems problem.Problems, path string) {
+	for i, one := range problems {
+		for at, k := range propertyKeywords.all(path) {
+			if isBelow(one.Field, at) {
+				problems[i].Field = problem.Join(path, k.inAPI()) + one.Field[len(at):]
+				break
 			}
 		}
-	case shapeCount:
-		checkCount(value, at, found)
-	case shapeBoolean:
-		expect(value, jsonBoolean, at, found)
 	}
 }
 
-func expect(value jsonValue, kind jsonKind, path string, found *findings) bool {
-	if value.kind != kind {
-		found.problem(path, "must be %s, is %s", kind, value.kind)
-		return false
-	}
-	return true
+// isBelow reports whether path is at or inside the path outer.
+func isBelow(path, outer string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-func keywordHint(name string) string {
+// property reads and checks a definition.
+func (c *checker) property(value jsonvalue.Value, name, path string) PropertySchema {
+	if value.Kind != jsonvalue.KindMap {
+		c.problem(path, "must be a map of keywords, is %s", value.Kind)
+		return PropertySchema{}
+	}
+	if c.mode == Lenient {
+		value = c.repaired(value, name, path)
+	}
+	// Through the API the size is for the quota to refuse, which has its own code.
+	if len(value.Raw) > MaxDefinition && c.mode == Lenient {
+		c.problem(path, "QUOTA_EXCEEDED: must have at most %d bytes, has %d", MaxDefinition, len(value.Raw))
+		return PropertySchema{}
+	}
+	c.keywords(propertyKeywords, value, path, func(key string) string {
+		return "is not a keyword of property definitions" + hintOf(key)
+	})
+	schema := schemaOf(value)
+	if schema.Type != "" {
+		c.againstType(value, schema.Type, path)
+		c.together(value, schema, path)
+	}
+	return schema
+}
+
+// keywords checks the keywords of a map, each by itself.
+func (c *checker) keywords(table keywordTable, value jsonvalue.Value, path string, unknown func(key string) string) {
+	for _, m := range value.Members {
+		at := problem.Join(path, m.Key)
+		k, known := table.named(m.Key)
+		if !known {
+			c.problem(at, "%s", unknown(m.Key))
+			continue
+		}
+		if !k.hasEffect() {
+			c.strictly(at, "accepted", "has no effect on a property")
+		}
+		k.shape.check(c, m.Value, at)
+		if k.members != nil && m.Value.Kind == jsonvalue.KindMap {
+			c.keywords(k.members, m.Value, at, func(string) string {
+				return "is not a keyword of items; they have type and enum"
+			})
+		}
+	}
+	for _, k := range table {
+		if _, ok := value.Member(k.name); !ok && k.required != "" {
+			c.problem(problem.Join(path, k.name), "%s", k.required)
+		}
+	}
+}
+
+func hintOf(name string) string {
 	for _, k := range propertyKeywords {
 		if strings.EqualFold(k.name, name) {
 			return "; meant is perhaps " + k.name
@@ -144,152 +141,160 @@ func keywordHint(name string) string {
 	return ""
 }
 
-func checkTypeName(value jsonValue, path string, found *findings) {
-	types := strings.Join(typeNames(), ", ")
-	if value.kind != jsonText {
-		found.problem(path, "must be one of %s, is %s", types, value.kind)
-	} else if value.text == "object" {
-		found.problem(path, "must be one of %s: objects cannot be nested in a property", types)
-	} else if _, ok := propertyTypeNamed(value.text); !ok {
-		found.problem(path, "must be one of %s, is %s", types, Shorten(value.text))
-	}
-}
-
-// checkItems checks what an array's members are to be.
-func checkItems(items jsonValue, path, at string, found *findings) {
-	if !expect(items, jsonMap, at, found) {
-		return
-	}
-	for _, m := range items.members {
-		inner := found.itemsPath(path, m.key)
-		switch m.key {
-		case "type":
-			if checkTypeName(m.value, inner, found); m.value.text == Array.typeName() {
-				found.odd(inner, "accepted", "must be one of string, integer, number, boolean: arrays cannot be nested")
+// againstType checks keywords that do not apply to the type, and that a list
+// says what is in it.
+func (c *checker) againstType(value jsonvalue.Value, of PropertyType, path string) {
+	for _, m := range value.Members {
+		k, known := propertyKeywords.named(m.Key)
+		if !known || k.appliesTo(of) {
+			continue
+		}
+		paths := []string{problem.Join(path, k.name)}
+		if k.members != nil && c.mode == Strict { // where each has a field of its own
+			paths = nil
+			for _, inner := range m.Value.Members {
+				paths = append(paths, problem.Join(problem.Join(path, k.name), inner.Key))
 			}
-		case "enum":
-			checkMembers(m.value, inner, found)
-		default:
-			found.problem(inner, "is not a keyword of items; they have type and enum")
+		}
+		for _, at := range paths {
+			c.strictly(at, "accepted", "does not apply to type %s", of.typeName())
 		}
 	}
-	if _, ok := items.member("type"); !ok {
-		found.problem(found.itemsPath(path, "type"), "is required: one of string, integer, number, boolean")
+	if _, ok := value.Member("items"); !ok && of == Array {
+		c.strictly(problem.Join(path, "items"), "accepted", "is required for type array")
 	}
 }
 
-// checkMembers checks the list of an enum.
-func checkMembers(list jsonValue, path string, found *findings) {
-	if !expect(list, jsonList, path, found) {
-		return
-	}
-	if len(list.list) > MaxEnumMembers {
-		found.problem(path, "must have at most %d members, has %d", MaxEnumMembers, len(list.list))
-		return
-	}
-	first := map[string]int{}
-	for i, item := range list.list {
-		if j, repeated := first[item.same()]; repeated {
-			found.odd(problem.Index(path, i), "accepted", "repeats member %d, %s", j, Shorten(string(item.raw)))
-		} else {
-			first[item.same()] = i
+// together checks keywords against each other.
+func (c *checker) together(value jsonvalue.Value, schema PropertySchema, path string) {
+	for _, pair := range [][2]string{{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}} {
+		least, _ := value.Member(pair[0])
+		most, _ := value.Member(pair[1])
+		if least.Kind == jsonvalue.KindNumber && most.Kind == jsonvalue.KindNumber && least.Decimal().Compare(most.Decimal()) > 0 {
+			c.strictly(problem.Join(path, pair[0]), "accepted", "must not be over %s", pair[1])
 		}
-	}
-}
-
-func checkTexts(k keyword, list jsonValue, path string, found *findings) {
-	if !expect(list, jsonList, path, found) {
-		return
-	}
-	if len(list.list) > MaxEnumMembers {
-		found.problem(path, "must have at most %d members, has %d", MaxEnumMembers, len(list.list))
-		return
-	}
-	seen := map[string]bool{}
-	for i, item := range list.list {
-		at := problem.Index(path, i)
-		if !expect(item, jsonText, at, found) {
-			continue
-		}
-		if k.shape == shapeUniqueText && seen[item.text] {
-			found.odd(at, "accepted", "is repeated")
-		}
-		seen[item.text] = true
-		if k.name == "operators" && found.mode == Lenient && !isOperator(item.text) {
-			found.warn(at, "%s is none of the known operators <in>, <or>, <all-in>; kept", Shorten(item.text))
-		}
-	}
-}
-
-func checkCount(value jsonValue, path string, found *findings) {
-	if !expect(value, jsonNumber, path, found) {
-		return
-	}
-	number, _ := text.ParseDecimal(string(value.raw))
-	most, _ := text.ParseDecimal(strconv.Itoa(MaxCount))
-	switch {
-	case !number.IsInteger():
-		found.problem(path, "must be an integer, is %s", Shorten(string(value.raw)))
-	case number.Compare(text.Decimal{}) < 0:
-		found.problem(path, "must not be negative")
-	case number.Compare(most) > 0:
-		found.odd(path, "counts as that", "must be at most %d", MaxCount)
-	}
-}
-
-// checkAgainstType checks keywords that say nothing about the type, and lists
-// that do not say what is in them.
-func checkAgainstType(value jsonValue, schema PropertySchema, path string, found *findings) {
-	for _, m := range value.members {
-		k, known := keywordNamed(m.key)
-		if !known || k.types == nil || slices.Contains(k.types, schema.Type) {
-			continue
-		}
-		at := found.keywordPath(path, m.key)
-		if k.shape == shapeItems && found.mode == Strict {
-			for _, inner := range m.value.members {
-				found.problem(found.itemsPath(path, inner.key), "does not apply to type %s", schema.Type.typeName())
-			}
-			continue
-		}
-		found.odd(at, "accepted", "does not apply to type %s", schema.Type.typeName())
-	}
-	if _, ok := value.member("items"); !ok && schema.Type == Array {
-		found.odd(found.keywordPath(path, "items"), "accepted", "is required for type array")
-	}
-}
-
-// checkTogether checks keywords against each other.
-func checkTogether(schema PropertySchema, path string, found *findings) {
-	if least, most := schema.bound("minimum"), schema.bound("maximum"); least != nil && most != nil && least.Compare(*most) > 0 {
-		found.odd(found.keywordPath(path, "minimum"), "accepted", "must not be over the maximum")
-	}
-	if schema.MinLength != nil && schema.MaxLength != nil && *schema.MinLength > *schema.MaxLength {
-		found.odd(found.keywordPath(path, "minLength"), "accepted", "must not be over maxLength")
-	}
-	if schema.MinItems != nil && schema.MaxItems != nil && *schema.MinItems > *schema.MaxItems {
-		found.odd(found.keywordPath(path, "minItems"), "accepted", "must not be over maxItems")
 	}
 	if schema.Type != Array {
-		checkEnumTypes(schema.Enum, schema.Type, found.keywordPath(path, "enum"), found)
+		c.ofType(schema.Enum, schema.Type, problem.Join(path, "enum"))
 	} else if schema.ItemType != nil {
-		checkEnumTypes(schema.ItemEnum, *schema.ItemType, found.itemsPath(path, "enum"), found)
+		c.ofType(schema.ItemEnum, *schema.ItemType, problem.Join(problem.Join(path, "items"), "enum"))
 	}
 	if schema.Default != nil {
-		value, _ := readJSON(string(*schema.Default), "", &findings{})
-		for _, fault := range schema.faults(value) {
-			found.odd(found.keywordPath(path, "default")+fault.at, "accepted", "%s", fault.Message)
+		for _, violation := range schema.violations(jsonvalue.Of(*schema.Default)) {
+			c.strictly(problem.Join(path, "default")+violation.at, "accepted", "%s", violation.Message)
 		}
 	}
 }
 
-func checkEnumTypes(members []text.JSON, of PropertyType, path string, found *findings) {
+// ofType checks the types of an enum's members.
+func (c *checker) ofType(members []text.JSON, of PropertyType, path string) {
 	for i, member := range members {
-		value, _ := readJSON(string(member), "", &findings{})
-		if !value.is(of) {
-			found.odd(problem.Index(path, i), "accepted", "must be of type %s, is %s", of.typeName(), Shorten(string(member)))
+		if value := jsonvalue.Of(member); !of.matches(value) {
+			c.strictly(problem.Index(path, i), "accepted", "%s", of.mismatch(value))
 		}
 	}
+}
+
+// repaired returns a definition from a file in the form that the product keeps,
+// with a warning for each repair: the key for a missing title, default for
+// defaultValue, and no null nor repeated name.
+func (c *checker) repaired(value jsonvalue.Value, name, path string) jsonvalue.Value {
+	var members []jsonvalue.Member
+	_, hasDefault := value.Member("default")
+	changed, titled := false, false
+	for _, m := range value.Members {
+		at, reason := problem.Join(path, m.Key), ""
+		noText := m.Value.Kind == jsonvalue.KindNull || m.Value.Kind == jsonvalue.KindText && m.Value.Text == ""
+		switch {
+		case m.Key == "name" && m.Value.Text == name:
+			reason = "repeats the property's key"
+		case m.Key == "name":
+			reason = "contradicts the property's key " + Shorten(name) + ", which holds"
+		case m.Key == "defaultValue" && hasDefault:
+			reason = "is not a keyword and default is there"
+		case m.Key == "defaultValue":
+			c.warn(at, "is not a keyword; read as default")
+			m.Key, changed = "default", true
+		case m.Key == "title" && noText:
+			changed = true
+			continue // with the warning of the title that is added
+		}
+		if _, known := propertyKeywords.named(m.Key); reason == "" && known && m.Value.Kind == jsonvalue.KindNull && m.Key != "type" {
+			reason = "is null, which counts as absent"
+		}
+		if reason != "" {
+			c.warn(at, "%s; left out", reason)
+			changed = true
+			continue
+		}
+		titled = titled || m.Key == "title"
+		members = append(members, m)
+	}
+	if !titled {
+		c.warn(problem.Join(path, "title"), "is missing; the key becomes the title")
+		title := jsonvalue.Member{Key: "title", Value: jsonvalue.OfText(name)}
+		members, changed = append([]jsonvalue.Member{title}, members...), true
+	}
+	if changed {
+		value.Members, value.Raw = members, jsonvalue.Map(members)
+	}
+	return value
+}
+
+// setField sets a field of a schema to a value, or to nothing where the value is
+// of another type.
+func setField(field any, v jsonvalue.Value) {
+	switch field := field.(type) {
+	case *string:
+		*field = v.Text
+	case **string:
+		*field = v.AsText()
+	case *PropertyType:
+		*field, _ = propertyTypeNamed(v.Text)
+	case **PropertyType:
+		if of, known := propertyTypeNamed(v.Text); known {
+			*field = &of
+		}
+	case **text.JSON:
+		*field = &v.Raw
+	case **float64:
+		*field = v.AsNumber()
+	case **int:
+		*field = countOf(v)
+	case **bool:
+		*field = v.AsBoolean()
+	case *[]text.JSON:
+		*field = v.AsValues()
+	case *[]string:
+		*field = v.AsTexts()
+	}
+}
+
+// countOf returns an integer of at least 0, and nil for any other value. Beyond
+// MaxCount it returns that.
+func countOf(v jsonvalue.Value) *int {
+	number := v.Decimal()
+	if v.Kind != jsonvalue.KindNumber || !number.IsInteger() || number.Negative {
+		return nil
+	}
+	if len(number.Digits) > 0 && number.Exponent > len(strconv.Itoa(MaxCount)) {
+		return new(MaxCount)
+	}
+	count, _ := strconv.Atoi(number.Digits + strings.Repeat("0", number.Exponent-len(number.Digits)))
+	return new(min(count, MaxCount))
+}
+
+// matches reports whether a value is of the type. 1.0 is an integer, as in JSON
+// Schema.
+func (t PropertyType) matches(v jsonvalue.Value) bool {
+	kinds := map[PropertyType]jsonvalue.Kind{String: jsonvalue.KindText, Boolean: jsonvalue.KindBoolean,
+		Number: jsonvalue.KindNumber, Integer: jsonvalue.KindNumber, Array: jsonvalue.KindList}
+	return v.Kind == kinds[t] && (t != Integer || v.Decimal().IsInteger())
+}
+
+// mismatch returns the message for a value that must be of the type and is not.
+func (t PropertyType) mismatch(v jsonvalue.Value) string {
+	return "must be of type " + t.typeName() + ", is " + Shorten(string(v.Raw))
 }
 
 // Shorten keeps a message readable whatever it quotes.

@@ -5,26 +5,26 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// CheckTags judges the tags of a request: names, each once whatever its case,
+// CheckTags checks the tags of a request: names, each once whatever its case,
 // and parents that are among them or among the tags that exist already (nil
-// where they are to be replaced). It gives the tags with each parent spelled as
-// that tag is. Problems have paths below path (`input.tags[1].parent`).
-func CheckTags(tags []TagInput, existing []string, path string) ([]DocumentTag, problem.Problems) {
-	found := findings{mode: Strict}
-	if !checkFew(len(tags), path, &found) {
-		return nil, found.problems
+// where they are to be replaced). It returns the tags with each parent spelled
+// as that tag is. Problems have paths below path (`input.tags[1].parent`).
+func CheckTags(inputs []TagInput, existing []string, path string) ([]DocumentTag, problem.Problems) {
+	c := checker{mode: Strict}
+	tags := c.newTags(inputs, existing, path)
+	return tags, c.problems
+}
+
+func (c *checker) newTags(inputs []TagInput, existing []string, path string) []DocumentTag {
+	if !c.few(len(inputs), path) {
+		return nil
 	}
-	var checked []DocumentTag
-	var paths []string
-	for i, input := range tags {
-		tag, at := DocumentTag{Name: input.Name}, problem.Index(path, i)
-		if input.Parent != nil {
-			tag.Parent = *input.Parent
-			text.Check(&found.problems, problem.Join(at, "parent"), tag.Parent, 1, text.MaxName)
-		}
-		checked, paths = append(checked, tag), append(paths, at)
+	var tags []DocumentTag
+	for i, input := range inputs {
+		c.text(input.Parent, problem.Join(problem.Index(path, i), "parent"), 1, text.MaxName)
+		tags = append(tags, DocumentTag{input.Name, textOf(input.Parent)})
 	}
-	return checkTags(checked, paths, existing, &found), found.problems
+	return c.tags(tags, pathsOf(path, len(tags)), existing)
 }
 
 // MakesTagCycle tells whether a tag would become its own ancestor with that
@@ -60,7 +60,9 @@ func DescendantsOf(tag *Tag, tags []*Tag) []*Tag {
 	return found
 }
 
-func checkTags(tags []DocumentTag, paths []string, existing []string, found *findings) []DocumentTag {
+// tags checks a list of tags and returns them with each parent spelled as that
+// tag is.
+func (c *checker) tags(tags []DocumentTag, paths []string, existing []string) []DocumentTag {
 	spelled := map[string]string{} // by folded name
 	for _, name := range existing {
 		spelled[text.Fold(name)] = name
@@ -68,10 +70,10 @@ func checkTags(tags []DocumentTag, paths []string, existing []string, found *fin
 	own := map[string]int{} // by folded name
 	for i, tag := range tags {
 		at := problem.Join(paths[i], "name")
-		text.CheckName(&found.problems, at, tag.Name)
+		text.CheckName(&c.problems, at, tag.Name)
 		key := text.Fold(tag.Name)
 		if _, repeated := own[key]; repeated {
-			found.problem(at, "there is another tag named %s; case makes no difference", Shorten(tag.Name))
+			c.problem(at, "there is another tag named %s; case makes no difference", Shorten(tag.Name))
 			continue
 		}
 		own[key], spelled[key] = i, tag.Name
@@ -82,13 +84,13 @@ func checkTags(tags []DocumentTag, paths []string, existing []string, found *fin
 		}
 		name, known := spelled[text.Fold(tag.Parent)]
 		if !known {
-			found.problem(problem.Join(paths[i], "parent"), "%s is not a tag of the namespace", Shorten(tag.Parent))
+			c.problem(problem.Join(paths[i], "parent"), "%s is not a tag of the namespace", Shorten(tag.Parent))
 			continue
 		}
 		tags[i].Parent = name
 	}
 	for _, i := range tagsInCycles(tags, own) {
-		found.problem(problem.Join(paths[i], "parent"), "makes %s its own ancestor", Shorten(tags[i].Name))
+		c.problem(problem.Join(paths[i], "parent"), "makes %s its own ancestor", Shorten(tags[i].Name))
 	}
 	return tags
 }

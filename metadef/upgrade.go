@@ -3,6 +3,7 @@ package metadef
 import (
 	"slices"
 
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -14,14 +15,14 @@ import (
 // same thing differently the local one stays. Warnings report the drift: every
 // local edit that keeps the namespace from being what is shipped.
 func PlanUpgrade(base, local, shipped *Document) ImportPlan {
-	drift := &findings{mode: Lenient}
+	drift := &checker{mode: Lenient}
 	result := &Document{Name: local.Name}
-	result.DisplayName = pick(drift, "$.display_name", base.DisplayName, local.DisplayName, shipped.DisplayName, textValue)
-	result.Description = pick(drift, "$.description", base.Description, local.Description, shipped.Description, textValue)
+	result.DisplayName = pick(drift, "$.display_name", base.DisplayName, local.DisplayName, shipped.DisplayName, jsonvalue.Text)
+	result.Description = pick(drift, "$.description", base.Description, local.Description, shipped.Description, jsonvalue.Text)
 	known, fresh := overwrite(local, base), overwrite(local, shipped)
 	result.Visibility = pick(drift, "$.visibility", known.Visibility, local.Visibility, fresh.Visibility, visibilityValue)
-	result.Protected = pick(drift, "$.protected", known.Protected, local.Protected, fresh.Protected, booleanValue)
-	result.Owner = pick(drift, "$.owner", known.Owner, local.Owner, fresh.Owner, textValue)
+	result.Protected = pick(drift, "$.protected", known.Protected, local.Protected, fresh.Protected, jsonvalue.Boolean)
+	result.Owner = pick(drift, "$.owner", known.Owner, local.Owner, fresh.Owner, jsonvalue.Text)
 	result.Associations = threeWay(drift, "$.resource_type_associations", base.Associations, local.Associations, shipped.Associations,
 		DocumentAssociation.label, DocumentAssociation.compact, nil)
 	result.Properties = upgradeProperties(drift, "$.properties", base.Properties, local.Properties, shipped.Properties)
@@ -37,7 +38,7 @@ func PlanUpgrade(base, local, shipped *Document) ImportPlan {
 }
 
 // pick is one value of the three.
-func pick[T any](drift *findings, path string, base, local, shipped T, text func(T) text.JSON) T {
+func pick[T any](drift *checker, path string, base, local, shipped T, text func(T) text.JSON) T {
 	was, here, now := text(base), text(local), text(shipped)
 	switch {
 	case here == now:
@@ -58,7 +59,7 @@ func shippedText(text text.JSON) string {
 
 // threeWay is one list of the three. Where inner is given it makes one of three
 // things that all exist and of which the local one was edited.
-func threeWay[T any](drift *findings, path string, base, local, shipped []T, key func(T) string, text func(T) text.JSON,
+func threeWay[T any](drift *checker, path string, base, local, shipped []T, key func(T) string, text func(T) text.JSON,
 	inner func(path string, base, local, shipped T) T) []T {
 	was, here, now := byKey(base, key), byKey(local, key), byKey(shipped, key)
 	localNames, shippedNames := namesOf(local, key), namesOf(shipped, key)
@@ -99,7 +100,7 @@ func threeWay[T any](drift *findings, path string, base, local, shipped []T, key
 	return result
 }
 
-func upgradeProperties(drift *findings, path string, base, local, shipped []DocumentProperty) []DocumentProperty {
+func upgradeProperties(drift *checker, path string, base, local, shipped []DocumentProperty) []DocumentProperty {
 	text := func(p DocumentProperty) text.JSON { return p.Keywords }
 	return threeWay(drift, path, base, local, shipped, propertyName, text,
 		func(path string, base, local, shipped DocumentProperty) DocumentProperty {
@@ -110,14 +111,13 @@ func upgradeProperties(drift *findings, path string, base, local, shipped []Docu
 // upgradeProperty merges keywords. A merge that is no sound definition, such as
 // a new type with the old local default, is not made: the local definition
 // stays whole.
-func upgradeProperty(drift *findings, path string, base, local, shipped DocumentProperty) DocumentProperty {
-	members := func(p DocumentProperty) []jsonMember {
-		value, _ := readJSON(string(p.Keywords), "", &findings{})
-		return value.members
+func upgradeProperty(drift *checker, path string, base, local, shipped DocumentProperty) DocumentProperty {
+	members := func(p DocumentProperty) []jsonvalue.Member {
+		return jsonvalue.Of(p.Keywords).Members
 	}
-	merged := findings{mode: Lenient}
-	keywords := writeMembers(threeWay(&merged, path, members(base), members(local), members(shipped),
-		func(m jsonMember) string { return m.key }, func(m jsonMember) text.JSON { return m.value.raw }, nil))
+	merged := checker{mode: Lenient}
+	keywords := jsonvalue.Map(threeWay(&merged, path, members(base), members(local), members(shipped),
+		func(m jsonvalue.Member) string { return m.Key }, func(m jsonvalue.Member) text.JSON { return m.Value.Raw }, nil))
 	schema, oddities, problems := ParsePropertySchema(keywords, local.Name, path, Lenient)
 	_, before, _ := ParsePropertySchema(local.Keywords, local.Name, path, Lenient)
 	_, after, _ := ParsePropertySchema(shipped.Keywords, shipped.Name, path, Lenient)
@@ -130,11 +130,11 @@ func upgradeProperty(drift *findings, path string, base, local, shipped Document
 	return DocumentProperty{local.Name, schema}
 }
 
-func upgradeObject(drift *findings, path string, base, local, shipped DocumentObject) DocumentObject {
+func upgradeObject(drift *checker, path string, base, local, shipped DocumentObject) DocumentObject {
 	object := DocumentObject{Name: local.Name}
-	object.Description = pick(drift, problem.Join(path, "description"), base.Description, local.Description, shipped.Description, textValue)
+	object.Description = pick(drift, problem.Join(path, "description"), base.Description, local.Description, shipped.Description, jsonvalue.Text)
 	object.Properties = upgradeProperties(drift, problem.Join(path, "properties"), base.Properties, local.Properties, shipped.Properties)
-	object.Required = pick(drift, problem.Join(path, "required"), base.Required, local.Required, shipped.Required, textsValue)
+	object.Required = pick(drift, problem.Join(path, "required"), base.Required, local.Required, shipped.Required, listOfTexts)
 	has := byKey(object.Properties, propertyName)
 	object.Required = slices.DeleteFunc(slices.Clone(object.Required), func(name string) bool {
 		_, there := has[name]
@@ -144,7 +144,7 @@ func upgradeObject(drift *findings, path string, base, local, shipped DocumentOb
 }
 
 // withoutLostParents puts tags whose parent is gone at the top.
-func withoutLostParents(drift *findings, tags []DocumentTag) []DocumentTag {
+func withoutLostParents(drift *checker, tags []DocumentTag) []DocumentTag {
 	has := byKey(tags, tagKey)
 	for i, tag := range tags {
 		if _, there := has[text.Fold(tag.Parent)]; tag.Parent != "" && !there {

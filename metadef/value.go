@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -64,7 +65,7 @@ func ValidateMetadata(definitions []*PropertyDefinition, values []KeyValue) Meta
 		if item.IsCustom {
 			hints++
 		}
-		item.judge(value.Value)
+		item.check(value.Value)
 		report.Valid = report.Valid && len(item.Violations) == 0
 		report.Items[i] = item
 	}
@@ -122,17 +123,17 @@ func (b keyBook) match(key string, suggest bool) MetadataReportItem {
 	return item
 }
 
-// judge parses the value by each definition and keeps the mildest judgement.
-func (item *MetadataReportItem) judge(text string) {
+// check reads the value by each definition and keeps what the mildest says.
+func (item *MetadataReportItem) check(value string) {
 	if item.IsCustom {
-		operator, values := SplitOperator(text, nil)
-		if item.Values = []string{text}; operator != "" {
+		operator, values := SplitOperator(value, nil)
+		if item.Values = []string{value}; operator != "" {
 			item.Operator, item.Values = &operator, values
 		}
 		return
 	}
 	for i, definition := range item.Definitions {
-		operator, values, violations := definition.judge(text)
+		operator, values, violations := definition.checkText(value)
 		if i > 0 && len(violations) >= len(item.Violations) {
 			continue
 		}
@@ -143,34 +144,41 @@ func (item *MetadataReportItem) judge(text string) {
 	}
 }
 
-// judge parses a value as it stands in metadata, where everything is text.
-func (s PropertySchema) judge(text string) (operator string, values []string, violations []Violation) {
-	operator, values = SplitOperator(text, s.Operators)
+// checkText checks a value as it stands in metadata, where everything is text.
+func (s PropertySchema) checkText(value string) (operator string, values []string, violations []Violation) {
+	add := func(rule, message string) { violations = append(violations, Violation{Rule: rule, Message: message}) }
+	operator, values = SplitOperator(value, s.Operators)
+	offered := s.offeredOperators()
 	switch {
-	case operator != "" && !slices.Contains(s.offeredOperators(), operator):
-		violations = append(violations, Violation{"operators", "operator " + Shorten(operator) + " is not offered; " + s.offer()})
+	case operator != "" && !slices.Contains(offered, operator):
+		offer := "the property takes one plain value"
+		if len(offered) > 0 {
+			offer = "there is " + Shorten(strings.Join(offered, ", "))
+		}
+		add("operators", "operator "+Shorten(operator)+" is not offered; "+offer)
 	case operator != "" && len(values) == 0:
-		violations = append(violations, Violation{"operators", "operator " + Shorten(operator) + " has no value"})
+		add("operators", "operator "+Shorten(operator)+" has no value")
 	case operator == "":
-		if offered := s.offeredOperators(); len(offered) > 0 {
+		if len(offered) > 0 {
 			operator = offered[0]
 		}
-		values = []string{text}
+		values = []string{value}
 		if s.Type == Array {
-			values = splitList(text)
+			values = splitList(value)
 		}
 	}
 	if s.Type == Array {
-		return operator, values, append(violations, s.judgeList(values)...)
+		s.checkItems(values, add)
+		return operator, values, violations
 	}
-	for _, value := range values {
-		violations = append(violations, s.judgeOne(value)...)
+	for _, one := range values {
+		s.checkOne(one, add)
 	}
 	return operator, values, violations
 }
 
-// offeredOperators is what the definition offers. An array that names none can
-// be asked for with <in>, which is what readers of the catalog assume.
+// offeredOperators returns what the definition offers. An array that names none
+// can be asked for with <in>, which is what readers of the catalog assume.
 func (s PropertySchema) offeredOperators() []string {
 	if len(s.Operators) == 0 && s.Type == Array {
 		return []string{OperatorIn}
@@ -178,68 +186,61 @@ func (s PropertySchema) offeredOperators() []string {
 	return s.Operators
 }
 
-func (s PropertySchema) offer() string {
-	if offered := s.offeredOperators(); len(offered) > 0 {
-		return "there is " + Shorten(strings.Join(offered, ", "))
-	}
-	return "the property takes one plain value"
-}
-
-func (s PropertySchema) judgeOne(text string) []Violation {
-	value, ok := valueOfText(text, s.Type)
+func (s PropertySchema) checkOne(one string, add func(rule, message string)) {
+	value, ok := s.Type.read(one)
 	if !ok {
-		return []Violation{{"type", Shorten(text) + " is not of type " + s.Type.typeName()}}
+		add("type", Shorten(one)+" is not of type "+s.Type.typeName())
+		return
 	}
-	var violations []Violation
-	for _, f := range s.faults(value) {
-		// Files may list the values of an integer as texts.
-		if f.Rule == "enum" && slices.Contains(s.Enum, quote(text)) {
-			continue
+	for _, violation := range s.violations(value) {
+		if violation.Rule != "enum" || !listsText(s.Enum, one) {
+			add(violation.Rule, violation.Message)
 		}
-		violations = append(violations, f.Violation)
 	}
-	return violations
 }
 
-func (s PropertySchema) judgeList(texts []string) []Violation {
-	list := jsonValue{kind: jsonList}
-	var violations []Violation
-	for _, text := range texts {
-		of := String
-		if s.ItemType != nil {
-			of = *s.ItemType
-		}
-		item, ok := valueOfText(text, of)
-		if !ok {
-			violations = append(violations, Violation{"itemType", Shorten(text) + " is not of type " + of.typeName()})
+func (s PropertySchema) checkItems(items []string, add func(rule, message string)) {
+	list := jsonvalue.Value{Kind: jsonvalue.KindList}
+	of := String
+	if s.ItemType != nil {
+		of = *s.ItemType
+	}
+	for _, one := range items {
+		item, ok := of.read(one)
+		switch {
+		case !ok:
+			add("itemType", Shorten(one)+" is not of type "+of.typeName())
 			continue
+		case of != String && listsText(s.ItemEnum, one):
+			item = jsonvalue.OfText(one)
 		}
-		if of != String && slices.Contains(s.ItemEnum, quote(text)) {
-			item = jsonValue{kind: jsonText, raw: quote(text), text: text}
-		}
-		list.list = append(list.list, item)
+		list.List = append(list.List, item)
 	}
-	for _, f := range s.listFaults(list) {
-		if f.Rule == "itemType" && f.at != "" {
-			continue // judged above, as text
+	for _, violation := range s.violations(list) {
+		if violation.Rule != "itemType" { // which was checked above
+			add(violation.Rule, violation.Message)
 		}
-		violations = append(violations, f.Violation)
 	}
-	return violations
 }
 
-// valueOfText reads a value of a type from its text in metadata: numbers in
-// JSON's notation, true and false in any case.
-func valueOfText(input string, of PropertyType) (jsonValue, bool) {
-	value := jsonValue{kind: jsonText, raw: quote(input), text: input}
-	switch of {
+// listsText reports whether an enum lists a text, as some files do the values
+// of an integer.
+func listsText(enum []text.JSON, one string) bool {
+	return slices.Contains(enum, jsonvalue.Quote(one))
+}
+
+// read returns the value of the type that a text in metadata stands for: numbers
+// are in JSON's notation, true and false in any case.
+func (t PropertyType) read(input string) (jsonvalue.Value, bool) {
+	trimmed := strings.TrimSpace(input)
+	switch t {
 	case Integer, Number:
-		value = jsonValue{kind: jsonNumber, raw: text.JSON(strings.TrimSpace(input))}
-		_, ok := text.ParseDecimal(string(value.raw))
-		return value, ok && value.is(of)
+		value := jsonvalue.Value{Kind: jsonvalue.KindNumber, Raw: text.JSON(trimmed)}
+		_, ok := text.ParseDecimal(trimmed)
+		return value, ok && t.matches(value)
 	case Boolean:
-		value = jsonValue{kind: jsonBoolean, raw: text.JSON(strings.ToLower(strings.TrimSpace(input)))}
-		return value, value.raw == "true" || value.raw == "false"
+		value := jsonvalue.Value{Kind: jsonvalue.KindBoolean, Raw: text.JSON(strings.ToLower(trimmed))}
+		return value, value.Raw == "true" || value.Raw == "false"
 	}
-	return value, true
+	return jsonvalue.OfText(input), true
 }

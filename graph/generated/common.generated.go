@@ -32,20 +32,20 @@ type MutationResolver interface {
 	SetCapabilityVisibility(ctx context.Context, input model.SetCapabilityVisibilityInput) (*model.SetCapabilityVisibilityPayload, error)
 	DeleteCapability(ctx context.Context, input model.DeleteCapabilityInput) (*model.DeleteCapabilityPayload, error)
 	CreateNamespace(ctx context.Context, input metadef.NamespaceInput) (*model.CreateNamespacePayload, error)
-	UpdateNamespace(ctx context.Context, input model.UpdateNamespaceInput) (*model.UpdateNamespacePayload, error)
+	UpdateNamespace(ctx context.Context, input metadef.NamespaceChange) (*model.UpdateNamespacePayload, error)
 	DeleteNamespace(ctx context.Context, input model.DeleteNamespaceInput) (*model.DeleteNamespacePayload, error)
 	DeleteNamespaceContents(ctx context.Context, input model.DeleteNamespaceContentsInput) (*model.DeleteNamespaceContentsPayload, error)
 	CreateProperty(ctx context.Context, input metadef.NewProperty) (*model.CreatePropertyPayload, error)
-	UpdateProperty(ctx context.Context, input model.UpdatePropertyInput) (*model.UpdatePropertyPayload, error)
+	UpdateProperty(ctx context.Context, input metadef.PropertyChange) (*model.UpdatePropertyPayload, error)
 	DeleteProperty(ctx context.Context, input model.DeletePropertyInput) (*model.DeletePropertyPayload, error)
 	CreateObject(ctx context.Context, input metadef.NewObject) (*model.CreateObjectPayload, error)
-	UpdateObject(ctx context.Context, input model.UpdateObjectInput) (*model.UpdateObjectPayload, error)
+	UpdateObject(ctx context.Context, input metadef.ObjectChange) (*model.UpdateObjectPayload, error)
 	DeleteObject(ctx context.Context, input model.DeleteObjectInput) (*model.DeleteObjectPayload, error)
 	SetTags(ctx context.Context, input model.SetTagsInput) (*model.SetTagsPayload, error)
-	UpdateTag(ctx context.Context, input model.UpdateTagInput) (*model.UpdateTagPayload, error)
+	UpdateTag(ctx context.Context, input metadef.TagChange) (*model.UpdateTagPayload, error)
 	DeleteTag(ctx context.Context, input model.DeleteTagInput) (*model.DeleteTagPayload, error)
 	CreateResourceType(ctx context.Context, input model.CreateResourceTypeInput) (*model.CreateResourceTypePayload, error)
-	UpdateResourceType(ctx context.Context, input model.UpdateResourceTypeInput) (*model.UpdateResourceTypePayload, error)
+	UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*model.UpdateResourceTypePayload, error)
 	DeleteResourceType(ctx context.Context, input model.DeleteResourceTypeInput) (*model.DeleteResourceTypePayload, error)
 	AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (*model.AssociateResourceTypePayload, error)
 	UpdateResourceTypeAssociation(ctx context.Context, input model.UpdateResourceTypeAssociationInput) (*model.UpdateResourceTypeAssociationPayload, error)
@@ -715,8 +715,8 @@ func (ec *executionContext) field_Mutation_updateNamespace_args(ctx context.Cont
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (model.UpdateNamespaceInput, error) {
-			return ec.unmarshalNUpdateNamespaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateNamespaceInput(ctx, v)
+		func(ctx context.Context, v any) (metadef.NamespaceChange, error) {
+			return ec.unmarshalNUpdateNamespaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceChange(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -729,8 +729,8 @@ func (ec *executionContext) field_Mutation_updateObject_args(ctx context.Context
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (model.UpdateObjectInput, error) {
-			return ec.unmarshalNUpdateObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateObjectInput(ctx, v)
+		func(ctx context.Context, v any) (metadef.ObjectChange, error) {
+			return ec.unmarshalNUpdateObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectChange(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -743,8 +743,8 @@ func (ec *executionContext) field_Mutation_updateProperty_args(ctx context.Conte
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (model.UpdatePropertyInput, error) {
-			return ec.unmarshalNUpdatePropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdatePropertyInput(ctx, v)
+		func(ctx context.Context, v any) (metadef.PropertyChange, error) {
+			return ec.unmarshalNUpdatePropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyChange(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -785,8 +785,8 @@ func (ec *executionContext) field_Mutation_updateResourceType_args(ctx context.C
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (model.UpdateResourceTypeInput, error) {
-			return ec.unmarshalNUpdateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceTypeInput(ctx, v)
+		func(ctx context.Context, v any) (metadef.ResourceTypeChange, error) {
+			return ec.unmarshalNUpdateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeChange(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -813,8 +813,8 @@ func (ec *executionContext) field_Mutation_updateTag_args(ctx context.Context, r
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (model.UpdateTagInput, error) {
-			return ec.unmarshalNUpdateTagInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateTagInput(ctx, v)
+		func(ctx context.Context, v any) (metadef.TagChange, error) {
+			return ec.unmarshalNUpdateTagInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagChange(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1957,7 +1957,7 @@ func (ec *executionContext) _Mutation_updateNamespace(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateNamespace(ctx, fc.Args["input"].(model.UpdateNamespaceInput))
+			return ec.Resolvers.Mutation().UpdateNamespace(ctx, fc.Args["input"].(metadef.NamespaceChange))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UpdateNamespacePayload) graphql.Marshaler {
@@ -2133,7 +2133,7 @@ func (ec *executionContext) _Mutation_updateProperty(ctx context.Context, field 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateProperty(ctx, fc.Args["input"].(model.UpdatePropertyInput))
+			return ec.Resolvers.Mutation().UpdateProperty(ctx, fc.Args["input"].(metadef.PropertyChange))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UpdatePropertyPayload) graphql.Marshaler {
@@ -2265,7 +2265,7 @@ func (ec *executionContext) _Mutation_updateObject(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateObject(ctx, fc.Args["input"].(model.UpdateObjectInput))
+			return ec.Resolvers.Mutation().UpdateObject(ctx, fc.Args["input"].(metadef.ObjectChange))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UpdateObjectPayload) graphql.Marshaler {
@@ -2397,7 +2397,7 @@ func (ec *executionContext) _Mutation_updateTag(ctx context.Context, field graph
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateTag(ctx, fc.Args["input"].(model.UpdateTagInput))
+			return ec.Resolvers.Mutation().UpdateTag(ctx, fc.Args["input"].(metadef.TagChange))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UpdateTagPayload) graphql.Marshaler {
@@ -2529,7 +2529,7 @@ func (ec *executionContext) _Mutation_updateResourceType(ctx context.Context, fi
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateResourceType(ctx, fc.Args["input"].(model.UpdateResourceTypeInput))
+			return ec.Resolvers.Mutation().UpdateResourceType(ctx, fc.Args["input"].(metadef.ResourceTypeChange))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UpdateResourceTypePayload) graphql.Marshaler {
@@ -6691,6 +6691,26 @@ func (ec *executionContext) marshalODateTime2ᚖtimeᚐTime(ctx context.Context,
 	_ = ctx
 	res := model.MarshalDateTime(*v)
 	return res
+}
+
+func (ec *executionContext) unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*text.JSON], error) {
+	var res metadef.Change[*text.JSON]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, sel ast.SelectionSet, v metadef.Change[*text.JSON]) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx context.Context, v any) (metadef.Change[[]text.JSON], error) {
+	var res metadef.Change[[]text.JSON]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx context.Context, sel ast.SelectionSet, v metadef.Change[[]text.JSON]) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx context.Context, v any) ([]text.JSON, error) {

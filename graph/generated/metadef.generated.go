@@ -7660,6 +7660,16 @@ func (ec *executionContext) marshalNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcad
 	return ret
 }
 
+func (ec *executionContext) unmarshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*metadef.PropertyType], error) {
+	var res metadef.Change[*metadef.PropertyType]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, sel ast.SelectionSet, v metadef.Change[*metadef.PropertyType]) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx context.Context, v any) (metadef.PropertyType, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := metadef.PropertyType(tmp)
@@ -7892,27 +7902,14 @@ func (ec *executionContext) marshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋc
 	return res
 }
 
-func (ec *executionContext) unmarshalNVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx context.Context, v any) (*access.Visibility, error) {
-	tmp, err := graphql.UnmarshalString(v)
-	res := access.Visibility(tmp)
-	return &res, graphql.ErrorOnPath(ctx, err)
+func (ec *executionContext) unmarshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*access.Visibility], error) {
+	var res metadef.Change[*access.Visibility]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx context.Context, sel ast.SelectionSet, v *access.Visibility) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	_ = sel
-	res := graphql.MarshalString(string(*v))
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+func (ec *executionContext) marshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, sel ast.SelectionSet, v metadef.Change[*access.Visibility]) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) marshalONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx context.Context, sel ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
@@ -7950,6 +7947,16 @@ func (ec *executionContext) marshalOPropertyDefinition2ᚖgithubᚗcomᚋcadastr
 		return graphql.Null
 	}
 	return ec._PropertyDefinition(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*metadef.PropertyType], error) {
+	var res metadef.Change[*metadef.PropertyType]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, sel ast.SelectionSet, v metadef.Change[*metadef.PropertyType]) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx context.Context, v any) (*metadef.PropertyType, error) {
@@ -7999,6 +8006,16 @@ func (ec *executionContext) marshalOTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 		return graphql.Null
 	}
 	return ec._Tag(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*access.Visibility], error) {
+	var res metadef.Change[*access.Visibility]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, sel ast.SelectionSet, v metadef.Change[*access.Visibility]) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx context.Context, v any) (*access.Visibility, error) {

@@ -1489,35 +1489,35 @@ func (ec *executionContext) unmarshalInputCreateNamespaceInput(ctx context.Conte
 			it.Name = data
 		case "displayName":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("displayName"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.DisplayName = data
 		case "description":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Description = data
 		case "visibility":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
-			data, err := ec.unmarshalNVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx, v)
+			data, err := ec.unmarshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Visibility = data
 		case "protected":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("protected"))
-			data, err := ec.unmarshalNBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalNBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Protected = data
 		case "owner":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("owner"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -1545,7 +1545,7 @@ func (ec *executionContext) unmarshalInputCreateNamespaceInput(ctx context.Conte
 			it.Tags = data
 		case "resourceTypeAssociations":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceTypeAssociations"))
-			data, err := ec.unmarshalOResourceTypeAssociationInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationInputᚄ(ctx, v)
+			data, err := ec.unmarshalOResourceTypeAssociationInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDocumentAssociationᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -1596,21 +1596,21 @@ func (ec *executionContext) unmarshalInputCreateObjectInput(ctx context.Context,
 			it.Name = data
 		case "description":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Description = data
 		case "required":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("required"))
-			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Required = data
 		case "properties":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("properties"))
-			data, err := ec.unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInputᚄ(ctx, v)
+			data, err := ec.unmarshalOPropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -1668,126 +1668,126 @@ func (ec *executionContext) unmarshalInputCreatePropertyInput(ctx context.Contex
 			it.Name = data
 		case "title":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("title"))
-			data, err := ec.unmarshalNString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalNString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Title = data
 		case "description":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Description = data
 		case "type":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("type"))
-			data, err := ec.unmarshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, v)
+			data, err := ec.unmarshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Type = data
 		case "itemType":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("itemType"))
-			data, err := ec.unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, v)
+			data, err := ec.unmarshalOPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ItemType = data
 		case "enum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enum"))
-			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, v)
+			data, err := ec.unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Enum = data
 		case "itemEnum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("itemEnum"))
-			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, v)
+			data, err := ec.unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ItemEnum = data
 		case "default":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("default"))
-			data, err := ec.unmarshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, v)
+			data, err := ec.unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Default = data
 		case "minimum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minimum"))
-			data, err := ec.unmarshalOFloat2ᚖfloat64(ctx, v)
+			data, err := ec.unmarshalOFloat2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Minimum = data
 		case "maximum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maximum"))
-			data, err := ec.unmarshalOFloat2ᚖfloat64(ctx, v)
+			data, err := ec.unmarshalOFloat2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Maximum = data
 		case "minLength":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minLength"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			data, err := ec.unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MinLength = data
 		case "maxLength":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxLength"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			data, err := ec.unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MaxLength = data
 		case "pattern":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("pattern"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Pattern = data
 		case "minItems":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minItems"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			data, err := ec.unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MinItems = data
 		case "maxItems":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxItems"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			data, err := ec.unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MaxItems = data
 		case "uniqueItems":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("uniqueItems"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.UniqueItems = data
 		case "additionalItems":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("additionalItems"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AdditionalItems = data
 		case "readOnly":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("readOnly"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ReadOnly = data
 		case "operators":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("operators"))
-			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2230,21 +2230,21 @@ func (ec *executionContext) unmarshalInputObjectInput(ctx context.Context, obj a
 			it.Name = data
 		case "description":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Description = data
 		case "required":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("required"))
-			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Required = data
 		case "properties":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("properties"))
-			data, err := ec.unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInputᚄ(ctx, v)
+			data, err := ec.unmarshalOPropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2281,126 +2281,126 @@ func (ec *executionContext) unmarshalInputPropertyInput(ctx context.Context, obj
 			it.Name = data
 		case "title":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("title"))
-			data, err := ec.unmarshalNString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalNString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Title = data
 		case "description":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Description = data
 		case "type":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("type"))
-			data, err := ec.unmarshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, v)
+			data, err := ec.unmarshalNPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Type = data
 		case "itemType":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("itemType"))
-			data, err := ec.unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, v)
+			data, err := ec.unmarshalOPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ItemType = data
 		case "enum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enum"))
-			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, v)
+			data, err := ec.unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Enum = data
 		case "itemEnum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("itemEnum"))
-			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, v)
+			data, err := ec.unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ItemEnum = data
 		case "default":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("default"))
-			data, err := ec.unmarshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, v)
+			data, err := ec.unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Default = data
 		case "minimum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minimum"))
-			data, err := ec.unmarshalOFloat2ᚖfloat64(ctx, v)
+			data, err := ec.unmarshalOFloat2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Minimum = data
 		case "maximum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maximum"))
-			data, err := ec.unmarshalOFloat2ᚖfloat64(ctx, v)
+			data, err := ec.unmarshalOFloat2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Maximum = data
 		case "minLength":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minLength"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			data, err := ec.unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MinLength = data
 		case "maxLength":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxLength"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			data, err := ec.unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MaxLength = data
 		case "pattern":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("pattern"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Pattern = data
 		case "minItems":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minItems"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			data, err := ec.unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MinItems = data
 		case "maxItems":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxItems"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			data, err := ec.unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MaxItems = data
 		case "uniqueItems":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("uniqueItems"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.UniqueItems = data
 		case "additionalItems":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("additionalItems"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AdditionalItems = data
 		case "readOnly":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("readOnly"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ReadOnly = data
 		case "operators":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("operators"))
-			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2410,8 +2410,8 @@ func (ec *executionContext) unmarshalInputPropertyInput(ctx context.Context, obj
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputResourceTypeAssociationInput(ctx context.Context, obj any) (metadef.ResourceTypeAssociationInput, error) {
-	var it metadef.ResourceTypeAssociationInput
+func (ec *executionContext) unmarshalInputResourceTypeAssociationInput(ctx context.Context, obj any) (metadef.DocumentAssociation, error) {
+	var it metadef.DocumentAssociation
 	if obj == nil {
 		return it, nil
 	}
@@ -2710,8 +2710,8 @@ func (ec *executionContext) unmarshalInputUnshareNamespaceInput(ctx context.Cont
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputUpdateNamespaceInput(ctx context.Context, obj any) (model.UpdateNamespaceInput, error) {
-	var it model.UpdateNamespaceInput
+func (ec *executionContext) unmarshalInputUpdateNamespaceInput(ctx context.Context, obj any) (metadef.NamespaceChange, error) {
+	var it metadef.NamespaceChange
 	if obj == nil {
 		return it, nil
 	}
@@ -2737,60 +2737,60 @@ func (ec *executionContext) unmarshalInputUpdateNamespaceInput(ctx context.Conte
 			it.Name = data
 		case "newName":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("newName"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.NewName = graphql.OmittableOf(data)
+			it.NewName = data
 		case "displayName":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("displayName"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.DisplayName = graphql.OmittableOf(data)
+			it.DisplayName = data
 		case "description":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Description = graphql.OmittableOf(data)
+			it.Description = data
 		case "visibility":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
-			data, err := ec.unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx, v)
+			data, err := ec.unmarshalOVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Visibility = graphql.OmittableOf(data)
+			it.Visibility = data
 		case "protected":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("protected"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Protected = graphql.OmittableOf(data)
+			it.Protected = data
 		case "owner":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("owner"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Owner = graphql.OmittableOf(data)
+			it.Owner = data
 		case "revision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Revision = graphql.OmittableOf(data)
+			it.Revision = data
 		}
 	}
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputUpdateObjectInput(ctx context.Context, obj any) (model.UpdateObjectInput, error) {
-	var it model.UpdateObjectInput
+func (ec *executionContext) unmarshalInputUpdateObjectInput(ctx context.Context, obj any) (metadef.ObjectChange, error) {
+	var it metadef.ObjectChange
 	if obj == nil {
 		return it, nil
 	}
@@ -2823,46 +2823,46 @@ func (ec *executionContext) unmarshalInputUpdateObjectInput(ctx context.Context,
 			it.Name = data
 		case "newName":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("newName"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.NewName = graphql.OmittableOf(data)
+			it.NewName = data
 		case "description":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Description = graphql.OmittableOf(data)
+			it.Description = data
 		case "required":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("required"))
-			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Required = graphql.OmittableOf(data)
+			it.Required = data
 		case "properties":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("properties"))
-			data, err := ec.unmarshalOPropertyInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInputᚄ(ctx, v)
+			data, err := ec.unmarshalOPropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Properties = graphql.OmittableOf(data)
+			it.Properties = data
 		case "revision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Revision = graphql.OmittableOf(data)
+			it.Revision = data
 		}
 	}
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputUpdatePropertyInput(ctx context.Context, obj any) (model.UpdatePropertyInput, error) {
-	var it model.UpdatePropertyInput
+func (ec *executionContext) unmarshalInputUpdatePropertyInput(ctx context.Context, obj any) (metadef.PropertyChange, error) {
+	var it metadef.PropertyChange
 	if obj == nil {
 		return it, nil
 	}
@@ -2892,7 +2892,7 @@ func (ec *executionContext) unmarshalInputUpdatePropertyInput(ctx context.Contex
 			if err != nil {
 				return it, err
 			}
-			it.Object = graphql.OmittableOf(data)
+			it.Object = data
 		case "name":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
 			data, err := ec.unmarshalNString2string(ctx, v)
@@ -2902,144 +2902,144 @@ func (ec *executionContext) unmarshalInputUpdatePropertyInput(ctx context.Contex
 			it.Name = data
 		case "newName":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("newName"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.NewName = graphql.OmittableOf(data)
+			it.NewName = data
 		case "revision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Revision = graphql.OmittableOf(data)
+			it.Revision = data
 		case "title":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("title"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Title = graphql.OmittableOf(data)
+			it.Title = data
 		case "description":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Description = graphql.OmittableOf(data)
+			it.Description = data
 		case "type":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("type"))
-			data, err := ec.unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, v)
+			data, err := ec.unmarshalOPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Type = graphql.OmittableOf(data)
+			it.Type = data
 		case "itemType":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("itemType"))
-			data, err := ec.unmarshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(ctx, v)
+			data, err := ec.unmarshalOPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.ItemType = graphql.OmittableOf(data)
+			it.ItemType = data
 		case "enum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enum"))
-			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, v)
+			data, err := ec.unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Enum = graphql.OmittableOf(data)
+			it.Enum = data
 		case "itemEnum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("itemEnum"))
-			data, err := ec.unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx, v)
+			data, err := ec.unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.ItemEnum = graphql.OmittableOf(data)
+			it.ItemEnum = data
 		case "default":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("default"))
-			data, err := ec.unmarshalOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, v)
+			data, err := ec.unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Default = graphql.OmittableOf(data)
+			it.Default = data
 		case "minimum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minimum"))
-			data, err := ec.unmarshalOFloat2ᚖfloat64(ctx, v)
+			data, err := ec.unmarshalOFloat2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Minimum = graphql.OmittableOf(data)
+			it.Minimum = data
 		case "maximum":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maximum"))
-			data, err := ec.unmarshalOFloat2ᚖfloat64(ctx, v)
+			data, err := ec.unmarshalOFloat2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Maximum = graphql.OmittableOf(data)
+			it.Maximum = data
 		case "minLength":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minLength"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			data, err := ec.unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.MinLength = graphql.OmittableOf(data)
+			it.MinLength = data
 		case "maxLength":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxLength"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			data, err := ec.unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.MaxLength = graphql.OmittableOf(data)
+			it.MaxLength = data
 		case "pattern":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("pattern"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Pattern = graphql.OmittableOf(data)
+			it.Pattern = data
 		case "minItems":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minItems"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			data, err := ec.unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.MinItems = graphql.OmittableOf(data)
+			it.MinItems = data
 		case "maxItems":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxItems"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			data, err := ec.unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.MaxItems = graphql.OmittableOf(data)
+			it.MaxItems = data
 		case "uniqueItems":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("uniqueItems"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.UniqueItems = graphql.OmittableOf(data)
+			it.UniqueItems = data
 		case "additionalItems":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("additionalItems"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.AdditionalItems = graphql.OmittableOf(data)
+			it.AdditionalItems = data
 		case "readOnly":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("readOnly"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.ReadOnly = graphql.OmittableOf(data)
+			it.ReadOnly = data
 		case "operators":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("operators"))
-			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Operators = graphql.OmittableOf(data)
+			it.Operators = data
 		}
 	}
 	return it, nil
@@ -3096,8 +3096,8 @@ func (ec *executionContext) unmarshalInputUpdateResourceTypeAssociationInput(ctx
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputUpdateResourceTypeInput(ctx context.Context, obj any) (model.UpdateResourceTypeInput, error) {
-	var it model.UpdateResourceTypeInput
+func (ec *executionContext) unmarshalInputUpdateResourceTypeInput(ctx context.Context, obj any) (metadef.ResourceTypeChange, error) {
+	var it metadef.ResourceTypeChange
 	if obj == nil {
 		return it, nil
 	}
@@ -3123,32 +3123,32 @@ func (ec *executionContext) unmarshalInputUpdateResourceTypeInput(ctx context.Co
 			it.Name = data
 		case "newName":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("newName"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.NewName = graphql.OmittableOf(data)
+			it.NewName = data
 		case "strict":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("strict"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Strict = graphql.OmittableOf(data)
+			it.Strict = data
 		case "protected":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("protected"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			data, err := ec.unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Protected = graphql.OmittableOf(data)
+			it.Protected = data
 		}
 	}
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputUpdateTagInput(ctx context.Context, obj any) (model.UpdateTagInput, error) {
-	var it model.UpdateTagInput
+func (ec *executionContext) unmarshalInputUpdateTagInput(ctx context.Context, obj any) (metadef.TagChange, error) {
+	var it metadef.TagChange
 	if obj == nil {
 		return it, nil
 	}
@@ -3181,25 +3181,25 @@ func (ec *executionContext) unmarshalInputUpdateTagInput(ctx context.Context, ob
 			it.Name = data
 		case "newName":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("newName"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.NewName = graphql.OmittableOf(data)
+			it.NewName = data
 		case "parent":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("parent"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Parent = graphql.OmittableOf(data)
+			it.Parent = data
 		case "revision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Revision = graphql.OmittableOf(data)
+			it.Revision = data
 		}
 	}
 	return it, nil
@@ -4579,12 +4579,7 @@ func (ec *executionContext) unmarshalNPropertyInput2githubᚗcomᚋcadastreᚑde
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNPropertyInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInput(ctx context.Context, v any) (*metadef.PropertyInput, error) {
-	res, err := ec.unmarshalInputPropertyInput(ctx, v)
-	return &res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) unmarshalNResourceTypeAssociationInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationInput(ctx context.Context, v any) (metadef.ResourceTypeAssociationInput, error) {
+func (ec *executionContext) unmarshalNResourceTypeAssociationInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDocumentAssociation(ctx context.Context, v any) (metadef.DocumentAssociation, error) {
 	res, err := ec.unmarshalInputResourceTypeAssociationInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4726,7 +4721,7 @@ func (ec *executionContext) marshalNUnshareNamespacePayload2ᚖgithubᚗcomᚋca
 	return ec._UnshareNamespacePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNUpdateNamespaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateNamespaceInput(ctx context.Context, v any) (model.UpdateNamespaceInput, error) {
+func (ec *executionContext) unmarshalNUpdateNamespaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceChange(ctx context.Context, v any) (metadef.NamespaceChange, error) {
 	res, err := ec.unmarshalInputUpdateNamespaceInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4741,7 +4736,7 @@ func (ec *executionContext) marshalNUpdateNamespacePayload2ᚖgithubᚗcomᚋcad
 	return ec._UpdateNamespacePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNUpdateObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateObjectInput(ctx context.Context, v any) (model.UpdateObjectInput, error) {
+func (ec *executionContext) unmarshalNUpdateObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectChange(ctx context.Context, v any) (metadef.ObjectChange, error) {
 	res, err := ec.unmarshalInputUpdateObjectInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4756,7 +4751,7 @@ func (ec *executionContext) marshalNUpdateObjectPayload2ᚖgithubᚗcomᚋcadast
 	return ec._UpdateObjectPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNUpdatePropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdatePropertyInput(ctx context.Context, v any) (model.UpdatePropertyInput, error) {
+func (ec *executionContext) unmarshalNUpdatePropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyChange(ctx context.Context, v any) (metadef.PropertyChange, error) {
 	res, err := ec.unmarshalInputUpdatePropertyInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4786,7 +4781,7 @@ func (ec *executionContext) marshalNUpdateResourceTypeAssociationPayload2ᚖgith
 	return ec._UpdateResourceTypeAssociationPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNUpdateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceTypeInput(ctx context.Context, v any) (model.UpdateResourceTypeInput, error) {
+func (ec *executionContext) unmarshalNUpdateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeChange(ctx context.Context, v any) (metadef.ResourceTypeChange, error) {
 	res, err := ec.unmarshalInputUpdateResourceTypeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4801,7 +4796,7 @@ func (ec *executionContext) marshalNUpdateResourceTypePayload2ᚖgithubᚗcomᚋ
 	return ec._UpdateResourceTypePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNUpdateTagInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateTagInput(ctx context.Context, v any) (model.UpdateTagInput, error) {
+func (ec *executionContext) unmarshalNUpdateTagInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagChange(ctx context.Context, v any) (metadef.TagChange, error) {
 	res, err := ec.unmarshalInputUpdateTagInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4833,6 +4828,12 @@ func (ec *executionContext) unmarshalOObjectInput2ᚕgithubᚗcomᚋcadastreᚑd
 	return res, nil
 }
 
+func (ec *executionContext) unmarshalOPropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx context.Context, v any) (metadef.Change[[]metadef.PropertyInput], error) {
+	var res metadef.Change[[]metadef.PropertyInput]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInputᚄ(ctx context.Context, v any) ([]metadef.PropertyInput, error) {
 	if v == nil {
 		return nil, nil
@@ -4850,33 +4851,16 @@ func (ec *executionContext) unmarshalOPropertyInput2ᚕgithubᚗcomᚋcadastre�
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOPropertyInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInputᚄ(ctx context.Context, v any) ([]*metadef.PropertyInput, error) {
+func (ec *executionContext) unmarshalOResourceTypeAssociationInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDocumentAssociationᚄ(ctx context.Context, v any) ([]metadef.DocumentAssociation, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]*metadef.PropertyInput, len(vSlice))
+	res := make([]metadef.DocumentAssociation, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNPropertyInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyInput(ctx, vSlice[i])
-		if err != nil {
-			return nil, err
-		}
-	}
-	return res, nil
-}
-
-func (ec *executionContext) unmarshalOResourceTypeAssociationInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationInputᚄ(ctx context.Context, v any) ([]metadef.ResourceTypeAssociationInput, error) {
-	if v == nil {
-		return nil, nil
-	}
-	vSlice := graphql.CoerceList(v)
-	var err error
-	res := make([]metadef.ResourceTypeAssociationInput, len(vSlice))
-	for i := range vSlice {
-		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNResourceTypeAssociationInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationInput(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNResourceTypeAssociationInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDocumentAssociation(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -1578,26 +1579,14 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
-func (ec *executionContext) unmarshalNBoolean2ᚖbool(ctx context.Context, v any) (*bool, error) {
-	res, err := graphql.UnmarshalBoolean(v)
-	return &res, graphql.ErrorOnPath(ctx, err)
+func (ec *executionContext) unmarshalNBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*bool], error) {
+	var res metadef.Change[*bool]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNBoolean2ᚖbool(ctx context.Context, sel ast.SelectionSet, v *bool) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	_ = sel
-	res := graphql.MarshalBoolean(*v)
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+func (ec *executionContext) marshalNBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, sel ast.SelectionSet, v metadef.Change[*bool]) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) unmarshalNFloat2float64(ctx context.Context, v any) (float64, error) {
@@ -1709,6 +1698,16 @@ func (ec *executionContext) marshalNInt2int64(ctx context.Context, sel ast.Selec
 	return res
 }
 
+func (ec *executionContext) unmarshalNString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*string], error) {
+	var res metadef.Change[*string]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, sel ast.SelectionSet, v metadef.Change[*string]) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalString(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -1752,28 +1751,6 @@ func (ec *executionContext) marshalNString2ᚕstringᚄ(ctx context.Context, sel
 	}
 
 	return ret
-}
-
-func (ec *executionContext) unmarshalNString2ᚖstring(ctx context.Context, v any) (*string, error) {
-	res, err := graphql.UnmarshalString(v)
-	return &res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNString2ᚖstring(ctx context.Context, sel ast.SelectionSet, v *string) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	_ = sel
-	res := graphql.MarshalString(*v)
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
 }
 
 func (ec *executionContext) marshalN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(ctx context.Context, sel ast.SelectionSet, v introspection.Directive) graphql.Marshaler {
@@ -1928,6 +1905,16 @@ func (ec *executionContext) marshalOBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) unmarshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*bool], error) {
+	var res metadef.Change[*bool]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOBoolean2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, sel ast.SelectionSet, v metadef.Change[*bool]) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalOBoolean2ᚖbool(ctx context.Context, v any) (*bool, error) {
 	if v == nil {
 		return nil, nil
@@ -1946,6 +1933,16 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	return res
 }
 
+func (ec *executionContext) unmarshalOFloat2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*float64], error) {
+	var res metadef.Change[*float64]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOFloat2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, sel ast.SelectionSet, v metadef.Change[*float64]) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalOFloat2ᚖfloat64(ctx context.Context, v any) (*float64, error) {
 	if v == nil {
 		return nil, nil
@@ -1961,6 +1958,16 @@ func (ec *executionContext) marshalOFloat2ᚖfloat64(ctx context.Context, sel as
 	_ = sel
 	res := graphql.MarshalFloatContext(*v)
 	return graphql.WrapContextMarshaler(ctx, res)
+}
+
+func (ec *executionContext) unmarshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*int], error) {
+	var res metadef.Change[*int]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOInt2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, sel ast.SelectionSet, v metadef.Change[*int]) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) unmarshalOInt2ᚖint(ctx context.Context, v any) (*int, error) {
@@ -1997,6 +2004,26 @@ func (ec *executionContext) marshalOInt2ᚖint64(ctx context.Context, sel ast.Se
 	_ = ctx
 	res := model.MarshalLongInt(*v)
 	return res
+}
+
+func (ec *executionContext) unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*string], error) {
+	var res metadef.Change[*string]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, sel ast.SelectionSet, v metadef.Change[*string]) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx context.Context, v any) (metadef.Change[[]string], error) {
+	var res metadef.Change[[]string]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOString2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx context.Context, sel ast.SelectionSet, v metadef.Change[[]string]) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) unmarshalOString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {

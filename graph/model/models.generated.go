@@ -13,7 +13,6 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
-	"github.com/cadastre-dev/cadastre/text"
 )
 
 // What `associateResourceType` gives back.
@@ -552,48 +551,10 @@ type UnshareNamespacePayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// A namespace and what changes. What is absent stays; `null` clears.
-type UpdateNamespaceInput struct {
-	// The name of the namespace.
-	Name string `json:"name"`
-	// The new name; cannot be `null`.
-	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
-	// What to show people, up to 80 characters; `null` or an empty text shows the name.
-	DisplayName graphql.Omittable[*string] `json:"displayName,omitempty"`
-	// What the namespace is for, up to 500 characters.
-	Description graphql.Omittable[*string] `json:"description,omitempty"`
-	// Who may see it; `null` is `PRIVATE`.
-	Visibility graphql.Omittable[*access.Visibility] `json:"visibility,omitempty"`
-	// Whether it refuses deletion; `null` is false.
-	Protected graphql.Omittable[*bool] `json:"protected,omitempty"`
-	// The id of the project that is to own it; cannot be `null`. To give it to another project takes the admin role.
-	Owner graphql.Omittable[*string] `json:"owner,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
-}
-
 // What `updateNamespace` gives back.
 type UpdateNamespacePayload struct {
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
-}
-
-// An object and what changes. What is absent stays; `null` clears.
-type UpdateObjectInput struct {
-	// The name of the namespace.
-	Namespace string `json:"namespace"`
-	// The name of the object.
-	Name string `json:"name"`
-	// The new name; cannot be `null`.
-	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
-	// What the object is for.
-	Description graphql.Omittable[*string] `json:"description,omitempty"`
-	// The names of the properties that whoever uses the object should give; each a property of the object as it is to be, none twice.
-	Required graphql.Omittable[[]string] `json:"required,omitempty"`
-	// All its properties, in their order; at most 1000. `null` takes all away.
-	Properties graphql.Omittable[[]*metadef.PropertyInput] `json:"properties,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
 // What `updateObject` gives back.
@@ -602,56 +563,6 @@ type UpdateObjectPayload struct {
 	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
-}
-
-// A property and what changes. What is absent stays; `null` clears.
-type UpdatePropertyInput struct {
-	// The name of the namespace.
-	Namespace string `json:"namespace"`
-	// The name of the object that the property belongs to; absent or `null` for a property of the namespace itself.
-	Object graphql.Omittable[*string] `json:"object,omitempty"`
-	// The name of the property.
-	Name string `json:"name"`
-	// The new name; cannot be `null`.
-	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
-	// What to show people; not empty, and cannot be cleared.
-	Title graphql.Omittable[*string] `json:"title,omitempty"`
-	// What the property is for.
-	Description graphql.Omittable[*string] `json:"description,omitempty"`
-	// The type of its values; cannot be cleared.
-	Type graphql.Omittable[*metadef.PropertyType] `json:"type,omitempty"`
-	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
-	ItemType graphql.Omittable[*metadef.PropertyType] `json:"itemType,omitempty"`
-	// The valid values, each of the property's type and none twice; at most 1000. For an `ARRAY` use `itemEnum`.
-	Enum graphql.Omittable[[]text.JSON] `json:"enum,omitempty"`
-	// The values that each item of an `ARRAY` can have; at most 1000.
-	ItemEnum graphql.Omittable[[]text.JSON] `json:"itemEnum,omitempty"`
-	// The value to offer first; a valid value.
-	Default graphql.Omittable[*text.JSON] `json:"default,omitempty"`
-	// The least valid number; only for numbers.
-	Minimum graphql.Omittable[*float64] `json:"minimum,omitempty"`
-	// The greatest valid number; only for numbers.
-	Maximum graphql.Omittable[*float64] `json:"maximum,omitempty"`
-	// The least number of characters, from 0; only for a `STRING`.
-	MinLength graphql.Omittable[*int] `json:"minLength,omitempty"`
-	// The greatest number of characters, from 0; only for a `STRING`.
-	MaxLength graphql.Omittable[*int] `json:"maxLength,omitempty"`
-	// A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a `STRING`.
-	Pattern graphql.Omittable[*string] `json:"pattern,omitempty"`
-	// The least number of items, from 0; only for an `ARRAY`.
-	MinItems graphql.Omittable[*int] `json:"minItems,omitempty"`
-	// The greatest number of items, from 0; only for an `ARRAY`.
-	MaxItems graphql.Omittable[*int] `json:"maxItems,omitempty"`
-	// Whether the items differ; only for an `ARRAY`.
-	UniqueItems graphql.Omittable[*bool] `json:"uniqueItems,omitempty"`
-	// Whether further items are allowed; only for an `ARRAY`.
-	AdditionalItems graphql.Omittable[*bool] `json:"additionalItems,omitempty"`
-	// Whether users should not be offered to change the value.
-	ReadOnly graphql.Omittable[*bool] `json:"readOnly,omitempty"`
-	// The operators that a requirement on the property can use, at most 1000. Their content is not checked.
-	Operators graphql.Omittable[[]string] `json:"operators,omitempty"`
 }
 
 // What `updateProperty` gives back.
@@ -722,36 +633,10 @@ type UpdateResourceTypeAssociationPayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// A resource type and what changes. What is absent stays; `null` is false.
-type UpdateResourceTypeInput struct {
-	// The name of the resource type.
-	Name string `json:"name"`
-	// The new name; cannot be `null`.
-	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
-	// Whether metadata on resources of the type must satisfy its definitions.
-	Strict graphql.Omittable[*bool] `json:"strict,omitempty"`
-	// Whether it refuses deletion.
-	Protected graphql.Omittable[*bool] `json:"protected,omitempty"`
-}
-
 // What `updateResourceType` gives back.
 type UpdateResourceTypePayload struct {
 	// The resource type as it is now.
 	ResourceType *metadef.ResourceType `json:"resourceType"`
-}
-
-// A tag and what changes. What is absent stays; `null` clears.
-type UpdateTagInput struct {
-	// The name of the namespace.
-	Namespace string `json:"namespace"`
-	// The name of the tag, whatever its case.
-	Name string `json:"name"`
-	// The new name; cannot be `null`.
-	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
-	// The name of the tag that this one is to be a kind of, in the same namespace; no circles.
-	Parent graphql.Omittable[*string] `json:"parent,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
 // What `updateTag` gives back.

@@ -19,8 +19,8 @@ import (
 func (s *MetadefStore) AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (made *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "associateResourceType", namespace: input.Namespace, revision: input.Revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		wanted, problems := input.Association("input")
-		if err := problems.Err(); err != nil {
+		wanted := input.DocumentAssociation
+		if err := wanted.Check("input").Err(); err != nil {
 			return nil, err
 		}
 		there, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
@@ -77,7 +77,7 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.Asso
 			return nil, err
 		}
 		before := AssociationNoun(current)
-		wanted := metadef.ResourceTypeAssociationInput{ResourceType: before.ResourceTypeName, Prefix: before.Prefix, PropertiesTarget: before.PropertiesTarget}
+		wanted := metadef.DocumentAssociation{ResourceType: before.ResourceTypeName, Prefix: before.Prefix, PropertiesTarget: before.PropertiesTarget}
 		var problems problem.Problems
 		if input.Prefix.Set {
 			if wanted.Prefix = input.Prefix.Value; wanted.Prefix != nil {
@@ -92,7 +92,7 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.Asso
 		if err := problems.Err(); err != nil {
 			return nil, err
 		}
-		if err := checkAssociationFree(there, current.ID, metadef.DocumentAssociation(wanted), row.Name, "input.newPrefix"); err != nil {
+		if err := checkAssociationFree(there, current.ID, wanted, row.Name, "input.newPrefix"); err != nil {
 			return nil, err
 		}
 		if err := e.admit(row); err != nil {

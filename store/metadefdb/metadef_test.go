@@ -16,6 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
@@ -216,8 +217,8 @@ func TestPagesUnderEveryOrderAreComplete(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		for i := range 35 {
 			input := metadef.NamespaceInput{Name: fmt.Sprintf("n%02d", i)}
-			if title := "Same"; i%5 == 0 {
-				input.DisplayName = &title
+			if i%5 == 0 {
+				input.DisplayName = metadeftest.To("Same")
 			}
 			if _, err := s.CreateNamespace(storetest.AsAdmin(), input); err != nil {
 				t.Fatal(err)
@@ -264,13 +265,12 @@ func TestEveryChangeCountsForItsNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = s.Close() }()
-		ctx, title := storetest.AsAdmin(), "T"
+		ctx := storetest.AsAdmin()
 		before, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "N"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		property := metadef.PropertyInput{Name: "p", Title: &title, Type: metadef.String}
-		set := func(text string) metadef.Change[*string] { return metadef.Change[*string]{Set: true, Value: &text} }
+		property := metadeftest.Property("p", metadef.String)
 		var association *metadef.ResourceTypeAssociation
 		for _, change := range []struct {
 			name string
@@ -281,7 +281,7 @@ func TestEveryChangeCountsForItsNamespace(t *testing.T) {
 				return err
 			}},
 			{"update property", func() error {
-				_, _, err := s.UpdateProperty(ctx, metadef.PropertyChange{Namespace: "N", Name: "p", NewName: set("q")})
+				_, _, err := s.UpdateProperty(ctx, metadef.PropertyChange{Namespace: "N", Name: "p", NewName: metadeftest.To("q")})
 				return err
 			}},
 			{"delete property", func() error { _, _, err := s.DeleteProperty(ctx, "N", nil, "q", nil); return err }},
@@ -290,7 +290,7 @@ func TestEveryChangeCountsForItsNamespace(t *testing.T) {
 				return err
 			}},
 			{"update object", func() error {
-				_, _, err := s.UpdateObject(ctx, metadef.ObjectChange{Namespace: "N", Name: "o", NewName: set("x")})
+				_, _, err := s.UpdateObject(ctx, metadef.ObjectChange{Namespace: "N", Name: "o", NewName: metadeftest.To("x")})
 				return err
 			}},
 			{"delete object", func() error { _, _, err := s.DeleteObject(ctx, "N", "x", nil); return err }},
@@ -299,23 +299,23 @@ func TestEveryChangeCountsForItsNamespace(t *testing.T) {
 				return err
 			}},
 			{"update tag", func() error {
-				_, _, err := s.UpdateTag(ctx, metadef.TagChange{Namespace: "N", Name: "t", NewName: set("u")})
+				_, _, err := s.UpdateTag(ctx, metadef.TagChange{Namespace: "N", Name: "t", NewName: metadeftest.To("u")})
 				return err
 			}},
 			{"delete tag", func() error { _, _, err := s.DeleteTag(ctx, "N", "u", nil); return err }},
 			{"associate", func() (err error) {
-				association, _, err = s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: "N", ResourceTypeAssociationInput: metadef.ResourceTypeAssociationInput{ResourceType: "X"}})
+				association, _, err = s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: "N", DocumentAssociation: metadef.DocumentAssociation{ResourceType: "X"}})
 				return err
 			}},
 			{"update association", func() error {
-				_, _, err := s.UpdateAssociation(ctx, metadef.AssociationChange{ID: association.ID, Prefix: set("x:")})
+				_, _, err := s.UpdateAssociation(ctx, metadef.AssociationChange{ID: association.ID, Prefix: metadeftest.To("x:")})
 				return err
 			}},
 			{"disassociate", func() error { _, _, err := s.DisassociateResourceType(ctx, association.ID, nil); return err }},
 			{"share", func() error { _, _, err := s.ShareNamespace(ctx, "N", "demo", metadef.Reader, nil); return err }},
 			{"unshare", func() error { _, _, err := s.UnshareNamespace(ctx, "N", "demo", nil); return err }},
 			{"update", func() error {
-				_, err := s.UpdateNamespace(ctx, "N", metadef.NamespacePatch{Description: set("d")}, nil)
+				_, err := s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: "N", NamespacePatch: metadef.NamespacePatch{Description: metadeftest.To("d")}})
 				return err
 			}},
 		} {
@@ -334,7 +334,6 @@ func TestEveryChangeCountsForItsNamespace(t *testing.T) {
 func TestWritersThatMeet(t *testing.T) {
 	t.Parallel()
 	const writers = 8
-	title := "T"
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := storetest.AsAdmin()
 		one := func(what string, kind error, write func(i int) error) {
@@ -350,20 +349,19 @@ func TestWritersThatMeet(t *testing.T) {
 			}
 		}
 		create := func(name string) error {
-			_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: name, ResourceTypeAssociations: []metadef.ResourceTypeAssociationInput{{ResourceType: "New " + name}, {ResourceType: "Shared"}}})
+			_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: name, ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "New " + name}, {ResourceType: "Shared"}}})
 			return err
 		}
 		one("creating one name", problem.ErrAlreadyExists, func(int) error { return create("N") })
 		if done, others := together(writers, func(i int) error { return create(fmt.Sprint("n", i)) }); done != writers {
 			t.Errorf("creating many that share a new type: %v", others)
 		}
-		wanted := "Renamed"
 		one("renaming to one name", problem.ErrAlreadyExists, func(i int) error {
-			_, err := s.UpdateNamespace(ctx, fmt.Sprint("n", i), metadef.NamespacePatch{NewName: metadef.Change[*string]{Set: true, Value: &wanted}}, nil)
+			_, err := s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: fmt.Sprint("n", i), NewName: metadeftest.To("Renamed")})
 			return err
 		})
 		property := func(name string) error {
-			_, _, err := s.CreateProperty(ctx, metadef.NewProperty{Namespace: "N", PropertyInput: metadef.PropertyInput{Name: name, Title: &title, Type: metadef.String}})
+			_, _, err := s.CreateProperty(ctx, metadef.NewProperty{Namespace: "N", PropertyInput: metadeftest.Property(name, metadef.String)})
 			return err
 		}
 		one("creating one property", problem.ErrAlreadyExists, func(int) error { return property("p") })
@@ -375,8 +373,7 @@ func TestWritersThatMeet(t *testing.T) {
 			t.Errorf("revision %d, want %d (%v)", namespace.Revision, 2+writers, err)
 		}
 		one("changing one revision", problem.ErrConcurrentUpdate, func(i int) error {
-			text, revision := fmt.Sprint(i), namespace.Revision
-			_, err := s.UpdateNamespace(ctx, "N", metadef.NamespacePatch{Description: metadef.Change[*string]{Set: true, Value: &text}}, &revision)
+			_, err := s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: "N", Revision: new(namespace.Revision), NamespacePatch: metadef.NamespacePatch{Description: metadeftest.To(fmt.Sprint(i))}})
 			return err
 		})
 		one("appending one tag", problem.ErrAlreadyExists, func(i int) error {

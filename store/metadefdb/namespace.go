@@ -1,6 +1,7 @@
 package metadefdb
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -17,17 +18,17 @@ import (
 // UpdateNamespace changes the fields of a namespace itself. Editors change what
 // it is called and described as; the rest takes whoever manages it. A new name
 // that is taken is ErrAlreadyExists.
-func (s *MetadefStore) UpdateNamespace(ctx context.Context, name string, patch metadef.NamespacePatch, revision *int) (*metadef.Namespace, error) {
-	manages := patch.NewName.Set || patch.Visibility.Set || patch.Protected.Set || patch.Owner.Set
-	e := edit{mutation: "updateNamespace", namespace: name, revision: revision, manages: manages}
-	if err := soundTexts("input.name", name); err != nil {
+func (s *MetadefStore) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange) (*metadef.Namespace, error) {
+	manages := input.NewName.Set || input.Visibility.Set || input.Protected.Set || input.Owner.Set
+	e := edit{mutation: "updateNamespace", namespace: input.Name, revision: input.Revision, manages: manages}
+	if err := soundTexts("input.name", input.Name); err != nil {
 		return nil, err
 	}
 	changed, err := s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		before, kept := namespaceDocument(row), *namespaceNoun(row)
-		wanted, problems := patch.Apply(kept, "input")
-		if patch.Owner.Set && wanted.Owner != row.Owner {
-			if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), wanted.Owner); err != nil {
+		before := namespaceDocument(row)
+		after, problems := input.Apply(before, "input")
+		if *after.Owner != row.Owner {
+			if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), *after.Owner); err != nil {
 				return nil, err
 			}
 		}
@@ -37,20 +38,19 @@ func (s *MetadefStore) UpdateNamespace(ctx context.Context, name string, patch m
 		if err := e.admit(row); err != nil {
 			return nil, err
 		}
-		if wanted.Owner != row.Owner {
-			if err := s.checkNamespaceQuota(ctx, tx, wanted.Owner); err != nil {
+		if *after.Owner != row.Owner {
+			if err := s.checkNamespaceQuota(ctx, tx, *after.Owner); err != nil {
 				return nil, err
 			}
 		}
-		showAs(row, &wanted)
-		after := namespaceDocument(row)
 		if after.Text() == before.Text() {
 			return nil, nil
 		}
+		setFields(row, after)
 		return &sqldb.Event{Kind: "Namespace", Key: before.Name, Before: before, After: after}, writeNamespace(ctx, tx, row)
 	})
 	if sqldb.IsDuplicate(err) {
-		return nil, refuseTaken(*patch.NewName.Value, "input.newName").Because(err)
+		return nil, refuseTaken(*input.NewName.Value, "input.newName").Because(err)
 	}
 	return changed, err
 }
@@ -59,11 +59,12 @@ func refuseTaken(name, field string) *problem.Refusal {
 	return problem.Refuse(problem.ErrAlreadyExists, "a namespace %q exists already", name).On(field)
 }
 
-// showAs sets the fields of a row that can be changed to those of a namespace.
-func showAs(row *ent.Namespace, as *metadef.Namespace) {
-	row.Name, row.Title, row.DisplayName, row.Description = as.Name, as.Title, as.DisplayName(), as.Description
-	row.Visibility, row.Protected, row.Owner = string(as.Visibility), as.Protected, as.Owner
-	row.SearchKey = searchKey(as.Name, as.Title, sqldb.TextOrEmpty(as.Description))
+// setFields sets the fields of a row that can be changed to those of a document.
+func setFields(row *ent.Namespace, to *metadef.Document) {
+	row.Name, row.Title, row.Description = to.Name, sqldb.TextOrEmpty(to.DisplayName), to.Description
+	row.DisplayName = cmp.Or(row.Title, row.Name)
+	row.Visibility, row.Protected, row.Owner = string(*to.Visibility), *to.Protected, *to.Owner
+	row.SearchKey = searchKey(row.Name, row.Title, sqldb.TextOrEmpty(row.Description))
 }
 
 // writeNamespace stores the fields of a row that can be changed.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -28,17 +29,17 @@ func TestNamesOfPrivateTypesStayPrivate(t *testing.T) {
 		if _, err := s.CreateResourceType(storetest.AsAdmin(), "Acme::Open", false, false); err != nil {
 			t.Fatal(err)
 		}
-		of := func(names ...string) (inputs []metadef.ResourceTypeAssociationInput) {
+		of := func(names ...string) (inputs []metadef.DocumentAssociation) {
 			for _, name := range names {
-				inputs = append(inputs, metadef.ResourceTypeAssociationInput{ResourceType: name})
+				inputs = append(inputs, metadef.DocumentAssociation{ResourceType: name})
 			}
 			return inputs
 		}
 		if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "Hidden", ResourceTypeAssociations: of("Acme::Hidden", "Acme::Open", "Acme::Both")}); err != nil {
 			t.Fatal(err)
 		}
-		public, member := access.Public, asMemberOf(t, "demo")
-		if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "Shown", Visibility: &public, ResourceTypeAssociations: of("Acme::Both")}); err != nil {
+		member := asMemberOf(t, "demo")
+		if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "Shown", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)}, ResourceTypeAssociations: of("Acme::Both")}); err != nil {
 			t.Fatal(err)
 		}
 		check := func(when string, want map[string]bool) {

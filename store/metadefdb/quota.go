@@ -52,7 +52,7 @@ func (s *MetadefStore) checkSize(field string, definition text.JSON) error {
 func (s *MetadefStore) checkInputQuota(input metadef.NamespaceInput) error {
 	count := len(input.Properties)
 	for _, object := range input.Objects {
-		count += len(object.Properties)
+		count += len(object.Properties.Value)
 	}
 	return s.checkCounts(count, len(input.Objects), len(input.Tags), len(input.ResourceTypeAssociations))
 }

@@ -52,9 +52,8 @@ func TestQuotasHoldWhenWritersMeet(t *testing.T) {
 			}
 		}
 		for round := range 5 {
-			owner := fmt.Sprint("project", round)
 			exactly("creating for one project", 1, func(i int) error {
-				_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: fmt.Sprint("N", round, "-", i), Owner: &owner})
+				_, err := s.CreateNamespace(ctx, ownedBy(fmt.Sprint("project", round), fmt.Sprint("N", round, "-", i)))
 				return err
 			})
 		}
@@ -66,12 +65,12 @@ func TestQuotasHoldWhenWritersMeet(t *testing.T) {
 			return err
 		})
 		for i := range writers {
-			if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: fmt.Sprint("G", i), Owner: text(fmt.Sprint("giver", i)).Value}); err != nil {
+			if _, err := s.CreateNamespace(ctx, ownedBy(fmt.Sprint("giver", i), fmt.Sprint("G", i))); err != nil {
 				t.Fatal(err)
 			}
 		}
 		exactly("giving to one project", 1, func(i int) error {
-			_, err := s.UpdateNamespace(ctx, fmt.Sprint("G", i), metadef.NamespacePatch{Owner: text("taker")}, nil)
+			_, err := s.UpdateNamespace(ctx, given(fmt.Sprint("G", i), "taker"))
 			return err
 		})
 		exactly("defining properties", 3, func(i int) error {
@@ -87,7 +86,7 @@ func TestQuotasHoldWhenWritersMeet(t *testing.T) {
 			return err
 		})
 		exactly("associating types", 3, func(i int) error {
-			_, _, err := s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: "G3", ResourceTypeAssociationInput: metadef.ResourceTypeAssociationInput{ResourceType: fmt.Sprint("T", i)}})
+			_, _, err := s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: "G3", DocumentAssociation: metadef.DocumentAssociation{ResourceType: fmt.Sprint("T", i)}})
 			return err
 		})
 		exactly("merging properties", 3, func(i int) error {
@@ -106,9 +105,9 @@ func TestQuotasHoldWhenWritersMeet(t *testing.T) {
 func TestQuotaOfNamespacesHoldsForImports(t *testing.T) {
 	t.Parallel()
 	withDefinitions(t, store.DefinitionOptions{NamespacesPerProject: 1}, func(t *testing.T, s *store.Store) {
-		ctx, full, free := storetest.AsAdmin(), "full", "free"
-		for name, owner := range map[string]*string{"A": &full, "B": &free} {
-			if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: name, Owner: owner}); err != nil {
+		ctx := storetest.AsAdmin()
+		for name, owner := range map[string]string{"A": "full", "B": "free"} {
+			if _, err := s.CreateNamespace(ctx, ownedBy(owner, name)); err != nil {
 				t.Fatal(err)
 			}
 		}

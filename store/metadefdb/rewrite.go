@@ -20,10 +20,9 @@ import (
 
 // rewriteDocument makes a namespace what a document says; its own name stays.
 func (s *MetadefStore) rewriteDocument(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, document *metadef.Document) error {
-	as := namespaceNoun(row)
-	as.Title, as.Description = sqldb.TextOrEmpty(document.DisplayName), document.Description
-	as.Visibility, as.Protected, as.Owner = *document.Visibility, *document.Protected, *document.Owner
-	showAs(row, as)
+	named := *document
+	named.Name = row.Name
+	setFields(row, &named)
 	if err := writeNamespace(ctx, tx, row); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -35,28 +36,35 @@ func wantRefusal(t *testing.T, what string, err, kind error) {
 	}
 }
 
-func text(of string) metadef.Change[*string] { return metadef.Change[*string]{Set: true, Value: &of} }
+// ownedBy is a new namespace of a project.
+func ownedBy(owner, name string) metadef.NamespaceInput {
+	return metadef.NamespaceInput{Name: name, NamespacePatch: metadef.NamespacePatch{Owner: metadeftest.To(owner)}}
+}
+
+// given makes a project the owner of a namespace.
+func given(name, owner string) metadef.NamespaceChange {
+	return metadef.NamespaceChange{Name: name, NamespacePatch: metadef.NamespacePatch{Owner: metadeftest.To(owner)}}
+}
 
 func newProperty(namespace, name string) metadef.NewProperty {
-	title := "T"
-	return metadef.NewProperty{Namespace: namespace, PropertyInput: metadef.PropertyInput{Name: name, Title: &title, Type: metadef.String}}
+	return metadef.NewProperty{Namespace: namespace, PropertyInput: metadeftest.Property(name, metadef.String)}
 }
 
 func TestQuotasOfDefinitions(t *testing.T) {
 	t.Parallel()
 	withDefinitions(t, store.DefinitionOptions{NamespacesPerProject: 2, PropertiesPerNamespace: 3, DefinitionSize: 200}, func(t *testing.T, s *store.Store) {
-		ctx, demo := storetest.AsAdmin(), "demo"
+		ctx := storetest.AsAdmin()
 		for _, name := range []string{"A", "B"} {
-			if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: name, Owner: &demo}); err != nil {
+			if _, err := s.CreateNamespace(ctx, ownedBy("demo", name)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "C", Owner: &demo})
+		_, err := s.CreateNamespace(ctx, ownedBy("demo", "C"))
 		wantRefusal(t, "a third namespace", err, problem.ErrQuotaExceeded)
 		if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "C"}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.UpdateNamespace(ctx, "C", metadef.NamespacePatch{Owner: text("demo")}, nil)
+		_, err = s.UpdateNamespace(ctx, given("C", "demo"))
 		wantRefusal(t, "giving a third namespace", err, problem.ErrQuotaExceeded)
 		for i := range 3 {
 			if _, _, err := s.CreateProperty(ctx, newProperty("C", fmt.Sprint(i))); err != nil {
@@ -65,11 +73,11 @@ func TestQuotasOfDefinitions(t *testing.T) {
 		}
 		_, _, err = s.CreateProperty(ctx, newProperty("C", "more"))
 		wantRefusal(t, "a fourth property", err, problem.ErrQuotaExceeded)
-		_, _, err = s.CreateObject(ctx, metadef.NewObject{Namespace: "C", ObjectInput: metadef.ObjectInput{Name: "o", Properties: []metadef.PropertyInput{newProperty("", "p").PropertyInput}}})
+		_, _, err = s.CreateObject(ctx, metadef.NewObject{Namespace: "C", ObjectInput: metadeftest.Object("o", metadeftest.Property("p", metadef.String))})
 		wantRefusal(t, "a fourth property in an object", err, problem.ErrQuotaExceeded)
 		large := newProperty("A", "p")
 		description := strings.Repeat("x", 200)
-		large.Description = &description
+		large.Description = metadeftest.To(description)
 		_, _, err = s.CreateProperty(ctx, large)
 		wantRefusal(t, "a large definition", err, problem.ErrQuotaExceeded)
 		_, err = s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "D", Properties: []metadef.PropertyInput{large.PropertyInput}})
@@ -95,14 +103,14 @@ func TestQuotasOfDefinitions(t *testing.T) {
 func TestOwnersWriteWhereTheyMay(t *testing.T) {
 	t.Parallel()
 	withDefinitions(t, store.DefinitionOptions{OwnerWrites: true}, func(t *testing.T, s *store.Store) {
-		demo, other := asMemberOf(t, "demo"), "other"
+		demo := asMemberOf(t, "demo")
 		own, err := s.CreateNamespace(demo, metadef.NamespaceInput{Name: "Own"})
 		if err != nil || own.Owner != "demo" {
 			t.Fatalf("%+v %v", own, err)
 		}
-		_, err = s.CreateNamespace(demo, metadef.NamespaceInput{Name: "Given", Owner: &other})
+		_, err = s.CreateNamespace(demo, ownedBy("other", "Given"))
 		wantRefusal(t, "creating for another project", err, problem.ErrForbidden)
-		_, err = s.UpdateNamespace(demo, "Own", metadef.NamespacePatch{Owner: text("other")}, nil)
+		_, err = s.UpdateNamespace(demo, given("Own", "other"))
 		wantRefusal(t, "giving away", err, problem.ErrForbidden)
 		if _, _, err := s.CreateProperty(demo, newProperty("Own", "p")); err != nil {
 			t.Error(err)
@@ -125,9 +133,8 @@ func TestOwnersWriteWhereTheyMay(t *testing.T) {
 			`{"namespace": "Hidden", "visibility": "public", "properties": {}}`:              `FAILED $.namespace: ALREADY_EXISTS: a namespace "Hidden" exists already`,
 			`{"namespace": "Shown", "visibility": "public", "tags": [{"name": "takeover"}]}`: "FAILED $: FORBIDDEN: importNamespaces needs the role admin, or the role member in the project that owns the namespace",
 		} {
-			visible := access.Public
-			for name, visibility := range map[string]*access.Visibility{"Hidden": nil, "Shown": &visible} {
-				if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: name, Visibility: visibility}); err != nil && !errors.Is(err, problem.ErrAlreadyExists) {
+			for name, visibility := range map[string]access.Visibility{"Hidden": access.Private, "Shown": access.Public} {
+				if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: name, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(visibility)}}); err != nil && !errors.Is(err, problem.ErrAlreadyExists) {
 					t.Fatal(err)
 				}
 			}

@@ -21,8 +21,8 @@ func (s *MetadefStore) CreateNamespace(ctx context.Context, input metadef.Namesp
 	if err := s.mayOwnNamespaces(ctx, "createNamespace"); err != nil {
 		return nil, err
 	}
-	if input.Owner != nil {
-		if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), *input.Owner); err != nil {
+	if input.Owner.Value != nil {
+		if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), *input.Owner.Value); err != nil {
 			return nil, err
 		}
 	}

@@ -72,7 +72,7 @@ func TestATypeIsRenamedWhileItIsAssociated(t *testing.T) {
 	answers := make(chan answer, 1)
 	go func() {
 		made, _, err := s.AssociateResourceType(storetest.AsAdmin(), metadef.NewAssociation{Namespace: "N",
-			ResourceTypeAssociationInput: metadef.ResourceTypeAssociationInput{ResourceType: "before"}})
+			DocumentAssociation: metadef.DocumentAssociation{ResourceType: "before"}})
 		answers <- answer{made, err}
 	}()
 	within(t, 5*time.Second, "waiting for the table", awaited)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
@@ -283,11 +284,11 @@ func TestStrictTypesHoldMetadataToItsDefinitions(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := storetest.AsAdmin()
-		minimum := 1.0
+		sockets := metadeftest.Property("sockets", metadef.Integer)
+		sockets.Minimum = metadeftest.To(1.0)
 		_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{
-			Name: "Acme", Visibility: new(access.Public),
-			Properties:               []metadef.PropertyInput{{Name: "sockets", Title: new("Sockets"), Type: metadef.Integer, Minimum: &minimum}},
-			ResourceTypeAssociations: []metadef.ResourceTypeAssociationInput{{ResourceType: "Acme::Box", Prefix: new("hw:")}},
+			Name: "Acme", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)}, Properties: []metadef.PropertyInput{sockets},
+			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "Acme::Box", Prefix: new("hw:")}},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
@@ -43,7 +44,9 @@ func (d *dice) object() *string {
 }
 
 func (d *dice) property() metadef.PropertyInput {
-	return metadef.PropertyInput{Name: d.of("p", 3), Title: new(d.fresh("Title ")), Type: metadef.String}
+	property := metadeftest.Property(d.of("p", 3), metadef.String)
+	property.Title = metadeftest.To(d.fresh("Title "))
+	return property
 }
 
 func (d *dice) inventory() placement.Inventory {
@@ -68,8 +71,8 @@ func definitionMutations() throwable {
 	return throwable{
 		"createNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: d.namespace(), Tags: []metadef.TagInput{{Name: "t0"}, {Name: "t1", Parent: new("t0")}},
-				Properties: []metadef.PropertyInput{d.property()}, Objects: []metadef.ObjectInput{{Name: "o0", Properties: []metadef.PropertyInput{d.property()}}},
-				ResourceTypeAssociations: []metadef.ResourceTypeAssociationInput{{ResourceType: d.of("T", 3)}}})
+				Properties: []metadef.PropertyInput{d.property()}, Objects: []metadef.ObjectInput{metadeftest.Object("o0", d.property())},
+				ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: d.of("T", 3)}}})
 			return err
 		},
 		"importNamespaces": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -88,9 +91,8 @@ func definitionMutations() throwable {
 			return err
 		},
 		"updateNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.UpdateNamespace(ctx, d.namespace(), metadef.NamespacePatch{NewName: d.renaming("N"),
-				Protected:   metadef.Change[*bool]{Set: true, Value: new(d.IntN(4) == 0)},
-				Description: metadef.Change[*string]{Set: true, Value: new(d.of("described ", 2))}}, nil)
+			_, err := s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: d.namespace(), NewName: d.renaming("N"),
+				NamespacePatch: metadef.NamespacePatch{Protected: metadeftest.To(d.IntN(4) == 0), Description: metadeftest.To(d.of("described ", 2))}})
 			return err
 		},
 		"deleteNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -115,12 +117,12 @@ func definitionMutations() throwable {
 			return err
 		},
 		"createObject": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.CreateObject(ctx, metadef.NewObject{Namespace: d.namespace(), ObjectInput: metadef.ObjectInput{Name: d.of("o", 2), Properties: []metadef.PropertyInput{d.property()}}})
+			_, _, err := s.CreateObject(ctx, metadef.NewObject{Namespace: d.namespace(), ObjectInput: metadeftest.Object(d.of("o", 2), d.property())})
 			return err
 		},
 		"updateObject": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, _, err := s.UpdateObject(ctx, metadef.ObjectChange{Namespace: d.namespace(), Name: d.of("o", 2), NewName: d.renaming("o"),
-				Properties: metadef.Change[[]metadef.PropertyInput]{Set: true, Value: []metadef.PropertyInput{d.property()}}})
+				ObjectPatch: metadeftest.Object("", d.property()).ObjectPatch})
 			return err
 		},
 		"deleteObject": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -141,7 +143,7 @@ func definitionMutations() throwable {
 		},
 		"associateResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, _, err := s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: d.namespace(),
-				ResourceTypeAssociationInput: metadef.ResourceTypeAssociationInput{ResourceType: d.of("T", 4), Prefix: new(d.of("x", 3) + "_")}})
+				DocumentAssociation: metadef.DocumentAssociation{ResourceType: d.of("T", 4), Prefix: new(d.of("x", 3) + "_")}})
 			return err
 		},
 		"updateResourceTypeAssociation": func(ctx context.Context, d *dice, s *store.Store) error {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
@@ -212,7 +213,7 @@ func TestWhatFillsADatabaseIsInTheLog(t *testing.T) {
 func TestTheStoreAsksTheTable(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "N0", Visibility: new(access.Public)}); err != nil {
+		if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "N0", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)}}); err != nil {
 			t.Fatal(err)
 		}
 		before := things(t, s)

@@ -9,6 +9,7 @@ import (
 	"entgo.io/ent/dialect"
 
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -51,13 +52,12 @@ func fill(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	title, prefix := "Title", "p_"
 	_, err = s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{
 		Name:                     "Walked",
-		Properties:               []metadef.PropertyInput{{Name: "one", Title: &title, Type: metadef.String}},
-		Objects:                  []metadef.ObjectInput{{Name: "object", Properties: []metadef.PropertyInput{{Name: "two", Title: &title, Type: metadef.Integer}}}},
+		Properties:               []metadef.PropertyInput{metadeftest.Property("one", metadef.String)},
+		Objects:                  []metadef.ObjectInput{metadeftest.Object("object", metadeftest.Property("two", metadef.Integer))},
 		Tags:                     []metadef.TagInput{{Name: "Parent"}, {Name: "Child", Parent: new("parent")}},
-		ResourceTypeAssociations: []metadef.ResourceTypeAssociationInput{{ResourceType: "OS::Nova::Flavor", Prefix: &prefix}},
+		ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "OS::Nova::Flavor", Prefix: new("p_")}},
 	})
 	if err != nil {
 		t.Fatal(err)

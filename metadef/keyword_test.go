@@ -1,0 +1,44 @@
+package metadef
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestEveryFieldOfADefinitionHasARow finds a keyword that the typed structures
+// have and the table lacks, and the other way round.
+func TestEveryFieldOfADefinitionHasARow(t *testing.T) {
+	t.Parallel()
+	rows := map[string]bool{}
+	var schema PropertySchema
+	var patch PropertyPatch
+	for path, k := range propertyKeywords.all("") {
+		if k.schema == nil {
+			continue
+		}
+		name := strings.ToUpper(k.inAPI()[:1]) + k.inAPI()[1:]
+		rows[name] = true
+		field := reflect.ValueOf(&schema).Elem().FieldByName(name)
+		if !field.IsValid() || field.Addr().Interface() != k.schema(&schema) {
+			t.Errorf("%s does not fill the field %s of a schema", path, name)
+		}
+		change := reflect.ValueOf(&patch).Elem().FieldByName(name)
+		if !change.IsValid() {
+			t.Errorf("a patch has no field %s", name)
+			continue
+		}
+		change.FieldByName("Set").SetBool(true)
+		if _, set, _ := k.patch(&patch).json(); !set {
+			t.Errorf("%s is not set by the field %s of a patch", path, name)
+		}
+		change.SetZero()
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[PropertySchema](), reflect.TypeFor[PropertyPatch]()} {
+		for i := range of.NumField() {
+			if name := of.Field(i).Name; !rows[name] && name != "Keywords" {
+				t.Errorf("no keyword is the field %s of %s", name, of.Name())
+			}
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package metadef
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// shape is what the value of a keyword must be.
+type shape struct {
+	// is is the JSON Schema type of the value, or empty where pairs say it all.
+	is    string
+	pairs []text.JSON // further pairs of the JSON Schema
+	check func(c *checker, value jsonvalue.Value, path string)
+	write func(text.JSON) text.JSON // from the API's spelling to that of files; nil for as it is
+}
+
+var (
+	aText    = shape{is: "string", check: expecting(jsonvalue.KindText)}
+	aBoolean = shape{is: "boolean", check: expecting(jsonvalue.KindBoolean)}
+	aMap     = shape{is: "object", check: expecting(jsonvalue.KindMap)}
+	aValue   = shape{check: func(*checker, jsonvalue.Value, string) {}}
+	aTitle   = shape{is: "string", check: func(c *checker, value jsonvalue.Value, path string) {
+		if c.expect(value, jsonvalue.KindText, path) && value.Text == "" {
+			c.strictly(path, "accepted", "must not be empty")
+		}
+	}}
+	aPattern = shape{is: "string", check: func(c *checker, value jsonvalue.Value, path string) {
+		if c.expect(value, jsonvalue.KindText, path) {
+			c.pattern(value.Text, path)
+		}
+	}}
+	aNumber = shape{is: "number", pairs: []text.JSON{"minimum", "-1.7976931348623157e308", "maximum", "1.7976931348623157e308"},
+		check: func(c *checker, value jsonvalue.Value, path string) {
+			if c.expect(value, jsonvalue.KindNumber, path) && value.AsNumber() == nil {
+				c.problem(path, "is beyond what a double-precision number can hold")
+			}
+		}}
+	aCount     = shape{is: "integer", pairs: []text.JSON{"minimum", "0"}, check: (*checker).count}
+	aType      = shape{pairs: []text.JSON{"enum", listOfTexts(typeNames())}, check: (*checker).typeName, write: inLowerCase}
+	anItemType = shape{pairs: aType.pairs, write: inLowerCase, check: func(c *checker, value jsonvalue.Value, path string) {
+		if c.typeName(value, path); value.Text == Array.typeName() {
+			c.strictly(path, "accepted", "must be one of string, integer, number, boolean: arrays cannot be nested")
+		}
+	}}
+	someValues    = shape{is: "array", pairs: []text.JSON{"maxItems", jsonvalue.Number(MaxEnumMembers)}, check: (*checker).distinctValues}
+	someOperators = shape{is: "array", pairs: pairsOfTexts, check: (*checker).operators}
+	distinctTexts = shape{is: "array", pairs: pairsOfTexts, check: (*checker).distinctTexts}
+)
+
+var pairsOfTexts = []text.JSON{"maxItems", jsonvalue.Number(MaxEnumMembers), "items", `{"type":"string"}`}
+
+// jsonSchema returns the pairs of the shape's JSON Schema. Null counts as
+// absent where a file may have it.
+func (s shape) jsonSchema(nullable bool) []text.JSON {
+	switch {
+	case s.is == "":
+		return s.pairs
+	case nullable:
+		return append([]text.JSON{"type", listOfTexts([]string{s.is, "null"})}, s.pairs...)
+	}
+	return append([]text.JSON{"type", jsonvalue.Quote(s.is)}, s.pairs...)
+}
+
+func listOfTexts(texts []string) text.JSON { return jsonvalue.ListOf(texts, jsonvalue.Quote) }
+
+func inLowerCase(value text.JSON) text.JSON { return text.JSON(strings.ToLower(string(value))) }
+
+func expecting(kind jsonvalue.Kind) func(*checker, jsonvalue.Value, string) {
+	return func(c *checker, value jsonvalue.Value, path string) { c.expect(value, kind, path) }
+}
+
+func (c *checker) typeName(value jsonvalue.Value, path string) {
+	types := strings.Join(typeNames(), ", ")
+	if value.Kind != jsonvalue.KindText {
+		c.problem(path, "must be one of %s, is %s", types, value.Kind)
+	} else if value.Text == "object" {
+		c.problem(path, "must be one of %s: objects cannot be nested in a property", types)
+	} else if _, ok := propertyTypeNamed(value.Text); !ok {
+		c.problem(path, "must be one of %s, is %s", types, Shorten(value.Text))
+	}
+}
+
+func (c *checker) count(value jsonvalue.Value, path string) {
+	if !c.expect(value, jsonvalue.KindNumber, path) {
+		return
+	}
+	number, _ := text.ParseDecimal(string(value.Raw))
+	most, _ := text.ParseDecimal(strconv.Itoa(MaxCount))
+	switch {
+	case !number.IsInteger():
+		c.problem(path, "must be an integer, is %s", Shorten(string(value.Raw)))
+	case number.Compare(text.Decimal{}) < 0:
+		c.problem(path, "must not be negative")
+	case number.Compare(most) > 0:
+		c.strictly(path, "counts as that", "must be at most %d", MaxCount)
+	}
+}
+
+// distinctValues checks the list of an enum.
+func (c *checker) distinctValues(list jsonvalue.Value, path string) {
+	first := map[string]int{}
+	for i, item := range c.items(list, path) {
+		if j, repeated := first[item.Same()]; repeated {
+			c.strictly(problem.Index(path, i), "accepted", "repeats member %d, %s", j, Shorten(string(item.Raw)))
+		} else {
+			first[item.Same()] = i
+		}
+	}
+}
+
+func (c *checker) operators(list jsonvalue.Value, path string) {
+	for i, item := range c.items(list, path) {
+		at := problem.Index(path, i)
+		if c.expect(item, jsonvalue.KindText, at) && c.mode == Lenient && !isOperator(item.Text) {
+			c.warn(at, "unknown operator %s, known are <in>, <or>, <all-in>; kept", Shorten(item.Text))
+		}
+	}
+}
+
+func (c *checker) distinctTexts(list jsonvalue.Value, path string) {
+	seen := map[string]bool{}
+	for i, item := range c.items(list, path) {
+		at := problem.Index(path, i)
+		if c.expect(item, jsonvalue.KindText, at) && seen[item.Text] {
+			c.strictly(at, "accepted", "is repeated")
+		}
+		seen[item.Text] = true
+	}
+}
+
+// items returns the members of a list, and none of one that is too long.
+func (c *checker) items(list jsonvalue.Value, path string) []jsonvalue.Value {
+	if !c.expect(list, jsonvalue.KindList, path) || !c.atMost(len(list.List), MaxEnumMembers, path) {
+		return nil
+	}
+	return list.List
+}
