@@ -2,13 +2,12 @@ package resource
 
 import (
 	"slices"
-	"strings"
 )
 
 // Condition is what a resource must satisfy: a tree of tests. The typed tree of
 // the API, the requirements of schedulers and the expressions of reservations
-// all come to this one type. Matches says what it means; the store asks the
-// database the same.
+// all come to this one type. The store asks the
+// database for it; package resourcetest has the oracle of what it means.
 type Condition struct {
 	Kind    ConditionKind
 	Members []Condition // of ConditionAll and ConditionAny; ConditionNot has one
@@ -65,95 +64,6 @@ const (
 	// AsNumbers compares numbers; what is none never matches.
 	AsNumbers
 )
-
-// Facts is what is known of a resource: the values of its metadata and
-// capabilities by name.
-type Facts struct {
-	Metadata     map[string]string
-	Capabilities map[string]string
-}
-
-// Matches tells whether the condition holds of a resource. It is the oracle of
-// what the database is asked.
-func (c Condition) Matches(facts Facts) bool {
-	matches := func(member Condition) bool { return member.Matches(facts) }
-	switch c.Kind {
-	case ConditionAll:
-		return !slices.ContainsFunc(c.Members, func(member Condition) bool { return !member.Matches(facts) })
-	case ConditionAny:
-		return slices.ContainsFunc(c.Members, matches)
-	case ConditionNot:
-		return !c.Members[0].Matches(facts)
-	case ConditionMetadata:
-		value, there := facts.Metadata[c.Test.Name]
-		return there && c.Test.holds([]string{value}, false)
-	case ConditionCapability:
-		value, there := facts.Capabilities[c.Test.Name]
-		members, inList := CapabilityMembers(value)
-		return there && c.Test.holds(members, inList)
-	}
-	return false
-}
-
-func (t Test) holds(members []string, inList bool) bool {
-	of := func(holds func(member, operand string) bool) func(operand string) bool {
-		return func(operand string) bool {
-			return slices.ContainsFunc(members, func(member string) bool { return holds(member, operand) })
-		}
-	}
-	has := of(func(member, operand string) bool {
-		return member == operand || !inList && strings.Contains(member, operand)
-	})
-	switch t.Operator {
-	case Exists:
-		return true
-	case HasPrefix:
-		return slices.ContainsFunc(t.Operands, of(strings.HasPrefix))
-	case Has:
-		return slices.ContainsFunc(t.Operands, has)
-	case HasAll:
-		return !slices.ContainsFunc(t.Operands, func(operand string) bool { return !has(operand) })
-	}
-	return slices.ContainsFunc(t.Operands, of(t.compares))
-}
-
-// compares tells whether a value and an operand compare as the operator wants.
-func (t Test) compares(value, operand string) bool {
-	order, comparable := t.Comparison.compare(value, operand)
-	if !comparable {
-		return false
-	}
-	switch t.Operator {
-	case Equals:
-		return order == 0
-	case Differs:
-		return order != 0
-	case Less:
-		return order < 0
-	case LessOrEqual:
-		return order <= 0
-	case Greater:
-		return order > 0
-	}
-	return order >= 0
-}
-
-// compare is negative when a is less than b; false means that they do not
-// compare.
-func (c Comparison) compare(a, b string) (int, bool) {
-	if c == AsText {
-		return strings.Compare(a, b), true
-	}
-	x, xIsNumber := NumberKey(a)
-	y, yIsNumber := NumberKey(b)
-	switch {
-	case xIsNumber && yIsNumber:
-		return strings.Compare(x, y), true
-	case c == Pairwise && !xIsNumber && !yIsNumber:
-		return strings.Compare(a, b), true
-	}
-	return 0, false
-}
 
 // ComparesNumbers tells whether the test compares its operand as a number.
 func (t Test) ComparesNumbers() bool {

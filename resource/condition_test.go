@@ -1,10 +1,12 @@
-package resource
+package resource_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/resource/resourcetest"
 )
 
 func TestMatchingRefusesWhatIsMalformed(t *testing.T) {
@@ -16,7 +18,7 @@ func TestMatchingRefusesWhatIsMalformed(t *testing.T) {
 		`["==", "$m", "1"] []`, strings.Repeat(`["not", `, 20) + `["==", "$m", "1"]` + strings.Repeat(`]`, 20),
 	} {
 		var problems problem.Problems
-		if ParseMatching(text, &problems, "filter.matching"); len(problems) == 0 {
+		if resource.ParseMatching(text, &problems, "filter.matching"); len(problems) == 0 {
 			t.Errorf("%s is accepted", text)
 		}
 	}
@@ -24,7 +26,7 @@ func TestMatchingRefusesWhatIsMalformed(t *testing.T) {
 
 func TestMatchingMeans(t *testing.T) {
 	t.Parallel()
-	facts := Facts{Capabilities: map[string]string{"m": "4096", "my key": "a b", "n": "100", "arch": "x86", "flags": `["aes", "9"]`}}
+	facts := resourcetest.Facts{Capabilities: map[string]string{"m": "4096", "my key": "a b", "n": "100", "arch": "x86", "flags": `["aes", "9"]`}}
 	for text, want := range map[string]bool{
 		``:                                true,
 		`[]`:                              true,
@@ -47,9 +49,9 @@ func TestMatchingMeans(t *testing.T) {
 		`["or", ["==", "$m", "1"], ["==", "$n", "100"]]`:                                    true,
 	} {
 		var problems problem.Problems
-		condition := ParseMatching(text, &problems, "matching")
-		if len(problems) > 0 || condition.Matches(facts) != want {
-			t.Errorf("%s: %v, want %v; problems %v", text, condition.Matches(facts), want, problems)
+		condition := resource.ParseMatching(text, &problems, "matching")
+		if len(problems) > 0 || resourcetest.Matches(condition, facts) != want {
+			t.Errorf("%s: %v, want %v; problems %v", text, resourcetest.Matches(condition, facts), want, problems)
 		}
 	}
 }
@@ -57,42 +59,42 @@ func TestMatchingMeans(t *testing.T) {
 func TestConditionsHaveExactlyOneField(t *testing.T) {
 	t.Parallel()
 	yes, text := true, "x"
-	for name, condition := range map[string]Where{
+	for name, condition := range map[string]resource.Where{
 		"nothing":       {},
-		"two":           {All: []Where{}, Any: []Where{}},
-		"no operator":   {Metadata: &MetadataCondition{Key: "a"}},
-		"two operators": {Capability: &CapabilityCondition{Name: "a", Exists: &yes, Equals: &text}},
-		"empty key":     {Metadata: &MetadataCondition{Key: "", Exists: &yes}},
-		"inside":        {Not: &Where{All: []Where{{}}}},
+		"two":           {All: []resource.Where{}, Any: []resource.Where{}},
+		"no operator":   {Metadata: &resource.MetadataCondition{Key: "a"}},
+		"two operators": {Capability: &resource.CapabilityCondition{Name: "a", Exists: &yes, Equals: &text}},
+		"empty key":     {Metadata: &resource.MetadataCondition{Key: "", Exists: &yes}},
+		"inside":        {Not: &resource.Where{All: []resource.Where{{}}}},
 	} {
 		var problems problem.Problems
 		if condition.Condition(&problems, "filter.where"); len(problems) == 0 {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	deep := Where{Metadata: &MetadataCondition{Key: "a", Exists: &yes}}
+	deep := resource.Where{Metadata: &resource.MetadataCondition{Key: "a", Exists: &yes}}
 	matching := `["==", "$a", "1"]`
 	for depth := 1; depth <= 6; depth++ {
 		inner := deep
-		deep, matching = Where{Not: &inner}, `["not", `+matching+`]`
+		deep, matching = resource.Where{Not: &inner}, `["not", `+matching+`]`
 		var problems problem.Problems
 		deep.Condition(&problems, "where")
 		if (len(problems) > 0) != (depth > 5) {
 			t.Errorf("where, %d deep: %v", depth, problems)
 		}
 		problems = nil
-		ParseMatching(matching, &problems, "matching")
+		resource.ParseMatching(matching, &problems, "matching")
 		if (len(problems) > 0) != (depth > 5) {
 			t.Errorf("matching, %d deep: %v", depth, problems)
 		}
 	}
-	many := make([]Where, 51)
+	many := make([]resource.Where, 51)
 	for i := range many {
-		many[i] = Where{Metadata: &MetadataCondition{Key: "a", Exists: &yes}}
+		many[i] = resource.Where{Metadata: &resource.MetadataCondition{Key: "a", Exists: &yes}}
 	}
 	for _, n := range []int{50, 51} {
 		var problems problem.Problems
-		(Where{Any: many[:n]}).Condition(&problems, "where")
+		(resource.Where{Any: many[:n]}).Condition(&problems, "where")
 		if (len(problems) > 0) != (n > 50) {
 			t.Errorf("%d tests: %v", n, problems)
 		}
@@ -104,8 +106,8 @@ func TestNumberKeysCompareAsNumbers(t *testing.T) {
 	ascending := []string{"-1e4998", "-1000", "-10.5", "-10", "-9", "-0.5", "-0.12", "-0.1", "-1e-300", "0", "1e-300", "0.09", "0.1", "0.12", "0.123", "1", "2", "9", "9007199254740992", "9007199254740993", "1e300", "1e4000"}
 	for i, a := range ascending {
 		for j, b := range ascending {
-			x, _ := NumberKey(a)
-			y, _ := NumberKey(b)
+			x, _ := resource.NumberKey(a)
+			y, _ := resource.NumberKey(b)
 			if x == "" || y == "" || strings.Compare(x, y) != compareInts(i, j) {
 				t.Errorf("%s and %s: %q and %q", a, b, x, y)
 			}
@@ -115,13 +117,13 @@ func TestNumberKeysCompareAsNumbers(t *testing.T) {
 		}
 	}
 	for _, same := range [][2]string{{"12", "12.0"}, {"1e2", "100"}, {"-0", "0.00"}, {"2.50", "2.5"}} {
-		x, _ := NumberKey(same[0])
-		if y, _ := NumberKey(same[1]); x != y {
+		x, _ := resource.NumberKey(same[0])
+		if y, _ := resource.NumberKey(same[1]); x != y {
 			t.Errorf("%v: %q and %q", same, x, y)
 		}
 	}
 	for _, text := range []string{"", "abc", "007", "+7", "1,5", " 1", "2.1.0", "True", "inf", "NaN", "0x10", strings.Repeat("1", 65), "1e5001", "-1e5001", "1e999999999999"} {
-		if key, ok := NumberKey(text); ok {
+		if key, ok := resource.NumberKey(text); ok {
 			t.Errorf("%q is the number %q", text, key)
 		}
 	}
@@ -142,7 +144,7 @@ func TestMembersOfCapabilityValues(t *testing.T) {
 	for value, want := range map[string]string{
 		`["aes", "vmx", "aes"]`: "aes|vmx", ` [ "a" ]`: "a", `[]`: "", `["a", 1]`: "plain", `["a", null]`: "plain", `[a]`: "plain", `{"a": 1}`: "plain", `x`: "plain", `["a"] `: "a",
 	} {
-		members, inList := CapabilityMembers(value)
+		members, inList := resource.CapabilityMembers(value)
 		got := strings.Join(members, "|")
 		if !inList {
 			got = "plain"

@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/resource/resourcetest"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -54,7 +55,7 @@ func TestRequirements(t *testing.T) {
 		for i, row := range operatorTable {
 			name := fmt.Sprintf("row-%02d", i+1)
 			input := resource.Input{Type: "physical:host", Name: name}
-			facts := resource.Facts{Capabilities: map[string]string{}}
+			facts := resourcetest.Facts{Capabilities: map[string]string{}}
 			if row.value != "absent" {
 				input.Capabilities = []metadef.KeyValue{{Key: name, Value: row.value}}
 				facts.Capabilities[name] = row.value
@@ -67,7 +68,7 @@ func TestRequirements(t *testing.T) {
 			requirement := resource.Requirement{Key: "capabilities:" + name, Requirement: row.requirement}
 			var problems problem.Problems
 			oracle := "n"
-			if requirement.Condition(&problems, "").Matches(facts) {
+			if resourcetest.Matches(requirement.Condition(&problems, ""), facts) {
 				oracle = "Y"
 			}
 			if len(problems) > 0 {
@@ -101,9 +102,9 @@ func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 		random := rand.New(rand.NewPCG(7, 11))
 		values := []string{"", "1", "2", "10", "10.0", "-3", "a", "b", "ab", "A", "é", "007", "1e1", `["1", "a"]`, `["10", "b", "ab"]`, `[]`, "%", "_", `\`, strings.Repeat("x", 70) + "a", strings.Repeat("x", 70) + "b"}
 		pick := func(from []string) string { return from[random.IntN(len(from))] }
-		facts := map[string]resource.Facts{}
+		facts := map[string]resourcetest.Facts{}
 		for i := range 40 {
-			of := resource.Facts{Metadata: map[string]string{}, Capabilities: map[string]string{}}
+			of := resourcetest.Facts{Metadata: map[string]string{}, Capabilities: map[string]string{}}
 			input := resource.Input{Type: "physical:host", Name: fmt.Sprintf("r%02d", i)}
 			for _, name := range []string{"k", "l", "m"} {
 				if random.IntN(3) > 0 {
@@ -129,7 +130,7 @@ func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 			}
 			var want []string
 			for name, of := range facts {
-				if condition.Matches(of) {
+				if resourcetest.Matches(condition, of) {
 					want = append(want, name)
 				}
 			}
