@@ -100,7 +100,7 @@ func notedSince(t *testing.T, s *store.Store, sequence int64) (noted map[[2]stri
 // mutationsOfTheSchema are the names of the fields of Mutation.
 func mutationsOfTheSchema(t *testing.T) []string {
 	t.Helper()
-	files, err := os.ReadDir("../schema")
+	files, err := os.ReadDir("../../schema")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func mutationsOfTheSchema(t *testing.T) []string {
 	field := regexp.MustCompile(`(?m)^  (\w+)\(`)
 	var names []string
 	for _, file := range files {
-		text, err := os.ReadFile("../schema/" + file.Name())
+		text, err := os.ReadFile("../../schema/" + file.Name())
 		if err != nil {
 			continue // a folder
 		}
