@@ -48,7 +48,7 @@ func compactProperties(properties []DocumentProperty) text.JSON {
 	}
 	members := make([]jsonvalue.Member, len(properties))
 	for i, p := range properties {
-		members[i] = jsonvalue.Member{Key: p.Name, Value: jsonvalue.Value{Raw: p.Keywords}}
+		members[i] = jsonvalue.MemberOf(p.Name, p.Keywords)
 	}
 	return jsonvalue.Map(members)
 }

@@ -89,7 +89,7 @@ func (t keywordTable) with(members []jsonvalue.Member, k keyword, value text.JSO
 	if k.shape.write != nil {
 		value = k.shape.write(value)
 	}
-	member := jsonvalue.Member{Key: k.name, Value: jsonvalue.Value{Raw: value}}
+	member := jsonvalue.MemberOf(k.name, value)
 	i := slices.IndexFunc(members, func(m jsonvalue.Member) bool { return m.Key == k.name })
 	switch {
 	case value == "" && i >= 0:

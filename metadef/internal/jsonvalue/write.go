@@ -62,6 +62,9 @@ func ListOf[T any](items []T, write func(T) text.JSON) text.JSON {
 	return List(values)
 }
 
+// MemberOf returns a member that Map writes.
+func MemberOf(key string, value text.JSON) Member { return Member{key, Value{Raw: value}} }
+
 // Map returns the JSON text of a map.
 func Map(members []Member) text.JSON {
 	list := []byte{'{'}
@@ -80,7 +83,7 @@ func MapOf(pairs ...text.JSON) text.JSON {
 	members := make([]Member, 0, len(pairs)/2)
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			members = append(members, Member{string(pairs[i]), Value{Raw: pairs[i+1]}})
+			members = append(members, MemberOf(string(pairs[i]), pairs[i+1]))
 		}
 	}
 	return Map(members)
