@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -82,9 +83,10 @@ type keyword struct {
 	schema func(*PropertySchema) any
 	patch  func(*PropertyPatch) jsonChange
 
-	// rule is what a definition with the keyword demands of a property's value,
-	// itemRule what it demands of each item of a list.
-	rule, itemRule func(PropertySchema) rule
+	// rule returns how a value breaks the keyword of a definition, empty where it
+	// does not; itemRule is the same for the items of a list.
+	rule     func(PropertySchema, jsonvalue.Value) string
+	itemRule func(PropertySchema) itemRule
 }
 
 type keywordTable []keyword
@@ -117,30 +119,34 @@ var propertyKeywords = keywordTable{
 		}},
 	{name: "enum", shape: someValues, types: typesOfScalars, about: "The values it may have, of its type.",
 		schema: func(s *PropertySchema) any { return &s.Enum }, patch: func(p *PropertyPatch) jsonChange { return p.Enum },
-		rule: func(s PropertySchema) rule { return oneOf(s.Enum, "the enum") }},
+		rule: PropertySchema.inEnum},
 	{name: "default", shape: aValue, about: "The value that is assumed where none is given.",
 		schema: func(s *PropertySchema) any { return &s.Default }, patch: func(p *PropertyPatch) jsonChange { return p.Default }},
 	{name: "minimum", shape: aNumber, types: typesOfNumbers, about: "The least number allowed.",
 		schema: func(s *PropertySchema) any { return &s.Minimum }, patch: func(p *PropertyPatch) jsonChange { return p.Minimum },
-		rule: func(s PropertySchema) rule { return s.notBeyond("minimum", s.Minimum, "under", -1) }},
+		rule: PropertySchema.notUnder},
 	{name: "maximum", shape: aNumber, types: typesOfNumbers, about: "The greatest number allowed.",
 		schema: func(s *PropertySchema) any { return &s.Maximum }, patch: func(p *PropertyPatch) jsonChange { return p.Maximum },
-		rule: func(s PropertySchema) rule { return s.notBeyond("maximum", s.Maximum, "over", 1) }},
+		rule: PropertySchema.notOver},
 	{name: "minLength", shape: aCount, types: typesOfText, about: "The least number of characters.",
 		schema: func(s *PropertySchema) any { return &s.MinLength }, patch: func(p *PropertyPatch) jsonChange { return p.MinLength },
-		rule: func(s PropertySchema) rule { return atLeast(s.MinLength, characterCount) }},
+		rule: func(s PropertySchema, v jsonvalue.Value) string {
+			return notFewer(s.MinLength, text.Length(v.Text), "characters")
+		}},
 	{name: "maxLength", shape: aCount, types: typesOfText, about: "The greatest number of characters.",
 		schema: func(s *PropertySchema) any { return &s.MaxLength }, patch: func(p *PropertyPatch) jsonChange { return p.MaxLength },
-		rule: func(s PropertySchema) rule { return atMost(s.MaxLength, characterCount) }},
+		rule: func(s PropertySchema, v jsonvalue.Value) string {
+			return notMore(s.MaxLength, text.Length(v.Text), "characters")
+		}},
 	{name: "pattern", shape: aPattern, types: typesOfText, about: "A regular expression in RE2 syntax that is to be found in the value.",
 		schema: func(s *PropertySchema) any { return &s.Pattern }, patch: func(p *PropertyPatch) jsonChange { return p.Pattern },
 		rule: PropertySchema.likePattern},
 	{name: "minItems", shape: aCount, types: typesOfLists, about: "The least number of members.",
 		schema: func(s *PropertySchema) any { return &s.MinItems }, patch: func(p *PropertyPatch) jsonChange { return p.MinItems },
-		rule: func(s PropertySchema) rule { return atLeast(s.MinItems, itemCount) }},
+		rule: func(s PropertySchema, v jsonvalue.Value) string { return notFewer(s.MinItems, len(v.List), "items") }},
 	{name: "maxItems", shape: aCount, types: typesOfLists, about: "The greatest number of members.",
 		schema: func(s *PropertySchema) any { return &s.MaxItems }, patch: func(p *PropertyPatch) jsonChange { return p.MaxItems },
-		rule: func(s PropertySchema) rule { return atMost(s.MaxItems, itemCount) }},
+		rule: func(s PropertySchema, v jsonvalue.Value) string { return notMore(s.MaxItems, len(v.List), "items") }},
 	{name: "uniqueItems", shape: aBoolean, types: typesOfLists, about: "Whether no member may be repeated.",
 		schema: func(s *PropertySchema) any { return &s.UniqueItems }, patch: func(p *PropertyPatch) jsonChange { return p.UniqueItems },
 		itemRule: PropertySchema.notRepeated},

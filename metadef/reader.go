@@ -71,15 +71,18 @@ func (r documentReader) readNamespace(value jsonvalue.Value) {
 		{"description", r.readOptional(&d.Description)},
 		{"visibility", func(value jsonvalue.Value, path string) { d.Visibility = r.readVisibility(value, path) }},
 		{"protected", func(value jsonvalue.Value, path string) {
-			r.expect(value, jsonvalue.KindBoolean, path)
-			d.Protected = value.AsBoolean()
+			if r.expect(value, jsonvalue.KindBoolean, path) {
+				d.Protected = new(value.Raw == "true")
+			}
 		}},
 		{"owner", r.readNonEmpty(&d.Owner)},
 		{"resource_type_associations", func(value jsonvalue.Value, path string) { d.Associations = r.readAssociations(value, path) }},
 		{"properties", func(value jsonvalue.Value, path string) { d.Properties = r.readProperties(value, path) }},
 		{"objects", func(value jsonvalue.Value, path string) { d.Objects = r.readObjects(value, path) }},
 		{"tags", func(value jsonvalue.Value, path string) { d.Tags = r.readTags(value, path) }},
-		{"namespaces", func(_ jsonvalue.Value, path string) { r.warn(path, "is a list, but a document defines one namespace; left out") }},
+		{"namespaces", func(_ jsonvalue.Value, path string) {
+			r.warn(path, "is a list, but a document defines one namespace; left out")
+		}},
 	}
 	if _, both := value.Member("display_name"); !both {
 		fields = append(fields, fileKey{"title", func(value jsonvalue.Value, path string) {
@@ -104,19 +107,20 @@ func (r documentReader) readText(to *string) func(jsonvalue.Value, string) {
 // readOptional reads a text that may be empty.
 func (r documentReader) readOptional(to **string) func(jsonvalue.Value, string) {
 	return func(value jsonvalue.Value, path string) {
-		r.expect(value, jsonvalue.KindText, path)
-		*to = value.AsText()
+		if r.expect(value, jsonvalue.KindText, path) {
+			*to = &value.Text
+		}
 	}
 }
 
 // readNonEmpty reads a text that counts as absent where it is empty.
 func (r documentReader) readNonEmpty(to **string) func(jsonvalue.Value, string) {
 	return func(value jsonvalue.Value, path string) {
-		if r.expect(value, jsonvalue.KindText, path) && value.Text == "" {
+		if r.expect(value, jsonvalue.KindText, path) && value.Text != "" {
+			*to = &value.Text
+		} else if value.Kind == jsonvalue.KindText {
 			r.warn(path, "is empty, which counts as absent")
-			return
 		}
-		*to = value.AsText()
 	}
 }
 

@@ -248,7 +248,9 @@ func setField(field any, v jsonvalue.Value) {
 	case *string:
 		*field = v.Text
 	case **string:
-		*field = v.AsText()
+		if v.Kind == jsonvalue.KindText {
+			*field = &v.Text
+		}
 	case *PropertyType:
 		*field, _ = propertyTypeNamed(v.Text)
 	case **PropertyType:
@@ -258,16 +260,40 @@ func setField(field any, v jsonvalue.Value) {
 	case **text.JSON:
 		*field = &v.Raw
 	case **float64:
-		*field = v.AsNumber()
+		*field = numberOf(v)
 	case **int:
 		*field = countOf(v)
 	case **bool:
-		*field = v.AsBoolean()
+		if v.Kind == jsonvalue.KindBoolean {
+			*field = new(v.Raw == "true")
+		}
 	case *[]text.JSON:
-		*field = v.AsValues()
+		*field = listOf(v, func(item jsonvalue.Value) text.JSON { return item.Raw })
 	case *[]string:
-		*field = v.AsTexts()
+		*field = listOf(v, func(item jsonvalue.Value) string { return item.Text })
 	}
+}
+
+// listOf returns something of each item of a list, and nil for any other value.
+func listOf[T any](v jsonvalue.Value, of func(jsonvalue.Value) T) []T {
+	if v.Kind != jsonvalue.KindList {
+		return nil
+	}
+	list := make([]T, len(v.List))
+	for i, item := range v.List {
+		list[i] = of(item)
+	}
+	return list
+}
+
+// numberOf returns a number rounded to a double, and nil for any other value and
+// for numbers beyond all doubles.
+func numberOf(v jsonvalue.Value) *float64 {
+	number, err := strconv.ParseFloat(string(v.Raw), 64)
+	if v.Kind != jsonvalue.KindNumber || err != nil {
+		return nil
+	}
+	return &number
 }
 
 // countOf returns an integer of at least 0, and nil for any other value. Beyond

@@ -35,7 +35,7 @@ var (
 	}}
 	aNumber = shape{is: "number", pairs: []text.JSON{"minimum", "-1.7976931348623157e308", "maximum", "1.7976931348623157e308"},
 		check: func(c *checker, value jsonvalue.Value, path string) {
-			if c.expect(value, jsonvalue.KindNumber, path) && value.AsNumber() == nil {
+			if c.expect(value, jsonvalue.KindNumber, path) && numberOf(value) == nil {
 				c.problem(path, "is beyond what a double-precision number can hold")
 			}
 		}}

@@ -1,6 +1,7 @@
 package metadef
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
@@ -18,125 +19,109 @@ type Violation struct {
 	at      string // where in the value: "" for the value itself, `[2]` for an item
 }
 
-// rule returns how a value breaks a keyword of a definition, or nothing.
-type rule func(value jsonvalue.Value) string
-
 // violations returns every rule of the definition that a value breaks.
 func (s PropertySchema) violations(value jsonvalue.Value) []Violation {
 	if !s.Type.matches(value) {
 		return []Violation{{Rule: "type", Message: s.Type.mismatch(value)}}
 	}
-	type namedRule struct {
-		name  string
-		check rule
-	}
 	var broken []Violation
-	var itemRules []namedRule
-	for _, k := range propertyKeywords.all("") {
-		switch {
-		case !k.appliesTo(s.Type):
-		case k.itemRule != nil:
-			if check := k.itemRule(s); check != nil {
-				itemRules = append(itemRules, namedRule{k.inAPI(), check})
-			}
-		case k.rule != nil:
-			if check := k.rule(s); check != nil {
-				if message := check(value); message != "" {
-					broken = append(broken, Violation{Rule: k.inAPI(), Message: message})
-				}
-			}
+	add := func(k keyword, message, at string) {
+		if message != "" {
+			broken = append(broken, Violation{k.inAPI(), message, at})
+		}
+	}
+	itemRules := map[string]itemRule{}
+	for path, k := range propertyKeywords.all("") {
+		if k.rule != nil && k.appliesTo(s.Type) {
+			add(k, k.rule(s, value), "")
+		}
+		if k.itemRule != nil && s.Type == Array {
+			itemRules[path] = k.itemRule(s)
 		}
 	}
 	for i, item := range value.List {
-		for _, of := range itemRules {
-			if message := of.check(item); message != "" {
-				broken = append(broken, Violation{of.name, message, problem.Index("", i)})
+		for path, k := range propertyKeywords.all("") {
+			if rule := itemRules[path]; rule != nil {
+				add(k, rule(item), problem.Index("", i))
 			}
 		}
 	}
 	return broken
 }
 
+// itemRule returns how an item of a list breaks a keyword of a definition, empty
+// where it does not. It is asked for each item in turn.
+type itemRule func(item jsonvalue.Value) string
+
+func (s PropertySchema) inEnum(value jsonvalue.Value) string {
+	return oneOf(s.Enum, "the enum")(value)
+}
+
 // oneOf demands a member of an enum. An enum without members allows everything.
-func oneOf(members []text.JSON, enum string) rule {
-	if len(members) == 0 {
-		return nil
-	}
+func oneOf(members []text.JSON, enum string) itemRule {
 	set := map[string]bool{}
 	for _, member := range members {
 		set[jsonvalue.Of(member).Same()] = true
 	}
 	return func(value jsonvalue.Value) string {
-		if set[value.Same()] {
+		if len(set) == 0 || set[value.Same()] {
 			return ""
 		}
 		return Shorten(string(value.Raw)) + " is not one of the values of " + enum
 	}
 }
 
-// notBeyond demands a number that does not compare with a bound as beyond does.
-func (s PropertySchema) notBeyond(name string, bound *float64, word string, beyond int) rule {
-	if bound == nil {
-		return nil
+func (s PropertySchema) notUnder(value jsonvalue.Value) string {
+	if s.Minimum == nil || value.Decimal().Compare(s.bound("minimum", *s.Minimum)) >= 0 {
+		return ""
 	}
-	limit, _ := text.ParseDecimal(strconv.FormatFloat(*bound, 'e', -1, 64))
-	if len(limit.Digits) > 15 { // which a double may have rounded
+	return Shorten(string(value.Raw)) + " is under the minimum " + bounded(*s.Minimum)
+}
+
+func (s PropertySchema) notOver(value jsonvalue.Value) string {
+	if s.Maximum == nil || value.Decimal().Compare(s.bound("maximum", *s.Maximum)) <= 0 {
+		return ""
+	}
+	return Shorten(string(value.Raw)) + " is over the maximum " + bounded(*s.Maximum)
+}
+
+// bound returns a minimum or maximum to the last digit. A double holds 15 digits
+// of any number; what has more is read from the keywords again.
+func (s PropertySchema) bound(name string, rounded float64) text.Decimal {
+	number, _ := text.ParseDecimal(strconv.FormatFloat(rounded, 'e', -1, 64))
+	if len(number.Digits) > 15 {
 		keyword, _ := jsonvalue.Of(s.Keywords).Member(name)
-		limit = keyword.Decimal()
+		return keyword.Decimal()
 	}
-	return func(value jsonvalue.Value) string {
-		if value.Decimal().Compare(limit) != beyond {
-			return ""
-		}
-		return Shorten(string(value.Raw)) + " is " + word + " the " + name + " " + Shorten(strconv.FormatFloat(*bound, 'f', -1, 64))
-	}
+	return number
 }
 
-// measure is what a bound counts of a value.
-type measure struct {
-	unit string
-	of   func(jsonvalue.Value) int
-}
+func bounded(number float64) string { return Shorten(strconv.FormatFloat(number, 'f', -1, 64)) }
 
-var (
-	characterCount = measure{"characters", func(value jsonvalue.Value) int { return text.Length(value.Text) }}
-	itemCount      = measure{"items", func(value jsonvalue.Value) int { return len(value.List) }}
-)
+// notFewer and notMore demand at least, or at most, as many of what is counted.
 
-func atLeast(bound *int, m measure) rule {
-	return m.bounded(bound, "least", func(count int) bool { return count >= *bound })
-}
-
-func atMost(bound *int, m measure) rule {
-	return m.bounded(bound, "most", func(count int) bool { return count <= *bound })
-}
-
-func (m measure) bounded(bound *int, word string, holds func(count int) bool) rule {
-	if bound == nil {
-		return nil
+func notFewer(least *int, count int, what string) string {
+	if least == nil || count >= *least {
+		return ""
 	}
-	return func(value jsonvalue.Value) string {
-		count := m.of(value)
-		if holds(count) {
-			return ""
-		}
-		return "must have at " + word + " " + strconv.Itoa(*bound) + " " + m.unit + ", has " + strconv.Itoa(count)
-	}
+	return fmt.Sprintf("must have at least %d %s, has %d", *least, what, count)
 }
 
-func (s PropertySchema) likePattern() rule {
-	if s.Pattern == nil {
-		return nil
+func notMore(most *int, count int, what string) string {
+	if most == nil || count <= *most {
+		return ""
 	}
-	return func(value jsonvalue.Value) string {
-		if matches(*s.Pattern, value.Text) {
-			return ""
-		}
-		return Shorten(value.Text) + " does not match the pattern " + Shorten(*s.Pattern)
-	}
+	return fmt.Sprintf("must have at most %d %s, has %d", *most, what, count)
 }
 
-func (s PropertySchema) ofItemType() rule {
+func (s PropertySchema) likePattern(value jsonvalue.Value) string {
+	if s.Pattern == nil || matches(*s.Pattern, value.Text) {
+		return ""
+	}
+	return Shorten(value.Text) + " does not match the pattern " + Shorten(*s.Pattern)
+}
+
+func (s PropertySchema) ofItemType() itemRule {
 	return func(item jsonvalue.Value) string {
 		if s.ItemType == nil || s.ItemType.matches(item) {
 			return ""
@@ -145,11 +130,8 @@ func (s PropertySchema) ofItemType() rule {
 	}
 }
 
-func (s PropertySchema) inItemEnum() rule {
+func (s PropertySchema) inItemEnum() itemRule {
 	listed, wellTyped := oneOf(s.ItemEnum, "the items' enum"), s.ofItemType()
-	if listed == nil {
-		return nil
-	}
 	return func(item jsonvalue.Value) string {
 		if wellTyped(item) != "" {
 			return "" // which is what is wrong with it
@@ -158,14 +140,11 @@ func (s PropertySchema) inItemEnum() rule {
 	}
 }
 
-func (s PropertySchema) notRepeated() rule {
-	if s.UniqueItems == nil || !*s.UniqueItems {
-		return nil
-	}
+func (s PropertySchema) notRepeated() itemRule {
 	seen := map[string]bool{}
 	return func(item jsonvalue.Value) string {
 		same := item.Same()
-		if !seen[same] {
+		if s.UniqueItems == nil || !*s.UniqueItems || !seen[same] {
 			seen[same] = true
 			return ""
 		}
