@@ -21,7 +21,7 @@ func Differences(before, after *Document) []string {
 	var d differences
 	d.text("$.display_name", before.DisplayName, after.DisplayName)
 	d.text("$.description", before.Description, after.Description)
-	d.value("$.visibility", visibilityValue(before.Visibility), visibilityValue(after.Visibility))
+	d.value("$.visibility", visibilityText(before.Visibility), visibilityText(after.Visibility))
 	d.value("$.protected", jsonvalue.Boolean(before.Protected), jsonvalue.Boolean(after.Protected))
 	d.text("$.owner", before.Owner, after.Owner)
 	compare(&d, "$.resource_type_associations", before.Associations, after.Associations, DocumentAssociation.label, nil)
@@ -63,7 +63,7 @@ func namesOf[T any](items []T, name func(T) string) []string {
 	return names
 }
 
-func visibilityValue(visibility *access.Visibility) text.JSON {
+func visibilityText(visibility *access.Visibility) text.JSON {
 	if visibility == nil {
 		return ""
 	}

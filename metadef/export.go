@@ -33,7 +33,7 @@ func (d *Document) compact() text.JSON {
 		"namespace", jsonvalue.Quote(d.Name),
 		"display_name", jsonvalue.Text(d.DisplayName),
 		"description", jsonvalue.Text(d.Description),
-		"visibility", visibilityValue(d.Visibility),
+		"visibility", visibilityText(d.Visibility),
 		"protected", jsonvalue.Boolean(d.Protected),
 		"owner", jsonvalue.Text(d.Owner),
 		"resource_type_associations", jsonvalue.ListOf(d.Associations, DocumentAssociation.compact),

@@ -27,19 +27,24 @@ func (c *checker) newTags(inputs []TagInput, existing []string, path string) []D
 	return c.tags(tags, pathsOf(path, len(tags)), existing)
 }
 
-// MakesTagCycle tells whether a tag would become its own ancestor with that
+// MakesTagCycle reports whether a tag would become its own ancestor with that
 // parent; parents has the parent of every tag of the namespace that has one.
 func MakesTagCycle(parents map[int64]int64, tag, parent int64) bool {
-	for steps := 0; parent != 0 && steps <= len(parents); steps++ {
-		if parent == tag {
-			return true
-		}
-		parent = parents[parent]
-	}
-	return parent != 0
+	return lastAncestor(parents, tag, parent) != 0
 }
 
-// DescendantsOf are the tags of a list that are below a tag, at any depth, in
+// lastAncestor follows parents from that of a tag and returns where it stops: at
+// the zero value above all of them, at the tag itself, or within a circle of
+// others.
+func lastAncestor[K comparable](parents map[K]K, tag, parent K) K {
+	var none K
+	for steps := 0; parent != none && parent != tag && steps <= len(parents); steps++ {
+		parent = parents[parent]
+	}
+	return parent
+}
+
+// DescendantsOf returns the tags of a list that are below a tag, at any depth, in
 // their order.
 func DescendantsOf(tag *Tag, tags []*Tag) []*Tag {
 	below := map[int64]bool{tag.ID: true}
@@ -63,57 +68,32 @@ func DescendantsOf(tag *Tag, tags []*Tag) []*Tag {
 // tags checks a list of tags and returns them with each parent spelled as that
 // tag is.
 func (c *checker) tags(tags []DocumentTag, paths []string, existing []string) []DocumentTag {
-	spelled := map[string]string{} // by folded name
+	spelled, own := map[string]string{}, map[string]bool{} // by folded name
 	for _, name := range existing {
 		spelled[text.Fold(name)] = name
 	}
-	own := map[string]int{} // by folded name
 	for i, tag := range tags {
-		at := problem.Join(paths[i], "name")
-		text.CheckName(&c.problems, at, tag.Name)
-		key := text.Fold(tag.Name)
-		if _, repeated := own[key]; repeated {
+		at, key := problem.Join(paths[i], "name"), tagKey(tag)
+		c.name(tag.Name, at)
+		if own[key] {
 			c.problem(at, "there is another tag named %s; case makes no difference", Shorten(tag.Name))
 			continue
 		}
-		own[key], spelled[key] = i, tag.Name
+		own[key], spelled[key] = true, tag.Name
+	}
+	parents := map[string]string{} // by folded name
+	for i, tag := range tags {
+		parent := text.Fold(tag.Parent)
+		if name, known := spelled[parent]; known {
+			tags[i].Parent, parents[tagKey(tag)] = name, parent
+		} else if tag.Parent != "" {
+			c.problem(problem.Join(paths[i], "parent"), "%s is not a tag of the namespace", Shorten(tag.Parent))
+		}
 	}
 	for i, tag := range tags {
-		if tag.Parent == "" {
-			continue
+		if key := tagKey(tag); key != "" && lastAncestor(parents, key, parents[key]) == key {
+			c.problem(problem.Join(paths[i], "parent"), "makes %s its own ancestor", Shorten(tag.Name))
 		}
-		name, known := spelled[text.Fold(tag.Parent)]
-		if !known {
-			c.problem(problem.Join(paths[i], "parent"), "%s is not a tag of the namespace", Shorten(tag.Parent))
-			continue
-		}
-		tags[i].Parent = name
-	}
-	for _, i := range tagsInCycles(tags, own) {
-		c.problem(problem.Join(paths[i], "parent"), "makes %s its own ancestor", Shorten(tags[i].Name))
 	}
 	return tags
-}
-
-// tagsInCycles gives the tags that are among their own ancestors.
-func tagsInCycles(tags []DocumentTag, own map[string]int) []int {
-	parents := make([]int, len(tags))
-	for i, tag := range tags {
-		parent, known := own[text.Fold(tag.Parent)]
-		if !known || tag.Parent == "" {
-			parent = -1
-		}
-		parents[i] = parent
-	}
-	var cycles []int
-	for i := range tags {
-		parent := parents[i]
-		for steps := 0; parent >= 0 && parent != i && steps < len(tags); steps++ {
-			parent = parents[parent]
-		}
-		if parent == i {
-			cycles = append(cycles, i)
-		}
-	}
-	return cycles
 }
