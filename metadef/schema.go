@@ -197,48 +197,53 @@ func (c *checker) ofType(members []text.JSON, of PropertyType, path string) {
 
 // repaired returns a definition from a file in the form that the product keeps,
 // with a warning for each repair: the key for a missing title, default for
-// defaultValue, and no null nor repeated name.
+// defaultValue, and nothing that is null.
 func (c *checker) repaired(value jsonvalue.Value, name, path string) jsonvalue.Value {
 	var members []jsonvalue.Member
 	_, hasDefault := value.Member("default")
 	changed, titled := false, false
 	for _, m := range value.Members {
-		at, reason := problem.Join(path, m.Key), ""
-		noText := m.Value.Kind == jsonvalue.KindNull || m.Value.Kind == jsonvalue.KindText && m.Value.Text == ""
-		switch {
-		case m.Key == "name" && m.Value.Text == name:
-			reason = "repeats the property's key"
-		case m.Key == "name":
-			reason = "contradicts the property's key " + Shorten(name) + ", which holds"
-		case m.Key == "defaultValue" && hasDefault:
-			reason = "is not a keyword and default is there"
-		case m.Key == "defaultValue":
-			c.warn(at, "is not a keyword; read as default")
-			m.Key, changed = "default", true
-		case m.Key == "title" && noText:
-			changed = true
+		at := problem.Join(path, m.Key)
+		if m.Key == "title" && (m.Value.Kind == jsonvalue.KindNull || m.Value.Raw == `""`) {
 			continue // with the warning of the title that is added
 		}
-		if _, known := propertyKeywords.named(m.Key); reason == "" && known && m.Value.Kind == jsonvalue.KindNull && m.Key != "type" {
-			reason = "is null, which counts as absent"
-		}
-		if reason != "" {
+		if reason := superfluous(m, name, hasDefault); reason != "" {
 			c.warn(at, "%s; left out", reason)
 			changed = true
 			continue
+		}
+		if m.Key == "defaultValue" {
+			c.warn(at, "is not a keyword; read as default")
+			m.Key, changed = "default", true
 		}
 		titled = titled || m.Key == "title"
 		members = append(members, m)
 	}
 	if !titled {
 		c.warn(problem.Join(path, "title"), "is missing; the key becomes the title")
-		title := jsonvalue.Member{Key: "title", Value: jsonvalue.OfText(name)}
-		members, changed = append([]jsonvalue.Member{title}, members...), true
+		members, changed = append([]jsonvalue.Member{{Key: "title", Value: jsonvalue.OfText(name)}}, members...), true
 	}
 	if changed {
 		value.Members, value.Raw = members, jsonvalue.Map(members)
 	}
 	return value
+}
+
+// superfluous returns why a member of a definition from a file is left out, empty
+// where it is not.
+func superfluous(m jsonvalue.Member, name string, hasDefault bool) string {
+	_, known := propertyKeywords.named(m.Key)
+	switch {
+	case m.Key == "name" && m.Value.Text == name:
+		return "repeats the property's key"
+	case m.Key == "name":
+		return "contradicts the property's key " + Shorten(name) + ", which holds"
+	case m.Key == "defaultValue" && hasDefault:
+		return "is not a keyword and default is there"
+	case m.Value.Kind == jsonvalue.KindNull && known && m.Key != "type":
+		return "is null, which counts as absent"
+	}
+	return ""
 }
 
 // setField sets a field of a schema to a value, or to nothing where the value is

@@ -69,36 +69,38 @@ var (
 // upgrade returns one list of the three.
 func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T {
 	was, here, now := byKey(base, p.key), byKey(local, p.key), byKey(shipped, p.key)
-	localNames, shippedNames := namesOf(local, p.key), namesOf(shipped, p.key)
-	names := union(localNames, shippedNames)
-	if sameOrder(namesOf(base, p.key), localNames) {
-		names = union(shippedNames, localNames)
-	}
 	var result []T
-	for _, name := range names {
+	for _, name := range p.names(base, local, shipped) {
 		old, wasThere := was[name]
 		mine, isHere := here[name]
 		theirs, comes := now[name]
 		at, edited := problem.Join(path, name), p.write(mine) != p.write(old)
 		switch {
 		case isHere && comes && wasThere && edited && p.merge != nil:
-			mine = p.merge(c, at, old, mine, theirs)
+			result = append(result, p.merge(c, at, old, mine, theirs))
 		case isHere && comes && wasThere:
-			mine = pick(c, at, old, mine, theirs, p.write)
+			result = append(result, pick(c, at, old, mine, theirs, p.write))
+		case isHere && wasThere && !edited: // the product has retired it
 		case isHere:
-			if isHere = edited || !wasThere; isHere {
-				p.warnOfEdit(c, at, mine, theirs, wasThere, comes)
-			}
-		case comes && wasThere:
+			p.warnOfEdit(c, at, mine, theirs, wasThere, comes)
+			result = append(result, mine)
+		case wasThere:
 			c.warn(at, "was removed here; not added again")
 		default:
-			mine, isHere = theirs, comes
-		}
-		if isHere {
-			result = append(result, mine)
+			result = append(result, theirs)
 		}
 	}
 	return result
+}
+
+// names returns the names of the local and shipped things, in the local order
+// where that was edited, and in the shipped one otherwise.
+func (p parts[T]) names(base, local, shipped []T) []string {
+	localNames, shippedNames := namesOf(local, p.key), namesOf(shipped, p.key)
+	if sameOrder(namesOf(base, p.key), localNames) {
+		return union(shippedNames, localNames)
+	}
+	return union(localNames, shippedNames)
 }
 
 // warnOfEdit warns of a local thing that stays although the product ships none
