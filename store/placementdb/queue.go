@@ -13,6 +13,18 @@ import (
 // one transaction is under way for a key, the claims that arrive wait, and the
 // next transaction takes them all. So a busy provider is locked once for many
 // claims.
+//
+// It is here because of what BenchmarkClaims measures, in claims a second on two
+// cores that did other work besides, medians with the queue and without:
+//
+//	providers  clients   PostgreSQL     SQLite
+//	        1       32    884 :  51   4005 : 674
+//	        1        4    246 :  79   1194 : 579
+//	    1,000       32    634 : 303   2623 : 439
+//	    1,000        4    392 : 382    864 : 441
+//	        1        1    190 : 114    465 : 671
+//
+// A single client does not wait, and the difference is that of the other work.
 type claimQueue struct {
 	mu      sync.Mutex
 	waiting map[int][]*waitingClaim // a key is there while a transaction is under way for it
