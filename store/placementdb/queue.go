@@ -22,9 +22,8 @@ import (
 //	        1        4    246 :  79   1194 : 579
 //	    1,000       32    634 : 303   2623 : 439
 //	    1,000        4    392 : 382    864 : 441
-//	        1        1    190 : 114    465 : 671
 //
-// A single client does not wait, and the difference is that of the other work.
+// A single client meets nobody, so the queue changes nothing for it.
 type claimQueue struct {
 	mu      sync.Mutex
 	waiting map[int][]*waitingClaim // a key is there while a transaction is under way for it

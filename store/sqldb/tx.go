@@ -23,17 +23,21 @@ const Attempts = 10
 // to be written and done with it: audit events and changes, which are written
 // just before COMMIT, and functions that run after it.
 //
-// Locks are taken in one order by every transaction, so that no two of them end
+// Locks are taken in one order, so that transactions do not wait for each other
 // in a deadlock:
 //
-//  1. advisory locks of names (lockName), one of each class at most: moves of
-//     resources, owners of namespaces, uuids of providers;
-//  2. rows of one namespace, or of several by name; then resource types and
-//     capabilities by name;
-//  3. rows of resources, by row id;
-//  4. rows of consumers, by uuid;
-//  5. rows of resource providers, by row id; what is a child of a locked
-//     provider needs no lock of its own.
+//  1. the advisory lock of moves of resources, or of the uuid of a provider that
+//     is to be created;
+//  2. namespaces by name, then the advisory lock of an owner, then resource types
+//     by name;
+//  3. resources by row id, then capabilities by type and name, then the counts of
+//     their values;
+//  4. consumers by uuid;
+//  5. providers by row id; what belongs to a locked provider or consumer needs no
+//     lock of its own;
+//  6. what a row refers to (traits, resource classes, a parent, a linked
+//     resource), shared and against deletion only; whoever deletes it waits for
+//     nothing more.
 //
 // On SQLite there is one writing transaction at a time, which is the only lock.
 type Tx struct {
