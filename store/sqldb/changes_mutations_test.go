@@ -167,7 +167,7 @@ func definitionMutations() throwable {
 			return err
 		},
 		"updateResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: d.of("T", 3), NewName: metadef.Change[*string]{Set: true, Value: new(d.of("T", 8))}})
+			_, err := s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: d.of("T", 3), NewName: metadeftest.To(d.of("T", 8))})
 			return err
 		},
 		"deleteResourceType": func(ctx context.Context, d *dice, s *store.Store) error {

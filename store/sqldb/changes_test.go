@@ -194,7 +194,7 @@ func TestWhatFillsADatabaseIsInTheLog(t *testing.T) {
 			Resources: []store.ResourceRecord{{UUID: storetest.UUID(1), Type: "declared", Name: "r", Visibility: access.Public,
 				Capabilities: []metadef.KeyValue{{Key: "used", Value: "v"}}, Tags: []string{"t"}}},
 			Traits: []string{"CUSTOM_T0"}, ResourceClasses: []string{"CUSTOM_C0"},
-			Providers: []placement.Provider{{UUID: storetest.UUID(2), Name: "p", Resource: storetest.UUID(1), Traits: []string{"CUSTOM_T0"}, Inventories: []placement.Inventory{inventory}}},
+			Providers: []placement.Provider{{UUID: storetest.UUID(2), Name: "p", Resource: storetest.UUID(1), Traits: []string{"CUSTOM_T0"}, Inventories: []placement.Inventory{inventory}}, {UUID: storetest.UUID(3), Name: "unused"}},
 			Claims:    []placement.Claim{{Consumers: []placement.ConsumerClaim{{UUID: d.consumer(), ProjectID: "p", UserID: "u", Allocations: []placement.ProviderAllocation{allocation}}}}},
 		})
 		if err != nil {
@@ -202,8 +202,37 @@ func TestWhatFillsADatabaseIsInTheLog(t *testing.T) {
 		}
 		noted, _, _ = notedSince(t, s, last)
 		compareNotes(t, "the content", builtIn, things(t, s), noted)
-		if len(noted) != 10 {
+		if len(noted) != 11 {
 			t.Errorf("%d things are noted: %v", len(noted), noted)
+		}
+	})
+}
+
+// TestWhatAnOriginDeliveredIsPartOfANamespace imports a document that says what the
+// namespace has become by hand: nothing but the base of the next upgrade changes.
+func TestWhatAnOriginDeliveredIsPartOfANamespace(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		deliver := func(description string) {
+			t.Helper()
+			document := fmt.Sprintf(`{"namespace": "N", "visibility": "public", "description": %q}`, description)
+			_, err := s.ImportNamespaces(storetest.AsAdmin(), metadef.ImportRequest{Mode: metadef.Skip, Origin: new("o"), Documents: []string{document}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		deliver("first")
+		change := metadef.NamespaceChange{Name: "N", NamespacePatch: metadef.NamespacePatch{Description: metadeftest.To("second")}}
+		if _, err := s.UpdateNamespace(storetest.AsAdmin(), change); err != nil {
+			t.Fatal(err)
+		}
+		before := things(t, s)
+		_, last, _ := notedSince(t, s, 0)
+		deliver("second")
+		noted, _, _ := notedSince(t, s, last)
+		compareNotes(t, "importNamespaces", before, things(t, s), noted)
+		if len(noted) != 1 {
+			t.Errorf("the notes are %v", noted)
 		}
 	})
 }
