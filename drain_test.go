@@ -28,7 +28,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	program, tokens := built(t), tokenFile(t, anAdmin)
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		server, process := spawn(t, program, "--database", url, "--tokens", tokens,
-			"--limit-project-writes", "0", "--limit-principal-points", "0", "--limit-address-points", "0")
+			"--limit-principal-points", "0", "--limit-address-points", "0")
 		writers := newWriters(server.address, patience.Of(t, gracePeriod+5*time.Second))
 		select {
 		case <-writers.middle:

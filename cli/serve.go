@@ -58,7 +58,6 @@ type Limits struct {
 	OperationTime   time.Duration `default:"10s" help:"Time of an operation, its statements included."`
 	Concurrent      int           `default:"256" help:"Operations worked on at once."`
 	PrincipalPoints float64       `default:"1000" help:"Points a second that a viewer may spend; an operation costs one and one more for each 1,000 of its cost."`
-	ProjectWrites   float64       `default:"1000" help:"Mutations a second that the viewers of one project may send."`
 	AddressPoints   float64       `default:"5000" help:"Points a second that the requests of one address may spend."`
 	DocumentBytes   int64         `default:"67108864" help:"Bytes of memory for parsed documents."`
 	PersistedBytes  int64         `default:"16777216" help:"Bytes of memory for automatically persisted documents."`

@@ -81,31 +81,6 @@ func TestACallerWhoSpendsTooMuchIsHeldBack(t *testing.T) {
 	}
 }
 
-func TestAProjectThatWritesTooMuchIsHeldBack(t *testing.T) {
-	t.Parallel()
-	s := start(t, func(o *web.Options) {
-		o.Limits = web.DefaultLimits()
-		o.Limits.ProjectWrites = 0.751 // a burst of four, and four seconds until three more
-	})
-	write := func(name string) string {
-		return fmt.Sprintf(`%s: createNamespace(input: {name: "%s"}) { namespace { name } } `, name, name)
-	}
-	if got := s.query("mutation {" + write("a") + write("b") + "...c } fragment c on Mutation {" + write("c") + "}"); got.code() != "" {
-		t.Errorf("three at once: %d %s", got.status, got.body)
-	}
-	began := time.Now()
-	got := s.query("mutation {" + write("d") + write("e") + write("f") + write("g") + "}")
-	if late := time.Since(began) > 3*time.Second; late {
-		t.Skip("too late: the points have come back")
-	}
-	if got.status != 429 || got.code() != "RATE_LIMITED" {
-		t.Errorf("the fourth to seventh: %d %s", got.status, got.body)
-	}
-	if got := s.query("{ namespaces { totalCount } }"); !strings.Contains(got.body, `"totalCount":3`) {
-		t.Errorf("reading: %d %s", got.status, got.body)
-	}
-}
-
 func TestExpensiveOperationsSpendMore(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {

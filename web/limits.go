@@ -40,10 +40,6 @@ type Limits struct {
 	// may spend: 1,000, with a burst of four seconds of them. An operation costs
 	// one point and one more for each 1,000 of its cost. More is 429.
 	PrincipalPoints float64
-	// ProjectWrites is how many mutations a second the viewers of one project may
-	// send: 1,000, with a burst of four seconds of them. Each root field counts.
-	// More is 429.
-	ProjectWrites float64
 	// AddressPoints is how many points a second the requests of one address may
 	// spend before their tokens are checked: 5,000, with a burst of four seconds
 	// of them. A request costs one point, and 50 more when its token is refused.
@@ -79,7 +75,6 @@ func DefaultLimits() Limits {
 		OperationTime:   10 * time.Second,
 		Concurrent:      256,
 		PrincipalPoints: 1000,
-		ProjectWrites:   1000,
 		AddressPoints:   5000,
 		DocumentBytes:   documents.KeptBytes,
 		PersistedBytes:  16 << 20,

@@ -23,7 +23,7 @@ func TestOddArgumentsNeverBreakAField(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
-		o.Limits.PrincipalPoints, o.Limits.AddressPoints, o.Limits.ProjectWrites = 0, 0, 0
+		o.Limits.PrincipalPoints, o.Limits.AddressPoints = 0, 0
 	})
 	if err := demo.Fill(context.Background(), s.store); err != nil {
 		t.Fatal(err)

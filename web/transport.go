@@ -25,7 +25,6 @@ type transport struct {
 	reader     *document.Reader
 	persisted  *lru.Cache[string] // texts of valid documents, by their hash
 	principals *buckets
-	projects   *buckets
 	addresses  *buckets
 	slots      slots
 }
@@ -37,7 +36,6 @@ func newTransport(options Options, measured *measurements) *transport {
 		reader:     document.NewReader(options.Executor.Schema(), options.Limits.ofDocuments()),
 		persisted:  lru.New[string](options.Limits.PersistedBytes),
 		principals: newBuckets(options.Limits.PrincipalPoints),
-		projects:   newBuckets(options.Limits.ProjectWrites),
 		addresses:  newBuckets(options.Limits.AddressPoints),
 		slots:      newSlots(options.Limits.Concurrent),
 	}
@@ -121,19 +119,13 @@ func onlyByPost(w http.ResponseWriter, message string) *refusal {
 }
 
 // spend refuses an operation that costs too much. Otherwise it takes its cost
-// beyond the first point from its viewer's bucket, and its writes from that of
-// the project.
+// beyond the first point from its viewer's bucket.
 func (t *transport) spend(ctx context.Context, viewer access.Viewer, operation *document.Operation) *refusal {
 	if errs := t.reader.CheckCost(operation); errs != nil {
 		return t.refuseDocument(ctx, errs)
 	}
 	if points := int(operation.Cost / pointCost); points > 0 {
-		if refused := t.principals.take(principal(viewer), points, time.Now()); refused != nil {
-			return refused
-		}
-	}
-	if operation.Writes > 0 {
-		return t.projects.take(viewer.ProjectID, operation.Writes, time.Now())
+		return t.principals.take(principal(viewer), points, time.Now())
 	}
 	return nil
 }

@@ -38,14 +38,6 @@ func (e estimate) plus(f estimate) estimate {
 	return estimate{add(e.fixed, f.fixed), add(e.row, f.row)}
 }
 
-// writes returns the number of root fields of a mutation, and 0 for a query.
-func (c *cost) writes(definition *ast.OperationDefinition) int {
-	if definition.Operation != ast.Mutation {
-		return 0
-	}
-	return int(c.roots(definition.SelectionSet, map[string]int64{}))
-}
-
 func (c *cost) operation(definition *ast.OperationDefinition) int64 {
 	c.fragments = map[string]estimate{}
 	total := c.selections(definition.SelectionSet).fixed

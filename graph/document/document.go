@@ -54,8 +54,6 @@ type Operation struct {
 	Variables  map[string]any
 	// Cost is an estimate of how many fields the answer will have.
 	Cost int64
-	// Writes is the number of root fields of a mutation, 0 for others.
-	Writes int
 }
 
 // NewReader returns a reader of documents of the schema.
@@ -195,7 +193,7 @@ func (d *Document) Operation(name string, variables map[string]any) (*Operation,
 	c := &cost{document: d.ast, variables: coerced}
 	return &Operation{
 		Document: d.ast, Definition: definition, Variables: coerced,
-		Cost: c.operation(definition), Writes: c.writes(definition),
+		Cost: c.operation(definition),
 	}, nil
 }
 
