@@ -2,13 +2,16 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph/document"
@@ -53,11 +56,15 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation) *grap
 }
 
 // aroundField checks the table of permissions at the fields of Query and
-// Mutation, and does nothing at others.
+// Mutation, and does nothing at others. A field of Mutation does not begin once
+// the context has ended.
 func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
 	field := graphql.GetFieldContext(ctx)
 	if field.Object != "Query" && field.Object != "Mutation" || strings.HasPrefix(field.Field.Name, "__") {
 		return next(ctx)
+	}
+	if field.Object == "Mutation" && ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	viewer, err := access.ViewerFrom(ctx).Asking(field.Field.Name)
 	if err != nil {
@@ -66,12 +73,31 @@ func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
 	return next(access.WithViewer(ctx, viewer))
 }
 
-// aroundRootField runs each field of a mutation with loaders of its own.
+// semanticNonNull is the directive of fields that are null only together with an
+// error.
+const semanticNonNull = "semanticNonNull"
+
+// errNull is the error of a field that is null although nothing failed.
+var errNull = errors.New("must not be null")
+
+// aroundRootField runs each field of a mutation with loaders of its own. A field
+// marked semanticNonNull that is null without any error becomes an internal one.
 func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
 		ctx = WithLoaders(ctx)
 	}
-	return next(ctx)
+	answer := next(ctx)
+	field := graphql.GetRootFieldContext(ctx).Field
+	if answer == graphql.Null && field.Definition.Directives.ForName(semanticNonNull) != nil && !failed(ctx, field.Alias) {
+		graphql.AddError(ctx, gqlerror.WrapPath(ast.Path{ast.PathName(field.Alias)}, errNull))
+	}
+	return answer
+}
+
+// failed reports whether the root field with a key in the answer, or anything
+// below it, has an error.
+func failed(ctx context.Context, key string) bool {
+	return slices.ContainsFunc(graphql.GetErrors(ctx), func(err *gqlerror.Error) bool { return rootField(err) == key })
 }
 
 // recovered returns a panic as an error that PresentErrors masks.

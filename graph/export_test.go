@@ -15,6 +15,9 @@ import (
 // takes time quadratic in the length of a selection.
 const maxTokens = 3000
 
+// AroundRootField runs a field of Query or Mutation.
+var AroundRootField = aroundRootField
+
 // Execute runs one operation from its text to its end. A nil Data means that
 // the operation did not start.
 func (e *Executor) Execute(ctx context.Context, params *graphql.RawParams) *graphql.Response {

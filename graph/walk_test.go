@@ -11,6 +11,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
@@ -96,7 +97,24 @@ func executeWhole(t *testing.T, ctx context.Context, executor *graph.Executor, q
 	if response.Data == nil {
 		t.Fatalf("%v in %s", response.Errors, query)
 	}
+	checkMarked(t, executor.Schema(), response)
 	return response
+}
+
+// checkMarked finds root fields without an alias that are marked
+// @semanticNonNull and null without an error.
+func checkMarked(t *testing.T, schema *ast.Schema, response *graphql.Response) {
+	t.Helper()
+	var data map[string]json.RawMessage
+	if err := json.Unmarshal(response.Data, &data); err != nil {
+		t.Fatalf("%v in %s", err, response.Data)
+	}
+	for _, field := range slices.Concat(schema.Query.Fields, schema.Mutation.Fields) {
+		if string(data[field.Name]) == "null" && field.Directives.ForName("semanticNonNull") != nil &&
+			!slices.ContainsFunc(response.Errors, func(err *gqlerror.Error) bool { return len(err.Path) > 0 && fmt.Sprint(err.Path[0]) == field.Name }) {
+			t.Errorf("%s is null without an error: %v", field.Name, response.Errors)
+		}
+	}
 }
 
 // requiredArguments are arguments of the fields that require some.
@@ -155,8 +173,8 @@ var idInAnswer = regexp.MustCompile(`"id":"([A-Za-z0-9_-]+)"`)
 
 // TestPrivateIsInvisibleByEveryPath asks for every field of the schema, from
 // every query and from every id that exists, as viewers of other projects:
-// nothing of the hidden part of the fixture is in any answer, and no answer is
-// an internal error.
+// nothing of the hidden part of the fixture is in any answer, no answer is an
+// internal error, and no marked field is null without an error.
 func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -271,6 +289,7 @@ func TestRolesMayDoWhatTheTableSays(t *testing.T) {
 				ctx := access.WithViewer(context.Background(), viewer)
 				_, refused := viewer.Asking(field.Name)
 				response := executor.Execute(ctx, &graphql.RawParams{Query: sample(schema, field)})
+				checkMarked(t, schema, response)
 				var codes []string
 				for _, err := range response.Errors {
 					codes = append(codes, fmt.Sprint(err.Extensions["code"]))

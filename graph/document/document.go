@@ -20,7 +20,8 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// MaxErrors bounds the errors of one answer.
+// MaxErrors bounds the errors of one answer. Beyond it each root field that
+// failed still has one.
 const MaxErrors = 20
 
 // hintBytes bounds the documents whose errors say what a wrong name may have

@@ -729,16 +729,6 @@ func (ec *executionContext) marshalNAuditEvent2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return ec._AuditEvent(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNAuditEventConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventConnection(ctx context.Context, sel ast.SelectionSet, v *model.AuditEventConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._AuditEventConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNAuditEventEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventEdge(ctx context.Context, sel ast.SelectionSet, v model.AuditEventEdge) graphql.Marshaler {
 	return ec._AuditEventEdge(ctx, sel, &v)
 }
@@ -757,6 +747,13 @@ func (ec *executionContext) marshalNAuditEventEdge2ᚕgithubᚗcomᚋcadastreᚑ
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalOAuditEventConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventConnection(ctx context.Context, sel ast.SelectionSet, v *model.AuditEventConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AuditEventConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOAuditFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐFilter(ctx context.Context, v any) (*audit.Filter, error) {

@@ -1211,29 +1211,9 @@ func (ec *executionContext) unmarshalNCreateCapabilityInput2githubᚗcomᚋcadas
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNCreateCapabilityPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateCapabilityPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateCapabilityPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._CreateCapabilityPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNDeleteCapabilityInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteCapabilityInput(ctx context.Context, v any) (model.DeleteCapabilityInput, error) {
 	res, err := ec.unmarshalInputDeleteCapabilityInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNDeleteCapabilityPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteCapabilityPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteCapabilityPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteCapabilityPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNResourceCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapability(ctx context.Context, sel ast.SelectionSet, v *resource.ResourceCapability) graphql.Marshaler {
@@ -1251,44 +1231,14 @@ func (ec *executionContext) unmarshalNSetCapabilitiesInput2githubᚗcomᚋcadast
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNSetCapabilitiesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetCapabilitiesPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetCapabilitiesPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SetCapabilitiesPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNSetCapabilityVisibilityInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetCapabilityVisibilityInput(ctx context.Context, v any) (model.SetCapabilityVisibilityInput, error) {
 	res, err := ec.unmarshalInputSetCapabilityVisibilityInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNSetCapabilityVisibilityPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetCapabilityVisibilityPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetCapabilityVisibilityPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SetCapabilityVisibilityPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNUnsetCapabilitiesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnsetCapabilitiesInput(ctx context.Context, v any) (model.UnsetCapabilitiesInput, error) {
 	res, err := ec.unmarshalInputUnsetCapabilitiesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNUnsetCapabilitiesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnsetCapabilitiesPayload(ctx context.Context, sel ast.SelectionSet, v *model.UnsetCapabilitiesPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._UnsetCapabilitiesPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.Capability) graphql.Marshaler {
@@ -1317,6 +1267,20 @@ func (ec *executionContext) marshalOCapability2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return ec._Capability(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOCreateCapabilityPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateCapabilityPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateCapabilityPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateCapabilityPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteCapabilityPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteCapabilityPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteCapabilityPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteCapabilityPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOResourceCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapabilityᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.ResourceCapability) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -1334,6 +1298,27 @@ func (ec *executionContext) marshalOResourceCapability2ᚕᚖgithubᚗcomᚋcada
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalOSetCapabilitiesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetCapabilitiesPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetCapabilitiesPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetCapabilitiesPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSetCapabilityVisibilityPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetCapabilityVisibilityPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetCapabilityVisibilityPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetCapabilityVisibilityPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUnsetCapabilitiesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnsetCapabilitiesPayload(ctx context.Context, sel ast.SelectionSet, v *model.UnsetCapabilitiesPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UnsetCapabilitiesPayload(ctx, sel, v)
 }
 
 // endregion ***************************** type.gotpl *****************************

@@ -7363,22 +7363,6 @@ func (ec *executionContext) _Violation(ctx context.Context, sel ast.SelectionSet
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) marshalNAppliedNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAppliedNamespaceᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.AppliedNamespace) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNAppliedNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAppliedNamespace(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
 func (ec *executionContext) marshalNAppliedNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAppliedNamespace(ctx context.Context, sel ast.SelectionSet, v *metadef.AppliedNamespace) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -7769,16 +7753,6 @@ func (ec *executionContext) marshalNResourceTypeAssociationEdge2ᚕgithubᚗcom�
 	return ret
 }
 
-func (ec *executionContext) marshalNResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceTypeConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ResourceTypeConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNResourceTypeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeEdge(ctx context.Context, sel ast.SelectionSet, v model.ResourceTypeEdge) graphql.Marshaler {
 	return ec._ResourceTypeEdge(ctx, sel, &v)
 }
@@ -7912,11 +7886,44 @@ func (ec *executionContext) marshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋc
 	return v
 }
 
+func (ec *executionContext) marshalOAppliedNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAppliedNamespaceᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.AppliedNamespace) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAppliedNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAppliedNamespace(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalOMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReport(ctx context.Context, sel ast.SelectionSet, v *metadef.MetadataReport) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._MetadataReport(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx context.Context, sel ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Namespace(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(ctx context.Context, sel ast.SelectionSet, v *model.NamespaceConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._NamespaceConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalONamespaceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceFilter(ctx context.Context, v any) (*metadef.NamespaceFilter, error) {
@@ -7985,6 +7992,13 @@ func (ec *executionContext) marshalOResourceType2ᚖgithubᚗcomᚋcadastreᚑde
 	return ec._ResourceType(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceTypeConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ResourceTypeConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOResourceTypeFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeFilter(ctx context.Context, v any) (*metadef.ResourceTypeFilter, error) {
 	if v == nil {
 		return nil, nil
@@ -8006,6 +8020,13 @@ func (ec *executionContext) marshalOTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 		return graphql.Null
 	}
 	return ec._Tag(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(ctx context.Context, sel ast.SelectionSet, v *model.TagConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._TagConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*access.Visibility], error) {

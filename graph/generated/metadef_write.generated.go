@@ -4272,29 +4272,9 @@ func (ec *executionContext) unmarshalNAssociateResourceTypeInput2githubᚗcomᚋ
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNAssociateResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAssociateResourceTypePayload(ctx context.Context, sel ast.SelectionSet, v *model.AssociateResourceTypePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._AssociateResourceTypePayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNCreateNamespaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceInput(ctx context.Context, v any) (metadef.NamespaceInput, error) {
 	res, err := ec.unmarshalInputCreateNamespaceInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNCreateNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateNamespacePayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateNamespacePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._CreateNamespacePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNCreateObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNewObject(ctx context.Context, v any) (metadef.NewObject, error) {
@@ -4302,29 +4282,9 @@ func (ec *executionContext) unmarshalNCreateObjectInput2githubᚗcomᚋcadastre�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNCreateObjectPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateObjectPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateObjectPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._CreateObjectPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNCreatePropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNewProperty(ctx context.Context, v any) (metadef.NewProperty, error) {
 	res, err := ec.unmarshalInputCreatePropertyInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNCreatePropertyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreatePropertyPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreatePropertyPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._CreatePropertyPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNCreateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceTypeInput(ctx context.Context, v any) (model.CreateResourceTypeInput, error) {
@@ -4332,29 +4292,9 @@ func (ec *executionContext) unmarshalNCreateResourceTypeInput2githubᚗcomᚋcad
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNCreateResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceTypePayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateResourceTypePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._CreateResourceTypePayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNDeleteNamespaceContentsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteNamespaceContentsInput(ctx context.Context, v any) (model.DeleteNamespaceContentsInput, error) {
 	res, err := ec.unmarshalInputDeleteNamespaceContentsInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNDeleteNamespaceContentsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteNamespaceContentsPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteNamespaceContentsPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteNamespaceContentsPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteNamespaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteNamespaceInput(ctx context.Context, v any) (model.DeleteNamespaceInput, error) {
@@ -4362,29 +4302,9 @@ func (ec *executionContext) unmarshalNDeleteNamespaceInput2githubᚗcomᚋcadast
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNDeleteNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteNamespacePayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteNamespacePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteNamespacePayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNDeleteObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteObjectInput(ctx context.Context, v any) (model.DeleteObjectInput, error) {
 	res, err := ec.unmarshalInputDeleteObjectInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNDeleteObjectPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteObjectPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteObjectPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteObjectPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeletePropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeletePropertyInput(ctx context.Context, v any) (model.DeletePropertyInput, error) {
@@ -4392,29 +4312,9 @@ func (ec *executionContext) unmarshalNDeletePropertyInput2githubᚗcomᚋcadastr
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNDeletePropertyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeletePropertyPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeletePropertyPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeletePropertyPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNDeleteResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceTypeInput(ctx context.Context, v any) (model.DeleteResourceTypeInput, error) {
 	res, err := ec.unmarshalInputDeleteResourceTypeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNDeleteResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceTypePayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteResourceTypePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteResourceTypePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteTagInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTagInput(ctx context.Context, v any) (model.DeleteTagInput, error) {
@@ -4422,29 +4322,9 @@ func (ec *executionContext) unmarshalNDeleteTagInput2githubᚗcomᚋcadastreᚑd
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNDeleteTagPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTagPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteTagPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteTagPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNDisassociateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDisassociateResourceTypeInput(ctx context.Context, v any) (model.DisassociateResourceTypeInput, error) {
 	res, err := ec.unmarshalInputDisassociateResourceTypeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNDisassociateResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDisassociateResourceTypePayload(ctx context.Context, sel ast.SelectionSet, v *model.DisassociateResourceTypePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DisassociateResourceTypePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportMode(ctx context.Context, v any) (metadef.ImportMode, error) {
@@ -4467,16 +4347,6 @@ func (ec *executionContext) marshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋc
 func (ec *executionContext) unmarshalNImportNamespacesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportRequest(ctx context.Context, v any) (metadef.ImportRequest, error) {
 	res, err := ec.unmarshalInputImportNamespacesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNImportNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐImportNamespacesPayload(ctx context.Context, sel ast.SelectionSet, v *model.ImportNamespacesPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ImportNamespacesPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNImportOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportOutcome(ctx context.Context, v any) (metadef.ImportOutcome, error) {
@@ -4599,29 +4469,9 @@ func (ec *executionContext) marshalNSetTagsMode2githubᚗcomᚋcadastreᚑdevᚋ
 	return v
 }
 
-func (ec *executionContext) marshalNSetTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetTagsPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetTagsPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SetTagsPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNShareNamespaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐShareNamespaceInput(ctx context.Context, v any) (model.ShareNamespaceInput, error) {
 	res, err := ec.unmarshalInputShareNamespaceInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNShareNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐShareNamespacePayload(ctx context.Context, sel ast.SelectionSet, v *model.ShareNamespacePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ShareNamespacePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNTagInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagInput(ctx context.Context, v any) (metadef.TagInput, error) {
@@ -4651,16 +4501,6 @@ func (ec *executionContext) unmarshalNTagInput2ᚖgithubᚗcomᚋcadastreᚑdev�
 func (ec *executionContext) unmarshalNUnloadNamespacesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadRequest(ctx context.Context, v any) (metadef.UnloadRequest, error) {
 	res, err := ec.unmarshalInputUnloadNamespacesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNUnloadNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnloadNamespacesPayload(ctx context.Context, sel ast.SelectionSet, v *model.UnloadNamespacesPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._UnloadNamespacesPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNUnloadOutcome2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadOutcome(ctx context.Context, v any) (metadef.UnloadOutcome, error) {
@@ -4711,29 +4551,9 @@ func (ec *executionContext) unmarshalNUnshareNamespaceInput2githubᚗcomᚋcadas
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNUnshareNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnshareNamespacePayload(ctx context.Context, sel ast.SelectionSet, v *model.UnshareNamespacePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._UnshareNamespacePayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNUpdateNamespaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceChange(ctx context.Context, v any) (metadef.NamespaceChange, error) {
 	res, err := ec.unmarshalInputUpdateNamespaceInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNUpdateNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateNamespacePayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateNamespacePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._UpdateNamespacePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNUpdateObjectInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectChange(ctx context.Context, v any) (metadef.ObjectChange, error) {
@@ -4741,29 +4561,9 @@ func (ec *executionContext) unmarshalNUpdateObjectInput2githubᚗcomᚋcadastre�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNUpdateObjectPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateObjectPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateObjectPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._UpdateObjectPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNUpdatePropertyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyChange(ctx context.Context, v any) (metadef.PropertyChange, error) {
 	res, err := ec.unmarshalInputUpdatePropertyInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNUpdatePropertyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdatePropertyPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdatePropertyPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._UpdatePropertyPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNUpdateResourceTypeAssociationInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceTypeAssociationInput(ctx context.Context, v any) (model.UpdateResourceTypeAssociationInput, error) {
@@ -4771,29 +4571,9 @@ func (ec *executionContext) unmarshalNUpdateResourceTypeAssociationInput2github�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNUpdateResourceTypeAssociationPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceTypeAssociationPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateResourceTypeAssociationPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._UpdateResourceTypeAssociationPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNUpdateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeChange(ctx context.Context, v any) (metadef.ResourceTypeChange, error) {
 	res, err := ec.unmarshalInputUpdateResourceTypeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNUpdateResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceTypePayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateResourceTypePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._UpdateResourceTypePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNUpdateTagInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagChange(ctx context.Context, v any) (metadef.TagChange, error) {
@@ -4801,14 +4581,95 @@ func (ec *executionContext) unmarshalNUpdateTagInput2githubᚗcomᚋcadastreᚑd
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNUpdateTagPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateTagPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateTagPayload) graphql.Marshaler {
+func (ec *executionContext) marshalOAssociateResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAssociateResourceTypePayload(ctx context.Context, sel ast.SelectionSet, v *model.AssociateResourceTypePayload) graphql.Marshaler {
 	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
 		return graphql.Null
 	}
-	return ec._UpdateTagPayload(ctx, sel, v)
+	return ec._AssociateResourceTypePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCreateNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateNamespacePayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateNamespacePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateNamespacePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCreateObjectPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateObjectPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateObjectPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateObjectPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCreatePropertyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreatePropertyPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreatePropertyPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreatePropertyPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCreateResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceTypePayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateResourceTypePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateResourceTypePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteNamespaceContentsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteNamespaceContentsPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteNamespaceContentsPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteNamespaceContentsPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteNamespacePayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteNamespacePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteNamespacePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteObjectPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteObjectPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteObjectPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteObjectPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeletePropertyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeletePropertyPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeletePropertyPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeletePropertyPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceTypePayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteResourceTypePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteResourceTypePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteTagPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTagPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteTagPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteTagPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODisassociateResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDisassociateResourceTypePayload(ctx context.Context, sel ast.SelectionSet, v *model.DisassociateResourceTypePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DisassociateResourceTypePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOImportNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐImportNamespacesPayload(ctx context.Context, sel ast.SelectionSet, v *model.ImportNamespacesPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ImportNamespacesPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOObjectInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectInputᚄ(ctx context.Context, v any) ([]metadef.ObjectInput, error) {
@@ -4868,6 +4729,20 @@ func (ec *executionContext) unmarshalOResourceTypeAssociationInput2ᚕgithubᚗc
 	return res, nil
 }
 
+func (ec *executionContext) marshalOSetTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetTagsPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetTagsPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetTagsPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOShareNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐShareNamespacePayload(ctx context.Context, sel ast.SelectionSet, v *model.ShareNamespacePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ShareNamespacePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOTagInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagInputᚄ(ctx context.Context, v any) ([]metadef.TagInput, error) {
 	if v == nil {
 		return nil, nil
@@ -4883,6 +4758,62 @@ func (ec *executionContext) unmarshalOTagInput2ᚕgithubᚗcomᚋcadastreᚑdev�
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) marshalOUnloadNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnloadNamespacesPayload(ctx context.Context, sel ast.SelectionSet, v *model.UnloadNamespacesPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UnloadNamespacesPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUnshareNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnshareNamespacePayload(ctx context.Context, sel ast.SelectionSet, v *model.UnshareNamespacePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UnshareNamespacePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUpdateNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateNamespacePayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateNamespacePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateNamespacePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUpdateObjectPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateObjectPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateObjectPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateObjectPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUpdatePropertyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdatePropertyPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdatePropertyPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdatePropertyPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUpdateResourceTypeAssociationPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceTypeAssociationPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateResourceTypeAssociationPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateResourceTypeAssociationPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUpdateResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceTypePayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateResourceTypePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateResourceTypePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUpdateTagPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateTagPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateTagPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateTagPayload(ctx, sel, v)
 }
 
 // endregion ***************************** type.gotpl *****************************

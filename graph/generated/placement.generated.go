@@ -7437,16 +7437,6 @@ func (ec *executionContext) marshalNAllocationCandidate2ᚖgithubᚗcomᚋcadast
 	return ec._AllocationCandidate(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(ctx context.Context, sel ast.SelectionSet, v *model.AllocationCandidateConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._AllocationCandidateConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNAllocationCandidateEdge2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.AllocationCandidateEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -7584,16 +7574,6 @@ func (ec *executionContext) unmarshalNConsumerAllocationsInput2ᚕgithubᚗcom�
 	return res, nil
 }
 
-func (ec *executionContext) marshalNConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerConnection(ctx context.Context, sel ast.SelectionSet, v *model.ConsumerConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ConsumerConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdge(ctx context.Context, sel ast.SelectionSet, v model.ConsumerEdge) graphql.Marshaler {
 	return ec._ConsumerEdge(ctx, sel, &v)
 }
@@ -7629,29 +7609,9 @@ func (ec *executionContext) unmarshalNCreateResourceClassInput2githubᚗcomᚋca
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNCreateResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceClassPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateResourceClassPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._CreateResourceClassPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNCreateResourceProviderInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐNewProvider(ctx context.Context, v any) (placement.NewProvider, error) {
 	res, err := ec.unmarshalInputCreateResourceProviderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNCreateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProviderPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateResourceProviderPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._CreateResourceProviderPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNCreateTraitInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitInput(ctx context.Context, v any) (model.CreateTraitInput, error) {
@@ -7659,29 +7619,9 @@ func (ec *executionContext) unmarshalNCreateTraitInput2githubᚗcomᚋcadastre�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNCreateTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateTraitPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._CreateTraitPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNDeleteAllocationsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsInput(ctx context.Context, v any) (model.DeleteAllocationsInput, error) {
 	res, err := ec.unmarshalInputDeleteAllocationsInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNDeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteAllocationsPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteAllocationsPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryClass(ctx context.Context, v any) (placement.InventoryClass, error) {
@@ -7689,29 +7629,9 @@ func (ec *executionContext) unmarshalNDeleteInventoryInput2githubᚗcomᚋcadast
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNDeleteInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteInventoryPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteInventoryPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteInventoryPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNDeleteResourceClassInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceClassInput(ctx context.Context, v any) (model.DeleteResourceClassInput, error) {
 	res, err := ec.unmarshalInputDeleteResourceClassInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNDeleteResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceClassPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteResourceClassPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteResourceClassPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteResourceProviderInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceProviderInput(ctx context.Context, v any) (model.DeleteResourceProviderInput, error) {
@@ -7719,29 +7639,9 @@ func (ec *executionContext) unmarshalNDeleteResourceProviderInput2githubᚗcom�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNDeleteResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceProviderPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteResourceProviderPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteResourceProviderPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNDeleteTraitInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTraitInput(ctx context.Context, v any) (model.DeleteTraitInput, error) {
 	res, err := ec.unmarshalInputDeleteTraitInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNDeleteTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTraitPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteTraitPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteTraitPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNExplanationStep2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐExplanationStep(ctx context.Context, sel ast.SelectionSet, v placement.ExplanationStep) graphql.Marshaler {
@@ -7943,16 +7843,6 @@ func (ec *executionContext) unmarshalNReshapeInput2githubᚗcomᚋcadastreᚑdev
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReshapePayload(ctx context.Context, sel ast.SelectionSet, v *model.ReshapePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ReshapePayload(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNResourceAmount2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmount(ctx context.Context, sel ast.SelectionSet, v placement.Amount) graphql.Marshaler {
 	return ec._ResourceAmount(ctx, sel, &v)
 }
@@ -8021,16 +7911,6 @@ func (ec *executionContext) marshalNResourceClass2ᚖgithubᚗcomᚋcadastreᚑd
 		return graphql.Null
 	}
 	return ec._ResourceClass(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalNResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceClassConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ResourceClassConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassEdge(ctx context.Context, sel ast.SelectionSet, v model.ResourceClassEdge) graphql.Marshaler {
@@ -8144,16 +8024,6 @@ func (ec *executionContext) unmarshalNSetAllocationsInput2githubᚗcomᚋcadastr
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNSetAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetAllocationsPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetAllocationsPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SetAllocationsPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNSetInventoriesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderInventories(ctx context.Context, v any) (placement.ProviderInventories, error) {
 	res, err := ec.unmarshalInputSetInventoriesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -8173,29 +8043,9 @@ func (ec *executionContext) unmarshalNSetInventoriesInput2ᚕgithubᚗcomᚋcada
 	return res, nil
 }
 
-func (ec *executionContext) marshalNSetInventoriesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoriesPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetInventoriesPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SetInventoriesPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNSetInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐOneInventory(ctx context.Context, v any) (placement.OneInventory, error) {
 	res, err := ec.unmarshalInputSetInventoryInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNSetInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoryPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetInventoryPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SetInventoryPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNSetProviderAggregatesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAggregates(ctx context.Context, v any) (placement.ProviderAggregates, error) {
@@ -8203,29 +8053,9 @@ func (ec *executionContext) unmarshalNSetProviderAggregatesInput2githubᚗcomᚋ
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNSetProviderAggregatesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderAggregatesPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetProviderAggregatesPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SetProviderAggregatesPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNSetProviderTraitsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderTraits(ctx context.Context, v any) (placement.ProviderTraits, error) {
 	res, err := ec.unmarshalInputSetProviderTraitsInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNSetProviderTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderTraitsPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetProviderTraitsPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SetProviderTraitsPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNShortage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐShortage(ctx context.Context, sel ast.SelectionSet, v placement.Shortage) graphql.Marshaler {
@@ -8279,16 +8109,6 @@ func (ec *executionContext) marshalNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 	return ec._Trait(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitConnection(ctx context.Context, sel ast.SelectionSet, v *model.TraitConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._TraitConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNTraitEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitEdge(ctx context.Context, sel ast.SelectionSet, v model.TraitEdge) graphql.Marshaler {
 	return ec._TraitEdge(ctx, sel, &v)
 }
@@ -8322,32 +8142,6 @@ func (ec *executionContext) unmarshalNTraitSetInput2ᚖgithubᚗcomᚋcadastre�
 func (ec *executionContext) unmarshalNUpdateResourceProviderInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceProviderInput(ctx context.Context, v any) (model.UpdateResourceProviderInput, error) {
 	res, err := ec.unmarshalInputUpdateResourceProviderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNUpdateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceProviderPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateResourceProviderPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._UpdateResourceProviderPayload(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalNUsageGroup2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGroupᚄ(ctx context.Context, sel ast.SelectionSet, v []*placement.UsageGroup) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNUsageGroup2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGroup(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
 }
 
 func (ec *executionContext) marshalNUsageGroup2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGroup(ctx context.Context, sel ast.SelectionSet, v *placement.UsageGroup) graphql.Marshaler {
@@ -8394,11 +8188,25 @@ func (ec *executionContext) unmarshalOAggregateFilter2ᚕᚖgithubᚗcomᚋcadas
 	return res, nil
 }
 
+func (ec *executionContext) marshalOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(ctx context.Context, sel ast.SelectionSet, v *model.AllocationCandidateConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AllocationCandidateConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(ctx context.Context, sel ast.SelectionSet, v *model.Consumer) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Consumer(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerConnection(ctx context.Context, sel ast.SelectionSet, v *model.ConsumerConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ConsumerConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOConsumerFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConsumerFilter(ctx context.Context, v any) (*placement.ConsumerFilter, error) {
@@ -8415,6 +8223,62 @@ func (ec *executionContext) unmarshalOConsumerOrder2ᚖgithubᚗcomᚋcadastre�
 	}
 	res, err := ec.unmarshalInputConsumerOrder(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOCreateResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceClassPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateResourceClassPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateResourceClassPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCreateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProviderPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateResourceProviderPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateResourceProviderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCreateTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateTraitPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateTraitPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteAllocationsPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteAllocationsPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteInventoryPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteInventoryPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteInventoryPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceClassPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteResourceClassPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteResourceClassPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceProviderPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteResourceProviderPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteResourceProviderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTraitPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteTraitPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteTraitPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOGroupMappingInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMappingᚄ(ctx context.Context, v any) ([]placement.Mapping, error) {
@@ -8458,6 +8322,13 @@ func (ec *executionContext) unmarshalORequestGroupInput2ᚕᚖgithubᚗcomᚋcad
 	return res, nil
 }
 
+func (ec *executionContext) marshalOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReshapePayload(ctx context.Context, sel ast.SelectionSet, v *model.ReshapePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ReshapePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOResourceAmountInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(ctx context.Context, v any) ([]placement.Amount, error) {
 	if v == nil {
 		return nil, nil
@@ -8492,6 +8363,13 @@ func (ec *executionContext) unmarshalOResourceAmountInput2ᚕᚖgithubᚗcomᚋc
 	return res, nil
 }
 
+func (ec *executionContext) marshalOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceClassConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ResourceClassConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOResourceClassFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceClassFilter(ctx context.Context, v any) (*placement.ResourceClassFilter, error) {
 	if v == nil {
 		return nil, nil
@@ -8505,6 +8383,13 @@ func (ec *executionContext) marshalOResourceProvider2ᚖgithubᚗcomᚋcadastre�
 		return graphql.Null
 	}
 	return ec._ResourceProvider(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceProviderConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ResourceProviderConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOResourceProviderFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderFilter(ctx context.Context, v any) (*placement.ProviderFilter, error) {
@@ -8523,6 +8408,41 @@ func (ec *executionContext) unmarshalOResourceProviderOrder2ᚖgithubᚗcomᚋca
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalOSetAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetAllocationsPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetAllocationsPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetAllocationsPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSetInventoriesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoriesPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetInventoriesPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetInventoriesPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSetInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoryPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetInventoryPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetInventoryPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSetProviderAggregatesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderAggregatesPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetProviderAggregatesPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetProviderAggregatesPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSetProviderTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderTraitsPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetProviderTraitsPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetProviderTraitsPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOSubtreeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐSubtreeᚄ(ctx context.Context, v any) ([]*placement.Subtree, error) {
 	if v == nil {
 		return nil, nil
@@ -8538,6 +8458,13 @@ func (ec *executionContext) unmarshalOSubtreeInput2ᚕᚖgithubᚗcomᚋcadastre
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) marshalOTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitConnection(ctx context.Context, sel ast.SelectionSet, v *model.TraitConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._TraitConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOTraitFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitFilter(ctx context.Context, v any) (*placement.TraitFilter, error) {
@@ -8580,6 +8507,32 @@ func (ec *executionContext) unmarshalOTraitSetInput2ᚕᚖgithubᚗcomᚋcadastr
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) marshalOUpdateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceProviderPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateResourceProviderPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateResourceProviderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUsageGroup2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGroupᚄ(ctx context.Context, sel ast.SelectionSet, v []*placement.UsageGroup) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNUsageGroup2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGroup(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 // endregion ***************************** type.gotpl *****************************

@@ -4087,44 +4087,14 @@ func (ec *executionContext) unmarshalNCreateResourceInput2githubᚗcomᚋcadastr
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateResourcePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._CreateResourcePayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNDeleteMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChange(ctx context.Context, v any) (resource.MetadataChange, error) {
 	res, err := ec.unmarshalInputDeleteMetadataInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNDeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteMetadataPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteMetadataPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNDeleteResourceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceInput(ctx context.Context, v any) (model.DeleteResourceInput, error) {
 	res, err := ec.unmarshalInputDeleteResourceInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNDeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourcePayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteResourcePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteResourcePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.MetadataFacet) graphql.Marshaler {
@@ -4225,16 +4195,6 @@ func (ec *executionContext) marshalNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdev
 	return ec._MetadataKey(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(ctx context.Context, sel ast.SelectionSet, v *model.MetadataKeyConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._MetadataKeyConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyEdge(ctx context.Context, sel ast.SelectionSet, v model.MetadataKeyEdge) graphql.Marshaler {
 	return ec._MetadataKeyEdge(ctx, sel, &v)
 }
@@ -4258,16 +4218,6 @@ func (ec *executionContext) marshalNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastre�
 func (ec *executionContext) unmarshalNReplaceMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChange(ctx context.Context, v any) (resource.MetadataChange, error) {
 	res, err := ec.unmarshalInputReplaceMetadataInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReplaceMetadataPayload(ctx context.Context, sel ast.SelectionSet, v *model.ReplaceMetadataPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ReplaceMetadataPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNRequirementInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRequirement(ctx context.Context, v any) (resource.Requirement, error) {
@@ -4356,16 +4306,6 @@ func (ec *executionContext) marshalNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑde
 	return ret
 }
 
-func (ec *executionContext) marshalNResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(ctx context.Context, sel ast.SelectionSet, v *resource.Explanation) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ResourceExplanation(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNResourceFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx context.Context, v any) (resource.Filter, error) {
 	res, err := ec.unmarshalInputResourceFilter(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -4405,39 +4345,9 @@ func (ec *executionContext) unmarshalNSetMetadataOnResourcesInput2githubᚗcom�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetMetadataOnResourcesPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SetMetadataOnResourcesPayload(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalNSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetMetadataPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SetMetadataPayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNSetResourceTagsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetResourceTagsInput(ctx context.Context, v any) (model.SetResourceTagsInput, error) {
 	res, err := ec.unmarshalInputSetResourceTagsInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNSetResourceTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetResourceTagsPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetResourceTagsPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SetResourceTagsPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNTagFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐTagFilter(ctx context.Context, v any) (resource.TagFilter, error) {
@@ -4450,22 +4360,33 @@ func (ec *executionContext) unmarshalNUpdateResourceInput2githubᚗcomᚋcadastr
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourcePayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateResourcePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._UpdateResourcePayload(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalOCapabilityCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityCondition(ctx context.Context, v any) (*resource.CapabilityCondition, error) {
 	if v == nil {
 		return nil, nil
 	}
 	res, err := ec.unmarshalInputCapabilityCondition(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateResourcePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateResourcePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteMetadataPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteMetadataPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourcePayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteResourcePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteResourcePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOMetadataCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataCondition(ctx context.Context, v any) (*resource.MetadataCondition, error) {
@@ -4481,6 +4402,20 @@ func (ec *executionContext) marshalOMetadataItem2ᚖgithubᚗcomᚋcadastreᚑde
 		return graphql.Null
 	}
 	return ec._MetadataItem(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(ctx context.Context, sel ast.SelectionSet, v *model.MetadataKeyConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._MetadataKeyConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReplaceMetadataPayload(ctx context.Context, sel ast.SelectionSet, v *model.ReplaceMetadataPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ReplaceMetadataPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalORequirementInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRequirementᚄ(ctx context.Context, v any) ([]resource.Requirement, error) {
@@ -4532,6 +4467,20 @@ func (ec *executionContext) unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadast
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ResourceConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(ctx context.Context, sel ast.SelectionSet, v *resource.Explanation) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ResourceExplanation(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx context.Context, v any) (*resource.Filter, error) {
 	if v == nil {
 		return nil, nil
@@ -4546,6 +4495,27 @@ func (ec *executionContext) unmarshalOResourceOrder2ᚖgithubᚗcomᚋcadastre�
 	}
 	res, err := ec.unmarshalInputResourceOrder(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetMetadataOnResourcesPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetMetadataOnResourcesPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetMetadataPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetMetadataPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSetResourceTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetResourceTagsPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetResourceTagsPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetResourceTagsPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOTagFilter2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐTagFilterᚄ(ctx context.Context, v any) ([]resource.TagFilter, error) {
@@ -4563,6 +4533,13 @@ func (ec *executionContext) unmarshalOTagFilter2ᚕgithubᚗcomᚋcadastreᚑdev
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) marshalOUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourcePayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateResourcePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateResourcePayload(ctx, sel, v)
 }
 
 // endregion ***************************** type.gotpl *****************************

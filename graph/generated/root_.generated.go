@@ -239,7 +239,7 @@ var sources = []*ast.Source{
     last: Int
     "Only rows before this cursor, that is newer ones."
     before: String
-  ): AuditEventConnection!
+  ): AuditEventConnection @semanticNonNull
 }
 
 "Which audit events; all given conditions must hold."
@@ -392,7 +392,7 @@ extend type Mutation {
   setCapabilities(
     "The capabilities."
     input: SetCapabilitiesInput!
-  ): SetCapabilitiesPayload!
+  ): SetCapabilitiesPayload @semanticNonNull
   """
   Takes capabilities away from a resource; all of them or none. Needs an
   administrator or a service (` + "`" + `FORBIDDEN` + "`" + `). A name that the resource has no value
@@ -401,7 +401,7 @@ extend type Mutation {
   unsetCapabilities(
     "The names."
     input: UnsetCapabilitiesInput!
-  ): UnsetCapabilitiesPayload!
+  ): UnsetCapabilitiesPayload @semanticNonNull
   """
   Registers a capability for a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `).
   An unknown type is ` + "`" + `NOT_FOUND` + "`" + `, a name that is registered ` + "`" + `ALREADY_EXISTS` + "`" + `.
@@ -409,7 +409,7 @@ extend type Mutation {
   createCapability(
     "The capability."
     input: CreateCapabilityInput!
-  ): CreateCapabilityPayload!
+  ): CreateCapabilityPayload @semanticNonNull
   """
   Says whether a capability is private; every answer from then on follows it.
   Saying it again changes nothing. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). An unknown
@@ -418,7 +418,7 @@ extend type Mutation {
   setCapabilityVisibility(
     "The capability."
     input: SetCapabilityVisibilityInput!
-  ): SetCapabilityVisibilityPayload!
+  ): SetCapabilityVisibilityPayload @semanticNonNull
   """
   Takes a capability out of the registry, with its values on all resources. Needs
   the admin role (` + "`" + `FORBIDDEN` + "`" + `). An unknown type or name is ` + "`" + `NOT_FOUND` + "`" + `.
@@ -426,7 +426,7 @@ extend type Mutation {
   deleteCapability(
     "The capability."
     input: DeleteCapabilityInput!
-  ): DeleteCapabilityPayload!
+  ): DeleteCapabilityPayload @semanticNonNull
 }
 
 "Capabilities to set."
@@ -508,9 +508,22 @@ type DeleteCapabilityPayload {
 }
 `, BuiltIn: false},
 	{Name: "../../schema/common.graphql", Input: `"""
+Says that a field is ` + "`" + `null` + "`" + ` only together with an error whose ` + "`" + `path` + "`" + ` leads to it
+or to something below it: its type allows ` + "`" + `null` + "`" + ` so that it can fail alone. A
+client that handles errors may read the field as if its type ended in ` + "`" + `!` + "`" + `.
+"""
+directive @semanticNonNull(
+  "The levels of the type that this is said of: 0 is the field itself, 1 the members of its list."
+  levels: [Int!]! = [0]
+) on FIELD_DEFINITION
+
+"""
 The entry points for reading. Every list is a connection or says its bound; a
 look-up by key answers ` + "`" + `null` + "`" + ` for what does not exist or is not visible to the
-viewer, and the two cannot be told apart.
+viewer, and the two cannot be told apart. Each field fails alone: it is ` + "`" + `null` + "`" + `,
+with an error whose ` + "`" + `path` + "`" + ` begins with it, and the others keep their answers. A
+field that is no look-up by key is ` + "`" + `null` + "`" + ` in no other case, which its mark
+` + "`" + `@semanticNonNull` + "`" + ` in the text of the schema says to generators of clients.
 """
 type Query {
   """
@@ -530,9 +543,9 @@ type Query {
   nodes(
     "The ` + "`" + `id` + "`" + `s of the objects, at most 100."
     ids: [ID!]!
-  ): [Node]!
+  ): [Node] @semanticNonNull
   "Who is asking, as the credentials of the request say."
-  viewer: Viewer!
+  viewer: Viewer @semanticNonNull
 }
 
 """
@@ -541,6 +554,11 @@ input with anything wrong stores nothing, and every bad field is reported in one
 answer, each with its path in ` + "`" + `extensions.field` + "`" + `. An input that names one thing
 twice is such a bad one (` + "`" + `BAD_USER_INPUT` + "`" + `), unless it says that this counts once;
 in filters a name twice counts once.
+
+The fields of one request run one after the other, and each fails alone: it is
+` + "`" + `null` + "`" + `, always with an error whose ` + "`" + `path` + "`" + ` begins with it, and what the others
+stored stays stored and is answered. When the time of the operation is over, no
+further field begins: each of them is ` + "`" + `null` + "`" + `, with a ` + "`" + `TIMEOUT` + "`" + ` of its own.
 """
 type Mutation
 
@@ -634,7 +652,7 @@ type Viewer {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): NamespaceConnection!
+  ): NamespaceConnection @semanticNonNull
   "The namespace with this name; ` + "`" + `null` + "`" + ` when there is none or it is not visible."
   namespace(
     "The name, case-sensitive."
@@ -654,7 +672,7 @@ type Viewer {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceTypeConnection!
+  ): ResourceTypeConnection @semanticNonNull
   "The resource type with this name; ` + "`" + `null` + "`" + ` when there is none or it is not visible."
   resourceType(
     "The name, case-sensitive, for example ` + "`" + `OS::Nova::Flavor` + "`" + `."
@@ -675,7 +693,7 @@ type Viewer {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): TagConnection!
+  ): TagConnection @semanticNonNull
   """
   Everything that a metadata dialog shows for a resource type: the namespaces
   that apply to it, once for each of their associations with it, by display name,
@@ -689,7 +707,7 @@ type Viewer {
     target: String
     "Only what has this text in a name, title or description, whatever its case: a whole namespace, a whole object, or single properties; at most 200 characters."
     search: String
-  ): [AppliedNamespace!]!
+  ): [AppliedNamespace!] @semanticNonNull
   """
   Judges keys and values by the definitions that apply to a resource type, as if
   they were to be set on such a resource. Nothing is stored.
@@ -701,7 +719,7 @@ type Viewer {
     target: String
     "The keys and values, at most 1000, each of another key; else ` + "`" + `BAD_USER_INPUT` + "`" + `."
     values: [KeyValueInput!]!
-  ): MetadataReport!
+  ): MetadataReport @semanticNonNull
   """
   Namespaces as definition files, the text of one file each, by name. Equal
   namespaces give equal bytes, and importing them gives the same definitions.
@@ -714,7 +732,7 @@ type Viewer {
     names: [String!]
     "Only namespaces that apply to any of these resource types, at most 1000. Absent means any."
     resourceTypes: [String!]
-  ): [String!]!
+  ): [String!] @semanticNonNull
 }
 
 "Which namespaces; all given conditions must hold. Those on associations hold for one and the same association."
@@ -1309,7 +1327,7 @@ type ResourceType implements Node {
   createNamespace(
     "The namespace and its content."
     input: CreateNamespaceInput!
-  ): CreateNamespacePayload!
+  ): CreateNamespacePayload @semanticNonNull
   """
   Changes a namespace's own fields; what it holds stays, and its revision where
   nothing is different. A namespace that is not
@@ -1319,7 +1337,7 @@ type ResourceType implements Node {
   updateNamespace(
     "The namespace and what changes."
     input: UpdateNamespaceInput!
-  ): UpdateNamespacePayload!
+  ): UpdateNamespacePayload @semanticNonNull
   """
   Deletes a namespace with everything in it; resource types stay. A protected one
   is ` + "`" + `PROTECTED` + "`" + `, for administrators too.
@@ -1327,7 +1345,7 @@ type ResourceType implements Node {
   deleteNamespace(
     "Which namespace."
     input: DeleteNamespaceInput!
-  ): DeleteNamespacePayload!
+  ): DeleteNamespacePayload @semanticNonNull
   """
   Deletes all of what a namespace holds of some kinds. Without any it succeeds and
   changes nothing. A protected namespace is ` + "`" + `PROTECTED` + "`" + `.
@@ -1335,7 +1353,7 @@ type ResourceType implements Node {
   deleteNamespaceContents(
     "Which namespace, and what of it."
     input: DeleteNamespaceContentsInput!
-  ): DeleteNamespaceContentsPayload!
+  ): DeleteNamespaceContentsPayload @semanticNonNull
   """
   Defines a property, at the end of a namespace or of an object in it. A name that
   is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `; more properties than 1000 in the namespace, or
@@ -1345,7 +1363,7 @@ type ResourceType implements Node {
   createProperty(
     "Where, and the property."
     input: CreatePropertyInput!
-  ): CreatePropertyPayload!
+  ): CreatePropertyPayload @semanticNonNull
   """
   Changes a property, field by field. A new name is changed in its object's
   ` + "`" + `required` + "`" + `, too; one that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `. A definition that grows
@@ -1354,12 +1372,12 @@ type ResourceType implements Node {
   updateProperty(
     "Which property, and what changes."
     input: UpdatePropertyInput!
-  ): UpdatePropertyPayload!
+  ): UpdatePropertyPayload @semanticNonNull
   "Deletes a property; its object requires it no longer. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
   deleteProperty(
     "Which property."
     input: DeletePropertyInput!
-  ): DeletePropertyPayload!
+  ): DeletePropertyPayload @semanticNonNull
   """
   Defines an object with its properties, at the end of a namespace. A name that is
   taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `; an object or a property too many for the
@@ -1368,7 +1386,7 @@ type ResourceType implements Node {
   createObject(
     "Where, and the object."
     input: CreateObjectInput!
-  ): CreateObjectPayload!
+  ): CreateObjectPayload @semanticNonNull
   """
   Changes an object. Properties that are given replace all of its own: those of a
   name that is there keep their id, others go, which is ` + "`" + `PROTECTED` + "`" + ` in a protected
@@ -1377,12 +1395,12 @@ type ResourceType implements Node {
   updateObject(
     "Which object, and what changes."
     input: UpdateObjectInput!
-  ): UpdateObjectPayload!
+  ): UpdateObjectPayload @semanticNonNull
   "Deletes an object with its properties. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
   deleteObject(
     "Which object."
     input: DeleteObjectInput!
-  ): DeleteObjectPayload!
+  ): DeleteObjectPayload @semanticNonNull
   """
   Sets the tags of a namespace, all or none: instead of those it has, which is
   ` + "`" + `PROTECTED` + "`" + ` where a protected namespace would lose one, or besides them, where a
@@ -1393,22 +1411,22 @@ type ResourceType implements Node {
   setTags(
     "Which namespace, and the tags."
     input: SetTagsInput!
-  ): SetTagsPayload!
+  ): SetTagsPayload @semanticNonNull
   "Changes the name or the parent of a tag. A name that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `."
   updateTag(
     "Which tag, and what changes."
     input: UpdateTagInput!
-  ): UpdateTagPayload!
+  ): UpdateTagPayload @semanticNonNull
   "Deletes a tag; those directly below it have no parent then. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
   deleteTag(
     "Which tag."
     input: DeleteTagInput!
-  ): DeleteTagPayload!
+  ): DeleteTagPayload @semanticNonNull
   "Creates a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A name that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `."
   createResourceType(
     "The resource type."
     input: CreateResourceTypeInput!
-  ): CreateResourceTypePayload!
+  ): CreateResourceTypePayload @semanticNonNull
   """
   Changes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). The built-in types
   keep their name and their protection (` + "`" + `PROTECTED` + "`" + `).
@@ -1416,7 +1434,7 @@ type ResourceType implements Node {
   updateResourceType(
     "Which type, and what changes."
     input: UpdateResourceTypeInput!
-  ): UpdateResourceTypePayload!
+  ): UpdateResourceTypePayload @semanticNonNull
   """
   Deletes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A protected type is
   ` + "`" + `PROTECTED` + "`" + `; one that an association, a resource or a capability refers to is
@@ -1425,7 +1443,7 @@ type ResourceType implements Node {
   deleteResourceType(
     "Which type."
     input: DeleteResourceTypeInput!
-  ): DeleteResourceTypePayload!
+  ): DeleteResourceTypePayload @semanticNonNull
   """
   Makes the definitions of a namespace applicable to a resource type, which is
   created where there is none of the name. The same type, prefix and target twice
@@ -1434,27 +1452,27 @@ type ResourceType implements Node {
   associateResourceType(
     "Which namespace and type, and how."
     input: AssociateResourceTypeInput!
-  ): AssociateResourceTypePayload!
+  ): AssociateResourceTypePayload @semanticNonNull
   "Changes the prefix or the properties target of an association in its place."
   updateResourceTypeAssociation(
     "Which association, and what changes."
     input: UpdateResourceTypeAssociationInput!
-  ): UpdateResourceTypeAssociationPayload!
+  ): UpdateResourceTypeAssociationPayload @semanticNonNull
   "Deletes an association; the resource type stays. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
   disassociateResourceType(
     "Which association."
     input: DisassociateResourceTypeInput!
-  ): DisassociateResourceTypePayload!
+  ): DisassociateResourceTypePayload @semanticNonNull
   "Shares a namespace with a project, or changes the role of one that it is shared with."
   shareNamespace(
     "Which namespace, with whom, and as what."
     input: ShareNamespaceInput!
-  ): ShareNamespacePayload!
+  ): ShareNamespacePayload @semanticNonNull
   "Ends the sharing of a namespace with a project; ` + "`" + `NOT_FOUND` + "`" + ` where it is not shared with it."
   unshareNamespace(
     "Which namespace, and with whom no longer."
     input: UnshareNamespaceInput!
-  ): UnshareNamespacePayload!
+  ): UnshareNamespacePayload @semanticNonNull
   """
   Imports definition files. Each document is read and judged for itself, and is
   stored as a whole or not at all; a bad one never stops the others. Of several sound
@@ -1465,7 +1483,7 @@ type ResourceType implements Node {
   importNamespaces(
     "The documents and what to do with namespaces that exist."
     input: ImportNamespacesInput!
-  ): ImportNamespacesPayload!
+  ): ImportNamespacesPayload @semanticNonNull
   """
   Deletes namespaces with everything in them, in one transaction. Protected ones
   stay and are reported, unless they are included.
@@ -1473,7 +1491,7 @@ type ResourceType implements Node {
   unloadNamespaces(
     "Which namespaces: all, or those for which every condition given holds."
     input: UnloadNamespacesInput!
-  ): UnloadNamespacesPayload!
+  ): UnloadNamespacesPayload @semanticNonNull
 }
 
 "A namespace to create, with everything in it."
@@ -2178,7 +2196,7 @@ enum UnloadOutcome {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceProviderConnection!
+  ): ResourceProviderConnection @semanticNonNull
   """
   The resource provider with this uuid or this name; ` + "`" + `null` + "`" + ` when there is none.
   Exactly one of the two must be given, else ` + "`" + `BAD_USER_INPUT` + "`" + `. Needs any role
@@ -2232,7 +2250,7 @@ enum UnloadOutcome {
     first: Int
     "Only candidates after this cursor of the same request; it stays a position when providers come and go."
     after: String
-  ): AllocationCandidateConnection!
+  ): AllocationCandidateConnection @semanticNonNull
   "The consumer with this uuid; ` + "`" + `null` + "`" + ` when it has no allocations. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
   consumer(
     "The uuid."
@@ -2252,7 +2270,7 @@ enum UnloadOutcome {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ConsumerConnection!
+  ): ConsumerConnection @semanticNonNull
   """
   What a project uses, in a group for each type of consumer: those without a type
   first, then by type. A project that uses nothing has no group. Needs any role
@@ -2265,7 +2283,7 @@ enum UnloadOutcome {
     userId: String
     "Only what consumers of this type use: 1 to 255 of A-Z, 0-9 and _."
     consumerType: String
-  ): [UsageGroup!]!
+  ): [UsageGroup!] @semanticNonNull
   "The traits that exist, by name. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
   traits(
     "Which traits; all conditions must hold. Absent means all."
@@ -2278,7 +2296,7 @@ enum UnloadOutcome {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): TraitConnection!
+  ): TraitConnection @semanticNonNull
   "The resource classes that exist, by name. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
   resourceClasses(
     "Which classes; all conditions must hold. Absent means all."
@@ -2291,7 +2309,7 @@ enum UnloadOutcome {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceClassConnection!
+  ): ResourceClassConnection @semanticNonNull
 }
 
 extend type Resource {
@@ -2309,7 +2327,7 @@ extend type Mutation {
   createResourceProvider(
     "The provider."
     input: CreateResourceProviderInput!
-  ): CreateResourceProviderPayload!
+  ): CreateResourceProviderPayload @semanticNonNull
   """
   Renames a resource provider, moves it with everything below it to another
   parent or to none, or links it to another resource or none. No generation moves.
@@ -2321,7 +2339,7 @@ extend type Mutation {
   updateResourceProvider(
     "The provider and what shall change."
     input: UpdateResourceProviderInput!
-  ): UpdateResourceProviderPayload!
+  ): UpdateResourceProviderPayload @semanticNonNull
   """
   Deletes a resource provider with its inventories, traits and aggregates. Needs
   the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is ` + "`" + `NOT_FOUND` + "`" + `; one
@@ -2330,7 +2348,7 @@ extend type Mutation {
   deleteResourceProvider(
     "The provider."
     input: DeleteResourceProviderInput!
-  ): DeleteResourceProviderPayload!
+  ): DeleteResourceProviderPayload @semanticNonNull
   """
   Replaces all inventories of a provider; its generation grows by 1, even when
   nothing changes. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown
@@ -2341,7 +2359,7 @@ extend type Mutation {
   setInventories(
     "The provider and its inventories."
     input: SetInventoriesInput!
-  ): SetInventoriesPayload!
+  ): SetInventoriesPayload @semanticNonNull
   """
   Sets one inventory of a provider, which may have had it or not; its generation
   grows by 1. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). Refuses as
@@ -2350,7 +2368,7 @@ extend type Mutation {
   setInventory(
     "The provider and its inventory."
     input: SetInventoryInput!
-  ): SetInventoryPayload!
+  ): SetInventoryPayload @semanticNonNull
   """
   Deletes one inventory of a provider; its generation grows by 1. Needs the admin
   or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider, or a class that it has no
@@ -2360,7 +2378,7 @@ extend type Mutation {
   deleteInventory(
     "The provider and the class."
     input: DeleteInventoryInput!
-  ): DeleteInventoryPayload!
+  ): DeleteInventoryPayload @semanticNonNull
   """
   Replaces the traits of a provider; its generation grows by 1 if that changes
   any. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is
@@ -2370,7 +2388,7 @@ extend type Mutation {
   setProviderTraits(
     "The provider and its traits."
     input: SetProviderTraitsInput!
-  ): SetProviderTraitsPayload!
+  ): SetProviderTraitsPayload @semanticNonNull
   """
   Replaces the aggregates of a provider; its generation grows by 1, even when
   nothing changes. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown
@@ -2380,7 +2398,7 @@ extend type Mutation {
   setProviderAggregates(
     "The provider and its aggregates."
     input: SetProviderAggregatesInput!
-  ): SetProviderAggregatesPayload!
+  ): SetProviderAggregatesPayload @semanticNonNull
   """
   Creates a custom trait. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A name
   that is not ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _ is
@@ -2389,7 +2407,7 @@ extend type Mutation {
   createTrait(
     "The trait."
     input: CreateTraitInput!
-  ): CreateTraitPayload!
+  ): CreateTraitPayload @semanticNonNull
   """
   Deletes a custom trait. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A name
   that is not custom is ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown one ` + "`" + `NOT_FOUND` + "`" + `, a trait that
@@ -2398,7 +2416,7 @@ extend type Mutation {
   deleteTrait(
     "The trait."
     input: DeleteTraitInput!
-  ): DeleteTraitPayload!
+  ): DeleteTraitPayload @semanticNonNull
   """
   Creates a custom resource class. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `).
   A name that is not ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _ is
@@ -2407,7 +2425,7 @@ extend type Mutation {
   createResourceClass(
     "The resource class."
     input: CreateResourceClassInput!
-  ): CreateResourceClassPayload!
+  ): CreateResourceClassPayload @semanticNonNull
   """
   Deletes a custom resource class. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `).
   A name that is not custom is ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown one ` + "`" + `NOT_FOUND` + "`" + `, a
@@ -2416,7 +2434,7 @@ extend type Mutation {
   deleteResourceClass(
     "The resource class."
     input: DeleteResourceClassInput!
-  ): DeleteResourceClassPayload!
+  ): DeleteResourceClassPayload @semanticNonNull
   """
   Replaces the allocations of consumers, all of them or none. Needs the admin or
   service role (` + "`" + `FORBIDDEN` + "`" + `). The generation of every provider that gives
@@ -2431,7 +2449,7 @@ extend type Mutation {
   setAllocations(
     "The consumers and what each shall have."
     input: SetAllocationsInput!
-  ): SetAllocationsPayload!
+  ): SetAllocationsPayload @semanticNonNull
   """
   Takes all allocations of a consumer away, whatever its generation; no provider's
   generation moves. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A consumer
@@ -2440,7 +2458,7 @@ extend type Mutation {
   deleteAllocations(
     "The consumer."
     input: DeleteAllocationsInput!
-  ): DeleteAllocationsPayload!
+  ): DeleteAllocationsPayload @semanticNonNull
   """
   Moves inventories between providers together with the allocations against them,
   all of it or nothing. Allocations are judged against the old and the new
@@ -2454,7 +2472,7 @@ extend type Mutation {
   reshape(
     "The providers' new inventories and the consumers' new allocations."
     input: ReshapeInput!
-  ): ReshapePayload!
+  ): ReshapePayload @semanticNonNull
 }
 
 "Which resource providers; all given conditions must hold, of each provider by itself."
@@ -3250,7 +3268,7 @@ type ReshapePayload {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceConnection!
+  ): ResourceConnection @semanticNonNull
   "The resource with this uuid; ` + "`" + `null` + "`" + ` when there is none or it is not visible."
   resource(
     "The uuid."
@@ -3269,7 +3287,7 @@ type ReshapePayload {
     first: Int
     "Only keys after this cursor."
     after: String
-  ): MetadataKeyConnection!
+  ): MetadataKeyConnection @semanticNonNull
   """
   Tells for each condition of a filter how many resources it holds of, and how
   many are left with it and all conditions before it: which of them leaves too
@@ -3278,7 +3296,7 @@ type ReshapePayload {
   explainResources(
     "The filter."
     filter: ResourceFilter!
-  ): ResourceExplanation!
+  ): ResourceExplanation @semanticNonNull
 }
 
 extend type Mutation {
@@ -3293,7 +3311,7 @@ extend type Mutation {
   createResource(
     "The resource."
     input: CreateResourceInput!
-  ): CreateResourcePayload!
+  ): CreateResourcePayload @semanticNonNull
   """
   Sets metadata items of a resource and leaves all others as they are, in one
   transaction. Members write what is their project's (` + "`" + `FORBIDDEN` + "`" + ` otherwise, and
@@ -3305,7 +3323,7 @@ extend type Mutation {
   setMetadata(
     "The items."
     input: SetMetadataInput!
-  ): SetMetadataPayload!
+  ): SetMetadataPayload @semanticNonNull
   """
   Sets metadata items of several resources as ` + "`" + `setMetadata` + "`" + ` does, in one
   transaction: all of them or none. At most 1000 resources, each once.
@@ -3313,7 +3331,7 @@ extend type Mutation {
   setMetadataOnResources(
     "The resources and their items."
     input: SetMetadataOnResourcesInput!
-  ): SetMetadataOnResourcesPayload!
+  ): SetMetadataOnResourcesPayload @semanticNonNull
   """
   Replaces the metadata of a resource by the items given, in one transaction: no
   reader sees it without. Items that only administrators and services change stay
@@ -3323,7 +3341,7 @@ extend type Mutation {
   replaceMetadata(
     "The items."
     input: ReplaceMetadataInput!
-  ): ReplaceMetadataPayload!
+  ): ReplaceMetadataPayload @semanticNonNull
   """
   Deletes metadata items of a resource; all of them or none. A key that the
   resource does not have is ` + "`" + `NOT_FOUND` + "`" + `; an item that only administrators and
@@ -3332,7 +3350,7 @@ extend type Mutation {
   deleteMetadata(
     "The keys."
     input: DeleteMetadataInput!
-  ): DeleteMetadataPayload!
+  ): DeleteMetadataPayload @semanticNonNull
   """
   Changes a resource's own fields: what is absent stays, and so does the revision
   where nothing is different. Members change what is
@@ -3343,7 +3361,7 @@ extend type Mutation {
   updateResource(
     "The changes."
     input: UpdateResourceInput!
-  ): UpdateResourcePayload!
+  ): UpdateResourcePayload @semanticNonNull
   """
   Deletes a resource with its metadata, capabilities and tags. One that has
   children, or that a resource provider is linked to, is ` + "`" + `IN_USE` + "`" + `.
@@ -3351,12 +3369,12 @@ extend type Mutation {
   deleteResource(
     "The resource."
     input: DeleteResourceInput!
-  ): DeleteResourcePayload!
+  ): DeleteResourcePayload @semanticNonNull
   "Gives a resource exactly these tags, free ones or such as definitions know."
   setResourceTags(
     "The tags."
     input: SetResourceTagsInput!
-  ): SetResourceTagsPayload!
+  ): SetResourceTagsPayload @semanticNonNull
 }
 
 "Which resources; all given conditions must hold."

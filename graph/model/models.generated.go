@@ -334,6 +334,11 @@ type ImportNamespacesPayload struct {
 // answer, each with its path in `extensions.field`. An input that names one thing
 // twice is such a bad one (`BAD_USER_INPUT`), unless it says that this counts once;
 // in filters a name twice counts once.
+//
+// The fields of one request run one after the other, and each fails alone: it is
+// `null`, always with an error whose `path` begins with it, and what the others
+// stored stays stored and is answered. When the time of the operation is over, no
+// further field begins: each of them is `null`, with a `TIMEOUT` of its own.
 type Mutation struct {
 }
 
@@ -347,7 +352,10 @@ type NamespaceOrder struct {
 
 // The entry points for reading. Every list is a connection or says its bound; a
 // look-up by key answers `null` for what does not exist or is not visible to the
-// viewer, and the two cannot be told apart.
+// viewer, and the two cannot be told apart. Each field fails alone: it is `null`,
+// with an error whose `path` begins with it, and the others keep their answers. A
+// field that is no look-up by key is `null` in no other case, which its mark
+// `@semanticNonNull` in the text of the schema says to generators of clients.
 type Query struct {
 }
 

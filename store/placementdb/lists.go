@@ -211,7 +211,7 @@ func (s *PlacementStore) Usages(ctx context.Context, project string, user, consu
 		args = append(args, *consumerType)
 		where += ` AND o.consumer_type = $` + strconv.Itoa(len(args))
 	}
-	var groups []*placement.UsageGroup
+	groups := []*placement.UsageGroup{}
 	byType := map[string]*placement.UsageGroup{}
 	err := s.Query(ctx, s.Pool, `SELECT n.type, n.consumers, c.name, CAST(SUM(a.used) AS bigint) FROM consumers o
 		JOIN (SELECT COALESCE(o.consumer_type, '') AS type, COUNT(*) AS consumers FROM consumers o`+where+` GROUP BY COALESCE(o.consumer_type, '')) AS n
