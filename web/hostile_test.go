@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -168,8 +169,16 @@ func TestAnOperationHasADeadlineThatReachesTheDatabase(t *testing.T) {
 	if got.status != 200 || got.code() != "TIMEOUT" {
 		t.Errorf("got %d %s", got.status, got.body)
 	}
+	var many strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&many, `m%d: createNamespace(input: {name: "waiting %d"}) { namespace { name } } `, i, i)
+	}
+	got = s.query("mutation { " + many.String() + "}")
+	if codes := got.codes(); len(codes) != 60 || slices.ContainsFunc(codes, func(code string) bool { return code != "TIMEOUT" }) || !strings.Contains(got.body, `"m59":null`) {
+		t.Errorf("sixty that wait: %d %s", got.status, got.body)
+	}
 	if took := time.Since(began); took > patience.Of(t, 5*time.Second) {
-		t.Errorf("it took %v", took)
+		t.Errorf("they took %v", took)
 	}
 }
 

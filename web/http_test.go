@@ -101,6 +101,7 @@ func TestRequestsHaveTheStatusOfTheProtocol(t *testing.T) {
 		"live":                         {"GET", "/livez", "", nil, 200, "", "ok"},
 		"ready":                        {"GET", "/readyz", "", nil, 200, "", "ready"},
 		"the schema":                   {"GET", "/schema.graphql", "", nil, 200, "", "type Query {"},
+		"a mark in the schema":         {"GET", "/schema.graphql", "", nil, 200, "", "\n  viewer: Viewer @semanticNonNull\n"},
 		"the metrics":                  {"GET", "/metrics", "", nil, 200, "", `cadastre_build_info{version="test"} 1`},
 		"the page, in the open":        {"GET", "/", "", nil, 200, "", "GraphiQL"},
 		"POST to the page":             {"POST", "/", "", nil, 405, "", ""},
