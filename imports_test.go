@@ -46,7 +46,7 @@ var rooms = map[string][]string{
 	"store/metadefdb":             {"access", "defaults", "ent", "metadef", "page", "problem", "store/sqldb", "store/visible", "text"},
 	"store/placementdb":           {"access", "ent", "page", "placement", "problem", "store/sqldb", "store/visible", "text"},
 	"store/resourcedb":            {"access", "defaults", "ent", "metadef", "page", "problem", "resource", "store/metadefdb", "store/sqldb", "store/visible", "text"},
-	"store/sqldb":                 {"access", "ent", "page", "problem"},
+	"store/sqldb":                 {"access", "ent", "page", "problem", "text"},
 	"store/storetest":             {"access", "internal/patience", "placement", "store"},
 	"store/visible":               {"access", "ent", "metadef"},
 	"text":                        {"problem"},

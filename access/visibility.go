@@ -2,15 +2,17 @@ package access
 
 import "github.com/cadastre-dev/cadastre/problem"
 
-// Visibility says who sees a namespace or a resource.
+// Visibility is who sees a namespace or a resource.
 type Visibility string
 
-const Public Visibility = "PUBLIC" // everyone
+const (
+	Public  Visibility = "PUBLIC"  // everyone
+	Private Visibility = "PRIVATE" // the owning project, those it is shared with, admins
+)
 
-const Private Visibility = "PRIVATE" // the owning project, those it is shared with, admins
-
-func CheckVisibility(visibility Visibility, path string, problems *problem.Problems) {
-	if visibility != Public && visibility != Private {
+// CheckVisibility adds a problem where a visibility that is given is none.
+func CheckVisibility(problems *problem.Problems, path string, visibility *Visibility) {
+	if visibility != nil && *visibility != Public && *visibility != Private {
 		problems.Add(path, "must be PUBLIC or PRIVATE")
 	}
 }

@@ -74,7 +74,7 @@ func (a AppliedNamespace) Definitions() []*PropertyDefinition {
 func NoteConflicts(applied []AppliedNamespace) {
 	type key struct{ target, name string }
 	keyOf := func(a AppliedNamespace, p *PropertyDefinition) key {
-		return key{textOf(a.Association.PropertiesTarget), p.Name}
+		return key{text.OrEmpty(a.Association.PropertiesTarget), p.Name}
 	}
 	sharing := map[key][]*PropertyDefinition{}
 	for _, a := range applied {
@@ -108,13 +108,13 @@ func (a AppliedNamespace) Matching(search string) (AppliedNamespace, bool) {
 	has := func(texts ...string) bool {
 		return slices.ContainsFunc(texts, func(input string) bool { return strings.Contains(text.Fold(input), wanted) })
 	}
-	if has(a.Namespace.Name, a.Namespace.Title, textOf(a.Namespace.Description)) {
+	if has(a.Namespace.Name, a.Namespace.Title, text.OrEmpty(a.Namespace.Description)) {
 		return a, true
 	}
-	hasNot := func(p *PropertyDefinition) bool { return !has(p.Name, p.Title, textOf(p.Description)) }
+	hasNot := func(p *PropertyDefinition) bool { return !has(p.Name, p.Title, text.OrEmpty(p.Description)) }
 	a.Properties = slices.DeleteFunc(slices.Clone(a.Properties), hasNot)
 	a.Objects = slices.DeleteFunc(slices.Clone(a.Objects), func(object AppliedObject) bool {
-		return !has(object.Name, textOf(object.Description)) &&
+		return !has(object.Name, text.OrEmpty(object.Description)) &&
 			!slices.ContainsFunc(object.Properties, func(p *PropertyDefinition) bool { return !hasNot(p) })
 	})
 	shown := map[string]bool{}
@@ -123,11 +123,4 @@ func (a AppliedNamespace) Matching(search string) (AppliedNamespace, bool) {
 	}
 	a.Conflicts = slices.DeleteFunc(slices.Clone(a.Conflicts), func(c DefinitionConflict) bool { return !shown[c.Name] })
 	return a, len(a.Properties)+len(a.Objects) > 0
-}
-
-func textOf(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }

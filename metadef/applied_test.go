@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // applyDocuments gives the documents the shape that they have when they come
@@ -15,7 +17,7 @@ func applyDocuments(documents []*Document, resourceType string) []AppliedNamespa
 	var applied []AppliedNamespace
 	next := int64(1)
 	for i, document := range documents {
-		namespace := &Namespace{ID: int64(i + 1), Name: document.Name, Title: textOf(document.DisplayName), Description: document.Description}
+		namespace := &Namespace{ID: int64(i + 1), Name: document.Name, Title: text.OrEmpty(document.DisplayName), Description: document.Description}
 		var properties []*PropertyDefinition
 		var objects []*ObjectDefinition
 		add := func(list []DocumentProperty, object int64) {

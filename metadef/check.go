@@ -35,11 +35,9 @@ func CheckTarget(problems *problem.Problems, path, target string) {
 	}
 }
 
-// text checks the length of a text that is there.
+// text checks a text that is there.
 func (c *checker) text(input *string, path string, least, most int) {
-	if input != nil {
-		text.Check(&c.problems, path, *input, least, most)
-	}
+	text.CheckOptional(&c.problems, path, input, least, most)
 }
 
 func (c *checker) name(name, path string) { text.CheckName(&c.problems, path, name) }
@@ -49,9 +47,7 @@ func (c *checker) namespaceFields(d *Document, path string) {
 	c.text(d.DisplayName, c.field(path, "displayName", "display_name"), 0, text.MaxName)
 	c.text(d.Description, problem.Join(path, "description"), 0, MaxDescription)
 	c.text(d.Owner, problem.Join(path, "owner"), 1, MaxOwner)
-	if d.Visibility != nil {
-		access.CheckVisibility(*d.Visibility, problem.Join(path, "visibility"), &c.problems)
-	}
+	access.CheckVisibility(&c.problems, problem.Join(path, "visibility"), d.Visibility)
 }
 
 // few reports whether a list or map has no more members than a namespace may,
@@ -164,5 +160,5 @@ func (c *checker) associations(associations []DocumentAssociation, paths []strin
 type associationKey struct{ resourceType, prefix, target string }
 
 func (a DocumentAssociation) key() associationKey {
-	return associationKey{a.ResourceType, textOf(a.Prefix), textOf(a.PropertiesTarget)}
+	return associationKey{a.ResourceType, text.OrEmpty(a.Prefix), text.OrEmpty(a.PropertiesTarget)}
 }

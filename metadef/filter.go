@@ -28,19 +28,11 @@ type NamespaceFilter struct {
 func (f NamespaceFilter) Check() error {
 	var problems problem.Problems
 	text.CheckEach(&problems, "filter.resourceTypes", f.ResourceTypes, text.MaxFilterList)
-	for _, condition := range []struct {
-		field string
-		text  *string
-		most  int
-	}{
-		{"filter.owner", f.Owner, math.MaxInt}, {"filter.search", f.Search, MaxSearch},
-		{"filter.propertiesTarget", f.PropertiesTarget, math.MaxInt}, {"filter.definesKey", f.DefinesKey, MaxMetadataKey},
-		{"filter.tag", f.Tag, math.MaxInt},
-	} {
-		if condition.text != nil {
-			text.Check(&problems, condition.field, *condition.text, 0, condition.most)
-		}
-	}
+	text.CheckOptional(&problems, "filter.owner", f.Owner, 0, math.MaxInt)
+	text.CheckOptional(&problems, "filter.search", f.Search, 0, MaxSearch)
+	text.CheckOptional(&problems, "filter.propertiesTarget", f.PropertiesTarget, 0, math.MaxInt)
+	text.CheckOptional(&problems, "filter.definesKey", f.DefinesKey, 0, MaxMetadataKey)
+	text.CheckOptional(&problems, "filter.tag", f.Tag, 0, math.MaxInt)
 	return problems.Err()
 }
 

@@ -144,7 +144,7 @@ func (n NamespaceChange) Apply(current *Document, path string) (*Document, probl
 // apply sets the fields that the patch names.
 func (p NamespacePatch) apply(to *Document) {
 	if p.DisplayName.Set {
-		if to.DisplayName = p.DisplayName.Value; textOf(to.DisplayName) == "" {
+		if to.DisplayName = p.DisplayName.Value; text.OrEmpty(to.DisplayName) == "" {
 			to.DisplayName = nil
 		}
 	}

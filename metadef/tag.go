@@ -22,7 +22,7 @@ func (c *checker) newTags(inputs []TagInput, existing []string, path string) []D
 	var tags []DocumentTag
 	for i, input := range inputs {
 		c.text(input.Parent, problem.Join(problem.Index(path, i), "parent"), 1, text.MaxName)
-		tags = append(tags, DocumentTag{input.Name, textOf(input.Parent)})
+		tags = append(tags, DocumentTag{input.Name, text.OrEmpty(input.Parent)})
 	}
 	return c.tags(tags, pathsOf(path, len(tags)), existing)
 }

@@ -1,6 +1,10 @@
 package metadef
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/text"
+)
 
 // AssociationChoice chooses among the associations of a namespace: those of a
 // resource type, and of them, where given, those with a properties target or a
@@ -16,8 +20,8 @@ func (c AssociationChoice) Of(associations []*ResourceTypeAssociation) []*Resour
 	var chosen []*ResourceTypeAssociation
 	for _, association := range associations {
 		if association.ResourceTypeName == c.ResourceType &&
-			(c.Target == nil || *c.Target == textOf(association.PropertiesTarget)) &&
-			(c.Prefix == nil || *c.Prefix == textOf(association.Prefix)) {
+			(c.Target == nil || *c.Target == text.OrEmpty(association.PropertiesTarget)) &&
+			(c.Prefix == nil || *c.Prefix == text.OrEmpty(association.Prefix)) {
 			chosen = append(chosen, association)
 		}
 	}
@@ -32,7 +36,7 @@ func PropertiesThrough(associations []*ResourceTypeAssociation, properties []*Pr
 		for _, property := range properties {
 			through := *property
 			through.AssociationID = association.ID
-			through.Name = prefixed(textOf(association.Prefix), property.BaseName)
+			through.Name = prefixed(text.OrEmpty(association.Prefix), property.BaseName)
 			seen = append(seen, &through)
 		}
 	}
@@ -46,10 +50,10 @@ func ObjectsThrough(associations []*ResourceTypeAssociation, objects []*ObjectDe
 	for _, association := range associations {
 		for _, object := range objects {
 			through := *object
-			through.AssociationID, through.Prefix = association.ID, textOf(association.Prefix)
+			through.AssociationID, through.Prefix = association.ID, text.OrEmpty(association.Prefix)
 			through.Required = make([]string, len(object.Required))
 			for i, name := range object.Required {
-				through.Required[i] = prefixed(textOf(association.Prefix), name)
+				through.Required[i] = prefixed(text.OrEmpty(association.Prefix), name)
 			}
 			seen = append(seen, &through)
 		}

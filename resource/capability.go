@@ -100,11 +100,7 @@ func CheckCapabilities(problems *problem.Problems, path string, capabilities []m
 
 // CheckCapabilityNames notes what is wrong with names of capabilities.
 func CheckCapabilityNames(problems *problem.Problems, path string, names []string) {
-	seen := map[string]bool{}
-	for i, name := range names {
-		text.Check(problems, problem.Index(path, i), name, 1, MaxCapabilityName)
-		text.CheckNew(problems, problem.Index(path, i), name, seen)
-	}
+	text.CheckNames(problems, path, names, MaxCapabilityName)
 	if len(names) == 0 {
 		problems.Add(path, "must not be empty")
 	}

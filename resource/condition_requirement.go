@@ -22,13 +22,13 @@ const (
 	MaxRequirement  = 4096
 )
 
-// Capability is the name of the capability that is meant: the scope of
-// capabilities before it is dropped. Scoped tells whether it was there.
+// Capability returns the name of the capability that is meant, without the scope
+// of capabilities before it, and reports whether that was there.
 func (r Requirement) Capability() (name string, scoped bool) {
 	return strings.CutPrefix(r.Key, metadef.CapabilitiesScope)
 }
 
-// The operators of a requirement and how each compares its operand.
+// requirementOperators are the operators of a requirement and how each compares its operand.
 var requirementOperators = map[string]struct {
 	operator   Operator
 	comparison Comparison
@@ -44,8 +44,9 @@ var requirementOperators = map[string]struct {
 // requirementOperatorList is the operators as a refusal lists them.
 const requirementOperatorList = "= == != >= <= s== s!= s< s<= s> s>= <in> <or> <all-in>"
 
-// Condition is what the requirement means; what is wrong with its text is noted,
-// with a hint. A text without operator is to be the whole value.
+// Condition returns what the requirement means; what is wrong with its text is
+// added to the problems, with a hint. A text without operator is to be the whole
+// value.
 func (r Requirement) Condition(problems *problem.Problems, path string) Condition {
 	before := len(*problems)
 	test := r.test(problems, problem.Join(path, "requirement"))
@@ -59,11 +60,8 @@ func (r Requirement) Condition(problems *problem.Problems, path string) Conditio
 func (r Requirement) test(problems *problem.Problems, path string) Test {
 	before := len(*problems)
 	text.Check(problems, path, r.Requirement, 0, MaxRequirement)
-	if len(*problems) > before {
-		return Test{}
-	}
 	words := strings.Fields(r.Requirement)
-	if len(words) == 0 {
+	if len(*problems) > before || len(words) == 0 {
 		return wholeValue(r.Requirement)
 	}
 	word, operands := words[0], words[1:]
@@ -71,7 +69,6 @@ func (r Requirement) test(problems *problem.Problems, path string) Test {
 		operands = operands[:n-1] // as <or> may stand at the end
 	}
 	meaning, known := requirementOperators[word]
-	test := Test{Operator: meaning.operator, Comparison: meaning.comparison, Operands: operands}
 	switch {
 	case !known:
 		if hint := operatorHint(word); hint != "" {
@@ -81,25 +78,32 @@ func (r Requirement) test(problems *problem.Problems, path string) Test {
 	case len(operands) == 0:
 		problems.Add(path, "%q has no operand", word)
 	case word == metadef.OperatorOr:
-		test.Operands = alternatives(words, problems, path)
+		operands = alternatives(words, problems, path)
 	case word == metadef.OperatorAllIn:
-		_, test.Operands = metadef.SplitOperator(r.Requirement, nil)
-		if len(test.Operands) == 0 {
+		if _, operands = metadef.SplitOperator(r.Requirement, nil); len(operands) == 0 {
 			problems.Add(path, "%q has no operand", word)
 		}
+	default:
+		checkOneOperand(word, operands, meaning.comparison, problems, path)
+	}
+	return Test{Operator: meaning.operator, Comparison: meaning.comparison, Operands: operands}
+}
+
+// checkOneOperand adds what is wrong with the operands of an operator that takes
+// one.
+func checkOneOperand(word string, operands []string, comparison Comparison, problems *problem.Problems, path string) {
+	_, isNumber := NumberKey(operands[0])
+	switch {
 	case slices.Contains(operands, word):
 		problems.Add(path, "%q stands twice; for several values there are <or> and <all-in>", word)
 	case len(operands) > 1:
 		problems.Add(path, "%q takes one word, %q is one too many", word, metadef.Shorten(operands[1]))
-	case meaning.comparison == AsNumbers:
-		if _, ok := NumberKey(operands[0]); !ok {
-			problems.Add(path, "%q is not a number; texts are compared by s==, s>= and their like", metadef.Shorten(operands[0]))
-		}
+	case comparison == AsNumbers && !isNumber:
+		problems.Add(path, "%q is not a number; texts are compared by s==, s>= and their like", metadef.Shorten(operands[0]))
 	}
-	return test
 }
 
-// wholeValue wants the value to be exactly a text.
+// wholeValue returns the test that the value is exactly a text.
 func wholeValue(text string) Test {
 	return Test{Operator: Equals, Comparison: AsText, Operands: []string{text}}
 }
@@ -129,7 +133,7 @@ func alternatives(words []string, problems *problem.Problems, path string) []str
 	return list
 }
 
-// operatorHint tells what may be meant by a first word that looks like an
+// operatorHint returns what may be meant by a first word that looks like an
 // operator and is none; empty where it does not look like one.
 func operatorHint(word string) string {
 	for _, operator := range []string{"s==", "s!=", "s<=", "s>=", "==", "!=", ">=", "<=", metadef.OperatorAllIn, metadef.OperatorIn, metadef.OperatorOr, "s<", "s>", "="} {
@@ -137,9 +141,8 @@ func operatorHint(word string) string {
 			return "a space is needed after " + operator
 		}
 	}
-	unknown := strings.HasPrefix(word, ">") || strings.HasPrefix(word, "<")
-	if !unknown {
-		return ""
+	if strings.HasPrefix(word, ">") || strings.HasPrefix(word, "<") {
+		return "unknown operator " + metadef.Shorten(word) + ", known are " + requirementOperatorList
 	}
-	return metadef.Shorten(word) + " is no operator; there are " + requirementOperatorList
+	return ""
 }

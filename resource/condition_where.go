@@ -44,119 +44,123 @@ type CapabilityCondition struct {
 	Contains *string
 }
 
-// Condition is what the tree means; what is wrong with it is noted.
+// Condition returns what the tree means; what is wrong with it is added to the
+// problems.
 func (c Where) Condition(problems *problem.Problems, path string) Condition {
-	tests := 0
-	return c.condition(problems, path, 1, &tests)
+	r := conditionReader{problems: problems}
+	return r.where(c, path, 1)
 }
 
-func (c Where) condition(problems *problem.Problems, path string, depth int, tests *int) Condition {
+// conditionReader reads the conditions of one field of a filter.
+type conditionReader struct {
+	problems *problem.Problems
+	tests    int // read so far
+}
+
+// refuse adds a problem and returns a condition that never holds.
+func (r *conditionReader) refuse(path, format string, args ...any) Condition {
+	r.problems.Add(path, format, args...)
+	return Condition{Kind: ConditionNever}
+}
+
+// count counts one more test.
+func (r *conditionReader) count(path string) {
+	if r.tests++; r.tests == MaxConditionTests+1 {
+		r.problems.Add(path, "is more than %d tests", MaxConditionTests)
+	}
+}
+
+func (r *conditionReader) where(c Where, path string, depth int) Condition {
 	given := 0
-	for _, there := range []bool{c.All != nil, c.Any != nil, c.Not != nil, c.Metadata != nil, c.Capability != nil} {
-		if there {
+	for _, isGiven := range []bool{c.All != nil, c.Any != nil, c.Not != nil, c.Metadata != nil, c.Capability != nil} {
+		if isGiven {
 			given++
 		}
 	}
 	switch {
 	case given != 1:
-		problems.Add(path, "must have exactly one of all, any, not, metadata, capability")
-	case c.Metadata == nil && c.Capability == nil && depth > MaxConditionDepth:
-		problems.Add(path, "is deeper than %d conditions", MaxConditionDepth)
-	case c.All != nil:
-		return Condition{Kind: ConditionAll, Members: conditionsOf(c.All, problems, problem.Join(path, "all"), depth, tests)}
-	case c.Any != nil:
-		return Condition{Kind: ConditionAny, Members: conditionsOf(c.Any, problems, problem.Join(path, "any"), depth, tests)}
-	case c.Not != nil:
-		return negated(c.Not.condition(problems, problem.Join(path, "not"), depth+1, tests))
+		return r.refuse(path, "must have exactly one of all, any, not, metadata, capability")
 	case c.Metadata != nil:
-		countTest(problems, path, tests)
-		return c.Metadata.condition(problems, problem.Join(path, "metadata"))
+		r.count(path)
+		return r.metadata(*c.Metadata, problem.Join(path, "metadata"))
 	case c.Capability != nil:
-		countTest(problems, path, tests)
-		return c.Capability.condition(problems, problem.Join(path, "capability"))
+		r.count(path)
+		return r.capability(*c.Capability, problem.Join(path, "capability"))
+	case depth > MaxConditionDepth:
+		return r.refuse(path, "is deeper than %d conditions", MaxConditionDepth)
+	case c.Not != nil:
+		return negated(r.where(*c.Not, problem.Join(path, "not"), depth+1))
 	}
-	return Condition{Kind: ConditionNever}
-}
-
-func conditionsOf(members []Where, problems *problem.Problems, path string, depth int, tests *int) []Condition {
-	conditions := make([]Condition, len(members))
+	condition, members, at := Condition{Kind: ConditionAll}, c.All, problem.Join(path, "all")
+	if c.Any != nil {
+		condition, members, at = Condition{Kind: ConditionAny}, c.Any, problem.Join(path, "any")
+	}
 	for i, member := range members {
-		conditions[i] = member.condition(problems, problem.Index(path, i), depth+1, tests)
+		condition.Members = append(condition.Members, r.where(member, problem.Index(at, i), depth+1))
 	}
-	return conditions
-}
-
-func countTest(problems *problem.Problems, path string, tests *int) {
-	if *tests++; *tests == MaxConditionTests+1 {
-		problems.Add(path, "is more than %d tests", MaxConditionTests)
-	}
+	return condition
 }
 
 func negated(c Condition) Condition { return Condition{Kind: ConditionNot, Members: []Condition{c}} }
 
-func (c MetadataCondition) condition(problems *problem.Problems, path string) Condition {
-	text.Check(problems, problem.Join(path, "key"), c.Key, 1, metadef.MaxMetadataKey)
-	return operators{
-		{"exists", nil, c.Exists, Exists, AsText},
-		{"equals", one(c.Equals), nil, Equals, AsText},
-		{"in", c.In, nil, Equals, AsText},
-		{"prefix", one(c.Prefix), nil, HasPrefix, AsText},
-		{"contains", one(c.Contains), nil, Has, AsText},
-	}.condition(ConditionMetadata, c.Key, problems, path)
+func (r *conditionReader) metadata(c MetadataCondition, path string) Condition {
+	text.Check(r.problems, problem.Join(path, "key"), c.Key, 1, metadef.MaxMetadataKey)
+	return r.test(ConditionMetadata, Test{Name: c.Key, Comparison: AsText}, path, c.Exists,
+		givenOperator{"equals", Equals, one(c.Equals)}, givenOperator{"in", Equals, c.In},
+		givenOperator{"prefix", HasPrefix, one(c.Prefix)}, givenOperator{"contains", Has, one(c.Contains)})
 }
 
-func (c CapabilityCondition) condition(problems *problem.Problems, path string) Condition {
-	text.Check(problems, problem.Join(path, "name"), c.Name, 1, MaxCapabilityName)
-	return operators{
-		{"exists", nil, c.Exists, Exists, Pairwise},
-		{"equals", one(c.Equals), nil, Equals, Pairwise},
-		{"in", c.In, nil, Equals, Pairwise},
-		{"gte", one(c.Gte), nil, GreaterOrEqual, Pairwise},
-		{"lte", one(c.Lte), nil, LessOrEqual, Pairwise},
-		{"contains", one(c.Contains), nil, Has, Pairwise},
-	}.condition(ConditionCapability, c.Name, problems, path)
+func (r *conditionReader) capability(c CapabilityCondition, path string) Condition {
+	text.Check(r.problems, problem.Join(path, "name"), c.Name, 1, MaxCapabilityName)
+	return r.test(ConditionCapability, Test{Name: c.Name, Comparison: Pairwise}, path, c.Exists,
+		givenOperator{"equals", Equals, one(c.Equals)}, givenOperator{"in", Equals, c.In},
+		givenOperator{"gte", GreaterOrEqual, one(c.Gte)}, givenOperator{"lte", LessOrEqual, one(c.Lte)},
+		givenOperator{"contains", Has, one(c.Contains)})
 }
 
-func one(text *string) []string {
-	if text == nil {
+func one(operand *string) []string {
+	if operand == nil {
 		return nil
 	}
-	return []string{*text}
+	return []string{*operand}
 }
 
-// operators are those that a test can be given, with what was given.
-type operators []struct {
-	field      string
-	operands   []string
-	exists     *bool
-	operator   Operator
-	comparison Comparison
+// givenOperator is an operator that a test can be given, and what was given; nil
+// for nothing.
+type givenOperator struct {
+	field    string
+	operator Operator
+	operands []string
 }
 
-// condition is the test that was given, which must be one.
-func (o operators) condition(kind ConditionKind, name string, problems *problem.Problems, path string) Condition {
-	condition, given, names := Condition{Kind: ConditionNever}, 0, ""
-	for i, operator := range o {
-		if names += operator.field; i < len(o)-1 {
-			names += ", "
-		}
-		if operator.operands == nil && operator.exists == nil {
+// test returns the test that was given, which must be one: that the thing
+// exists or not, or one of the operators.
+func (r *conditionReader) test(kind ConditionKind, test Test, path string, exists *bool, operators ...givenOperator) Condition {
+	fields, given := "exists", 0
+	if exists != nil {
+		given++
+	}
+	for _, of := range operators {
+		fields += ", " + of.field
+		if of.operands == nil {
 			continue
 		}
 		given++
-		if len(operator.operands) > MaxConditionOperands {
-			problems.Add(problem.Join(path, operator.field), "must have at most %d values, has %d", MaxConditionOperands, len(operator.operands))
+		at := problem.Join(path, of.field)
+		if len(of.operands) > MaxConditionOperands {
+			r.problems.Add(at, "must have at most %d values, has %d", MaxConditionOperands, len(of.operands))
 		}
-		for _, operand := range operator.operands {
-			text.Check(problems, problem.Join(path, operator.field), operand, 0, MaxCapabilityValue)
+		for _, operand := range of.operands {
+			text.Check(r.problems, at, operand, 0, MaxCapabilityValue)
 		}
-		condition = Condition{Kind: kind, Test: Test{name, operator.operator, operator.comparison, operator.operands}}
-		if operator.exists != nil && !*operator.exists {
-			condition = negated(condition)
-		}
+		test.Operator, test.Operands = of.operator, of.operands
 	}
-	if given != 1 {
-		problems.Add(path, "must have exactly one of %s", names)
+	condition := Condition{Kind: kind, Test: test}
+	switch {
+	case given != 1:
+		return r.refuse(path, "must have exactly one of %s", fields)
+	case exists != nil && !*exists:
+		return negated(condition)
 	}
 	return condition
 }

@@ -35,14 +35,9 @@ const MaxFilterTags = 64
 
 // Check notes what is wrong with the filter.
 func (f Filter) Check(problems *problem.Problems, path string) {
-	input := func(field string, value *string) {
-		if value != nil {
-			text.Check(problems, problem.Join(path, field), *value, 0, metadef.MaxMetadataValue)
-		}
-	}
-	input("projectId", f.ProjectID)
-	input("name", f.Name)
-	input("nameContains", f.NameContains)
+	text.CheckOptional(problems, problem.Join(path, "projectId"), f.ProjectID, 0, metadef.MaxMetadataValue)
+	text.CheckOptional(problems, problem.Join(path, "name"), f.Name, 0, metadef.MaxMetadataValue)
+	text.CheckOptional(problems, problem.Join(path, "nameContains"), f.NameContains, 0, metadef.MaxMetadataValue)
 	text.CheckEach(problems, problem.Join(path, "types"), f.Types, text.MaxFilterList)
 	text.CheckFew(problems, problem.Join(path, "uuids"), len(f.UUIDs), text.MaxFilterList)
 	if text.CheckFew(problems, problem.Join(path, "metadata"), len(f.Metadata), MaxFilterPairs) {

@@ -30,15 +30,9 @@ type Input struct {
 func (in Input) Check(problems *problem.Problems, path string) {
 	text.Check(problems, problem.Join(path, "type"), in.Type, 1, text.MaxName)
 	text.Check(problems, problem.Join(path, "name"), in.Name, 1, MaxResourceName)
-	if in.Description != nil {
-		text.Check(problems, problem.Join(path, "description"), *in.Description, 0, MaxResourceDescription)
-	}
-	if in.ProjectID != nil {
-		text.Check(problems, problem.Join(path, "projectId"), *in.ProjectID, 1, MaxProject)
-	}
-	if in.Visibility != nil {
-		access.CheckVisibility(*in.Visibility, problem.Join(path, "visibility"), problems)
-	}
+	text.CheckOptional(problems, problem.Join(path, "description"), in.Description, 0, MaxResourceDescription)
+	text.CheckOptional(problems, problem.Join(path, "projectId"), in.ProjectID, 1, MaxProject)
+	access.CheckVisibility(problems, problem.Join(path, "visibility"), in.Visibility)
 	seen := map[string]bool{}
 	checkMetadata(problems, problem.Join(path, "metadata"), in.Metadata, seen)
 	checkMetadata(problems, problem.Join(path, "serviceMetadata"), in.ServiceMetadata, seen)
@@ -53,15 +47,6 @@ func checkMetadata(problems *problem.Problems, path string, items []metadef.KeyV
 		at := problem.Index(path, i)
 		item.Check(problems, at)
 		text.CheckNew(problems, problem.Join(at, "key"), item.Key, seen)
-	}
-}
-
-// CheckMetadataKeys notes what is wrong with keys that are named.
-func CheckMetadataKeys(problems *problem.Problems, path string, keys []string) {
-	seen := map[string]bool{}
-	for i, key := range keys {
-		text.Check(problems, problem.Index(path, i), key, 1, metadef.MaxMetadataKey)
-		text.CheckNew(problems, problem.Index(path, i), key, seen)
 	}
 }
 

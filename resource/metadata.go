@@ -6,6 +6,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // MetadataMode says what a change does with the items that it does not name.
@@ -39,7 +40,7 @@ type MetadataChanges struct {
 // Check notes everything that is wrong with the change in itself.
 func (c MetadataChange) Check(problems *problem.Problems, path string) {
 	checkMetadata(problems, problem.Join(path, "items"), c.Items, map[string]bool{})
-	CheckMetadataKeys(problems, problem.Join(path, "keys"), c.Keys)
+	text.CheckNames(problems, problem.Join(path, "keys"), c.Keys, metadef.MaxMetadataKey)
 	if c.Mode == DeleteMetadata && len(c.Keys) == 0 {
 		problems.Add(problem.Join(path, "keys"), "must not be empty")
 	}
@@ -86,21 +87,14 @@ func (c MetadataChange) Plan(viewer access.Viewer, rules MetadataRules, revision
 	if err := CheckRevision(c.Resource, c.Revision, revision); err != nil {
 		return MetadataPlan{}, err
 	}
-	var plan MetadataPlan
-	named := map[string]bool{}
-	for _, key := range c.Keys {
-		item := there[key]
-		if item == nil {
-			return MetadataPlan{}, problem.Refuse(problem.ErrNotFound, "the resource %s has no metadata key %q", c.Resource, key)
-		}
-		plan.Delete = append(plan.Delete, *item)
+	plan, err := c.deletions(there)
+	if err != nil {
+		return MetadataPlan{}, err
 	}
+	named := map[string]bool{}
 	for _, pair := range c.Items {
 		named[pair.Key] = true
-		item := MetadataItem{Key: pair.Key, UserModifiable: true}
-		if existing := there[pair.Key]; existing != nil {
-			item = *existing
-		}
+		item := itemNamed(pair.Key, there)
 		changed := item
 		changed.Value = pair.Value
 		if c.UserModifiable != nil {
@@ -110,18 +104,36 @@ func (c MetadataChange) Plan(viewer access.Viewer, rules MetadataRules, revision
 			plan.Set = append(plan.Set, changed)
 		}
 	}
-	if c.Mode == ReplaceMetadata {
-		for _, item := range current {
-			switch {
-			case named[item.Key]:
-			case rules.owns(*item) && !c.IncludeServiceOwned:
-				plan.Retained = append(plan.Retained, *item)
-			default:
-				plan.Delete = append(plan.Delete, *item)
-			}
+	for _, item := range current {
+		switch {
+		case c.Mode != ReplaceMetadata || named[item.Key]:
+		case rules.owns(*item) && !c.IncludeServiceOwned:
+			plan.Retained = append(plan.Retained, *item)
+		default:
+			plan.Delete = append(plan.Delete, *item)
 		}
 	}
 	return plan, c.fits(plan, rules, len(current))
+}
+
+// deletions returns a plan to delete the keys that the change names.
+func (c MetadataChange) deletions(there map[string]*MetadataItem) (plan MetadataPlan, err error) {
+	for _, key := range c.Keys {
+		item := there[key]
+		if item == nil {
+			return plan, problem.Refuse(problem.ErrNotFound, "the resource %s has no metadata key %q", c.Resource, key)
+		}
+		plan.Delete = append(plan.Delete, *item)
+	}
+	return plan, nil
+}
+
+// itemNamed returns the item of a key, or a new one.
+func itemNamed(key string, there map[string]*MetadataItem) MetadataItem {
+	if existing := there[key]; existing != nil {
+		return *existing
+	}
+	return MetadataItem{Key: key, UserModifiable: true}
 }
 
 // mayName refuses a viewer who names an item that only services change.
@@ -134,11 +146,7 @@ func (c MetadataChange) mayName(viewer access.Viewer, rules MetadataRules, there
 		keys = append(keys, item.Key)
 	}
 	for _, key := range keys {
-		item := MetadataItem{Key: key, UserModifiable: true}
-		if existing := there[key]; existing != nil {
-			item = *existing
-		}
-		if rules.owns(item) {
+		if rules.owns(itemNamed(key, there)) {
 			return problem.Refuse(problem.ErrForbidden, "only an administrator or a service may change the metadata key %q", key)
 		}
 	}

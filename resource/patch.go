@@ -21,13 +21,8 @@ type Patch struct {
 func (p Patch) Check(problems *problem.Problems, path string) {
 	if p.NewName.Set && p.NewName.Value == nil {
 		problems.Add(problem.Join(path, "newName"), "must not be null")
-	} else if p.NewName.Set {
-		text.Check(problems, problem.Join(path, "newName"), *p.NewName.Value, 1, MaxResourceName)
 	}
-	if p.Description.Set && p.Description.Value != nil {
-		text.Check(problems, problem.Join(path, "description"), *p.Description.Value, 0, MaxResourceDescription)
-	}
-	if p.Visibility.Set && p.Visibility.Value != nil {
-		access.CheckVisibility(*p.Visibility.Value, problem.Join(path, "visibility"), problems)
-	}
+	text.CheckOptional(problems, problem.Join(path, "newName"), p.NewName.Value, 1, MaxResourceName)
+	text.CheckOptional(problems, problem.Join(path, "description"), p.Description.Value, 0, MaxResourceDescription)
+	access.CheckVisibility(problems, problem.Join(path, "visibility"), p.Visibility.Value)
 }

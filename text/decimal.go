@@ -2,6 +2,7 @@ package text
 
 import (
 	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -18,47 +19,29 @@ type Decimal struct {
 // beyond it are taken as having it.
 const mostExponent = 1 << 30
 
+var number = regexp.MustCompile(`^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$`)
+
 // ParseDecimal reads a number in JSON's notation.
-func ParseDecimal(text string) (Decimal, bool) {
-	rest, negative := strings.CutPrefix(text, "-")
-	mantissa, exponentText := rest, ""
-	if i := strings.IndexAny(rest, "eE"); i >= 0 {
-		mantissa, exponentText = rest[:i], rest[i+1:]
-		if strings.Trim(exponentText, "+-0123456789") != "" || strings.Trim(exponentText, "+-") == "" ||
-			strings.LastIndexAny(exponentText, "+-") > 0 {
-			return Decimal{}, false
-		}
-	}
-	whole, fraction, dotted := strings.Cut(mantissa, ".")
-	if whole == "" || dotted && fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" ||
-		len(whole) > 1 && whole[0] == '0' {
+func ParseDecimal(input string) (Decimal, bool) {
+	parts := number.FindStringSubmatch(input)
+	if parts == nil {
 		return Decimal{}, false
 	}
+	sign, whole, fraction := parts[1], parts[2], parts[3]
 	digits := strings.TrimLeft(whole+fraction, "0")
 	if digits == "" {
 		return Decimal{}, true
 	}
-	exponent, err := strconv.Atoi(exponentText)
-	switch {
-	case exponentText == "":
-		exponent = 0
-	case err != nil && exponentText[0] == '-':
-		exponent = -mostExponent
-	case err != nil:
-		exponent = mostExponent
-	}
+	exponent, _ := strconv.Atoi(cmp.Or(parts[4], "0")) // beyond all integers it is the last one
 	exponent = max(-mostExponent, min(mostExponent, exponent))
-	return Decimal{
-		Negative: negative,
-		Digits:   strings.TrimRight(digits, "0"),
-		Exponent: exponent + len(whole) - (len(whole+fraction) - len(digits)),
-	}, true
+	return Decimal{sign == "-", strings.TrimRight(digits, "0"), exponent + len(digits) - len(fraction)}, true
 }
 
-// IsInteger tells whether the number has no fraction: 1.0 has none.
+// IsInteger reports whether the number has no fraction: 1.0 has none.
 func (d Decimal) IsInteger() bool { return d.Digits == "" || len(d.Digits) <= d.Exponent }
 
-// Compare is negative when d is less than other, 0 when they are equal.
+// Compare returns a negative number when d is less than other, 0 when they are
+// equal.
 func (d Decimal) Compare(other Decimal) int {
 	sign := func(n Decimal) int {
 		switch {
@@ -79,7 +62,7 @@ func (d Decimal) Compare(other Decimal) int {
 	return order * sign(d)
 }
 
-// String is the same for equal numbers only.
+// String returns a text that is the same for equal numbers only.
 func (d Decimal) String() string {
 	if d.Digits == "" {
 		return "0"

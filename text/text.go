@@ -8,7 +8,11 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Fold gives the key by which text is compared where case does not matter: tag
+// MaxName is how many characters the names of namespaces, properties, objects,
+// tags and types have, and prefixes and targets.
+const MaxName = 80
+
+// Fold returns the key by which text is compared where case does not matter: tag
 // names and searches. It is the same on every database, because it is made
 // here. Each code point is replaced by the least of its simple case variants
 // (Unicode simple case folding), so folding never changes the number of code
@@ -23,11 +27,26 @@ func Fold(text string) string {
 	}, text)
 }
 
-// Length is the length of text in code points, the unit of every limit here.
+// Length returns the length of a text in code points, the unit of every limit here.
 func Length(text string) int { return utf8.RuneCountInString(text) }
 
-// Check notes in problems what is wrong with a text of at least least and
-// at most most code points: length, invalid UTF-8, U+0000.
+// OrEmpty returns a text, empty for nil.
+func OrEmpty(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// CheckOptional is Check for a text that may be nil.
+func CheckOptional(problems *problem.Problems, path string, text *string, least, most int) {
+	if text != nil {
+		Check(problems, path, *text, least, most)
+	}
+}
+
+// Check adds what is wrong with a text of at least least and at most most code
+// points: length, invalid UTF-8, U+0000.
 func Check(problems *problem.Problems, field, text string, least, most int) {
 	switch {
 	case !utf8.ValidString(text):
@@ -43,7 +62,7 @@ func Check(problems *problem.Problems, field, text string, least, most int) {
 	}
 }
 
-// CheckName is CheckText for the name of a definition: 1 to 80 code points, no
+// CheckName is Check for the name of a definition: 1 to 80 code points, no
 // control characters and no slash, because everything is referred to by
 // namespace and name (metadata definitions catalog specification).
 func CheckName(problems *problem.Problems, field, name string) {
@@ -52,19 +71,14 @@ func CheckName(problems *problem.Problems, field, name string) {
 	if len(*problems) > before {
 		return
 	}
-	for _, r := range name {
-		if unicode.IsControl(r) {
-			problems.Add(field, "must not contain control characters")
-			return
-		}
-		if r == '/' {
-			problems.Add(field, "must not contain a slash")
-			return
-		}
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		problems.Add(field, "must not contain control characters")
+	} else if strings.Contains(name, "/") {
+		problems.Add(field, "must not contain a slash")
 	}
 }
 
-// After is the least text, by code point, that is greater than every text
+// After returns the least text, by code point, that is greater than every text
 // that begins with the given one; false where there is none.
 func After(prefix string) (string, bool) {
 	runes := []rune(prefix)
@@ -78,5 +92,3 @@ func After(prefix string) (string, bool) {
 	}
 	return "", false
 }
-
-const MaxName = 80 // names of namespaces, properties, objects, tags, types; prefixes and targets

@@ -12,6 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // AssociateResourceType makes the definitions of a namespace applicable to a
@@ -56,7 +57,7 @@ func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wa
 	if slices.ContainsFunc(there, func(row *ent.ResourceTypeAssociation) bool {
 		noun := AssociationNoun(row)
 		return row.ID != except && noun.ResourceTypeName == wanted.ResourceType &&
-			row.Prefix == sqldb.TextOrEmpty(wanted.Prefix) && row.PropertiesTarget == sqldb.TextOrEmpty(wanted.PropertiesTarget)
+			row.Prefix == text.OrEmpty(wanted.Prefix) && row.PropertiesTarget == text.OrEmpty(wanted.PropertiesTarget)
 	}) {
 		return problem.Refuse(problem.ErrAlreadyExists, "the namespace %q is associated with %q already, with the same prefix and properties target",
 			in, wanted.ResourceType).On(field)
@@ -100,8 +101,8 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.Asso
 		}
 		after := *before
 		after.Prefix, after.PropertiesTarget, after.UpdatedAt = wanted.Prefix, wanted.PropertiesTarget, s.Now()
-		err = tx.ResourceTypeAssociation.Update().Where(resourcetypeassociation.ID(current.ID)).SetPrefix(sqldb.TextOrEmpty(wanted.Prefix)).
-			SetPropertiesTarget(sqldb.TextOrEmpty(wanted.PropertiesTarget)).SetUpdatedAt(after.UpdatedAt).Exec(ctx)
+		err = tx.ResourceTypeAssociation.Update().Where(resourcetypeassociation.ID(current.ID)).SetPrefix(text.OrEmpty(wanted.Prefix)).
+			SetPropertiesTarget(text.OrEmpty(wanted.PropertiesTarget)).SetUpdatedAt(after.UpdatedAt).Exec(ctx)
 		changed = &after
 		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + after.ResourceTypeName,
 			Before: associationFields(before), After: associationFields(&after)}, err

@@ -211,15 +211,15 @@ func baseOf(row *ent.Namespace, origin *string) *metadef.Document {
 	return base
 }
 
-// SetOrigin notes what an origin delivered: the base of the next upgrade.
+// SetOrigin keeps what an origin delivered: the base of the next upgrade.
 func SetOrigin(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, origin string, document *metadef.Document) error {
-	text := document.Text()
-	if row.Origin != nil && *row.Origin == origin && sqldb.TextOrEmpty(row.OriginDocument) == text {
+	delivered := document.Text()
+	if row.Origin != nil && *row.Origin == origin && text.OrEmpty(row.OriginDocument) == delivered {
 		return nil
 	}
-	row.Origin, row.OriginDocument = &origin, &text
+	row.Origin, row.OriginDocument = &origin, &delivered
 	tx.Changed("Namespace", row.Name)
-	return tx.Namespace.Update().Where(namespace.ID(row.ID)).SetOrigin(origin).SetOriginDocument(text).Exec(ctx)
+	return tx.Namespace.Update().Where(namespace.ID(row.ID)).SetOrigin(origin).SetOriginDocument(delivered).Exec(ctx)
 }
 
 func problemTexts(problems problem.Problems) []string {

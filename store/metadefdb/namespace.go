@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // UpdateNamespace changes the fields of a namespace itself. Editors change what
@@ -61,10 +62,10 @@ func refuseTaken(name, field string) *problem.Refusal {
 
 // setFields sets the fields of a row that can be changed to those of a document.
 func setFields(row *ent.Namespace, to *metadef.Document) {
-	row.Name, row.Title, row.Description = to.Name, sqldb.TextOrEmpty(to.DisplayName), to.Description
+	row.Name, row.Title, row.Description = to.Name, text.OrEmpty(to.DisplayName), to.Description
 	row.DisplayName = cmp.Or(row.Title, row.Name)
 	row.Visibility, row.Protected, row.Owner = string(*to.Visibility), *to.Protected, *to.Owner
-	row.SearchKey = searchKey(row.Name, row.Title, sqldb.TextOrEmpty(row.Description))
+	row.SearchKey = searchKey(row.Name, row.Title, text.OrEmpty(row.Description))
 }
 
 // writeNamespace stores the fields of a row that can be changed.

@@ -97,7 +97,7 @@ func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.Propert
 		current.Name, current.Keywords, current.UpdatedAt = name, string(schema.Keywords), s.Now()
 		err = tx.PropertyDefinition.Update().Where(propertydefinition.ID(current.ID)).
 			SetName(name).SetKeywords(current.Keywords).SetUpdatedAt(current.UpdatedAt).
-			SetSearchKey(searchKey(name, schema.Title, sqldb.TextOrEmpty(schema.Description))).Exec(ctx)
+			SetSearchKey(searchKey(name, schema.Title, text.OrEmpty(schema.Description))).Exec(ctx)
 		property = place.noun(current)
 		return &sqldb.Event{Kind: "PropertyDefinition", Key: place.key(input.Name), Before: before, After: propertyFields(current)}, err
 	})

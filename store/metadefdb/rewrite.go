@@ -96,7 +96,7 @@ func idsOf[Row any](rows map[string]*Row, id func(*Row) int64) []int64 {
 // writeObject makes a row what an object says, where it differs.
 func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, object metadef.DocumentObject, position int, now time.Time) error {
 	required := sqldb.JSONOf(object.Required)
-	same := row.Name == object.Name && row.Required == required && sqldb.TextOrEmpty(row.Description) == sqldb.TextOrEmpty(object.Description) &&
+	same := row.Name == object.Name && row.Required == required && text.OrEmpty(row.Description) == text.OrEmpty(object.Description) &&
 		(row.Description == nil) == (object.Description == nil)
 	if same && row.Position == position {
 		return nil
@@ -106,7 +106,7 @@ func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, o
 	}
 	row.Name, row.Description, row.Required, row.Position = object.Name, object.Description, required, position
 	update := tx.ObjectDefinition.Update().Where(objectdefinition.ID(row.ID)).SetName(row.Name).SetRequired(required).
-		SetPosition(position).SetSearchKey(searchKey(row.Name, sqldb.TextOrEmpty(row.Description))).SetUpdatedAt(row.UpdatedAt)
+		SetPosition(position).SetSearchKey(searchKey(row.Name, text.OrEmpty(row.Description))).SetUpdatedAt(row.UpdatedAt)
 	if row.Description == nil {
 		update.ClearDescription()
 	} else {
@@ -135,7 +135,7 @@ func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objec
 			row.UpdatedAt = now
 		}
 		err := tx.PropertyDefinition.Update().Where(propertydefinition.ID(row.ID)).SetKeywords(string(property.Keywords)).SetPosition(i).
-			SetSearchKey(searchKey(property.Name, property.Title, sqldb.TextOrEmpty(property.Description))).SetUpdatedAt(row.UpdatedAt).Exec(ctx)
+			SetSearchKey(searchKey(property.Name, property.Title, text.OrEmpty(property.Description))).SetUpdatedAt(row.UpdatedAt).Exec(ctx)
 		if err != nil {
 			return err
 		}
@@ -220,7 +220,7 @@ func (s *MetadefStore) rewriteAssociations(ctx context.Context, tx *sqldb.Tx, na
 		return err
 	}
 	key := func(a metadef.DocumentAssociation) string {
-		return a.ResourceType + "\x00" + sqldb.TextOrEmpty(a.Prefix) + "\x00" + sqldb.TextOrEmpty(a.PropertiesTarget)
+		return a.ResourceType + "\x00" + text.OrEmpty(a.Prefix) + "\x00" + text.OrEmpty(a.PropertiesTarget)
 	}
 	there := rowsByName(rows, func(row *ent.ResourceTypeAssociation) string {
 		noun := AssociationNoun(row)

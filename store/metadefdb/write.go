@@ -112,7 +112,7 @@ func insertNamespace(ctx context.Context, tx *sqldb.Tx, document *metadef.Docume
 	if document.Owner != nil {
 		create.SetOwner(*document.Owner)
 	}
-	return create.SetSearchKey(searchKey(document.Name, sqldb.TextOrEmpty(document.DisplayName), sqldb.TextOrEmpty(document.Description))).Save(ctx)
+	return create.SetSearchKey(searchKey(document.Name, text.OrEmpty(document.DisplayName), text.OrEmpty(document.Description))).Save(ctx)
 }
 
 func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, namespaceID int64, associations []metadef.DocumentAssociation, now time.Time) error {
@@ -131,7 +131,7 @@ func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, nam
 	for i, association := range associations {
 		creates[i] = tx.ResourceTypeAssociation.Create().SetNamespaceID(namespaceID).
 			SetResourceTypeID(types[association.ResourceType]).
-			SetPrefix(sqldb.TextOrEmpty(association.Prefix)).SetPropertiesTarget(sqldb.TextOrEmpty(association.PropertiesTarget)).
+			SetPrefix(text.OrEmpty(association.Prefix)).SetPropertiesTarget(text.OrEmpty(association.PropertiesTarget)).
 			SetCreatedAt(now).SetUpdatedAt(now)
 	}
 	return tx.ResourceTypeAssociation.CreateBulk(creates...).Exec(ctx)
@@ -222,7 +222,7 @@ func insertObjects(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objects
 func newObject(tx *sqldb.Tx, namespaceID int64, position int, object metadef.DocumentObject, now time.Time) *ent.ObjectDefinitionCreate {
 	return tx.ObjectDefinition.Create().SetNamespaceID(namespaceID).SetName(object.Name).
 		SetNillableDescription(object.Description).SetRequired(sqldb.JSONOf(object.Required)).SetPosition(position).
-		SetSearchKey(searchKey(object.Name, sqldb.TextOrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
+		SetSearchKey(searchKey(object.Name, text.OrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
 }
 
 // insertProperties writes the properties of a namespace itself (a nil object) or
@@ -247,7 +247,7 @@ func createProperties(ctx context.Context, tx *sqldb.Tx, creates []*ent.Property
 func newProperty(tx *sqldb.Tx, namespaceID int64, position int, property metadef.DocumentProperty, now time.Time) *ent.PropertyDefinitionCreate {
 	return tx.PropertyDefinition.Create().SetNamespaceID(namespaceID).SetName(property.Name).SetPosition(position).
 		SetKeywords(string(property.Keywords)).
-		SetSearchKey(searchKey(property.Name, property.Title, sqldb.TextOrEmpty(property.Description))).
+		SetSearchKey(searchKey(property.Name, property.Title, text.OrEmpty(property.Description))).
 		SetCreatedAt(now).SetUpdatedAt(now)
 }
 

@@ -27,7 +27,7 @@ import (
 // key 0, which stands for all resources of the filter.
 func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, names []string, first int) (map[int64][]*resource.MetadataFacet, error) {
 	var problems problem.Problems
-	resource.CheckMetadataKeys(&problems, "keys", names)
+	text.CheckNames(&problems, "keys", names, metadef.MaxMetadataKey)
 	if len(names) > resource.MaxFacetKeys {
 		problems.Add("keys", "must have at most %d keys, has %d", resource.MaxFacetKeys, len(names))
 	}

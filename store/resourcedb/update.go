@@ -69,7 +69,7 @@ func (s *ResourceStore) updateResource(ctx context.Context, tx *sqldb.Tx, patch 
 		wanted.Name = *patch.NewName.Value
 	}
 	if patch.Description.Set {
-		if wanted.Description = patch.Description.Value; sqldb.TextOrEmpty(wanted.Description) == "" {
+		if wanted.Description = patch.Description.Value; text.OrEmpty(wanted.Description) == "" {
 			wanted.Description = nil
 		}
 	}
@@ -80,7 +80,7 @@ func (s *ResourceStore) updateResource(ctx context.Context, tx *sqldb.Tx, patch 
 		}
 	}
 	if patch.Parent.Set {
-		parent, err := s.newParent(ctx, tx, row, sqldb.TextOrEmpty(patch.Parent.Value))
+		parent, err := s.newParent(ctx, tx, row, text.OrEmpty(patch.Parent.Value))
 		if err != nil {
 			return nil, err
 		}

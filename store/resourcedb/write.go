@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // CreateResource creates a resource with everything given for it, in one
@@ -89,8 +90,8 @@ func mayCreateResource(viewer access.Viewer, input resource.Input) error {
 // recordOf returns what an input comes to for a viewer, without metadata.
 func recordOf(viewer access.Viewer, input resource.Input) ResourceRecord {
 	record := ResourceRecord{
-		UUID: sqldb.TextOrEmpty(input.UUID), Type: input.Type, Parent: sqldb.TextOrEmpty(input.Parent), Name: input.Name,
-		Description: sqldb.TextOrEmpty(input.Description), ProjectID: viewer.ProjectID, Visibility: access.Private,
+		UUID: text.OrEmpty(input.UUID), Type: input.Type, Parent: text.OrEmpty(input.Parent), Name: input.Name,
+		Description: text.OrEmpty(input.Description), ProjectID: viewer.ProjectID, Visibility: access.Private,
 		Capabilities: input.Capabilities, Tags: input.Tags,
 	}
 	if input.ProjectID != nil {

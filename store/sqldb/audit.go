@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // Fields is how a thing looked in the audit log: its fields under their names in
@@ -117,11 +118,11 @@ func (tx *Tx) eventRow(event attributedEvent) (row []any, bytes int, err error) 
 	if err != nil {
 		return nil, 0, err
 	}
-	if TextOrEmpty(before) == TextOrEmpty(after) {
+	if text.OrEmpty(before) == text.OrEmpty(after) {
 		before, after = nil, nil
 	}
 	row = []any{viewer.UserID, viewer.ProjectID, tx.Mutation, event.Kind, event.Key, before, after}
-	return row, len(TextOrEmpty(before)) + len(TextOrEmpty(after)), nil
+	return row, len(text.OrEmpty(before)) + len(text.OrEmpty(after)), nil
 }
 
 // eventText returns one side of an event as JSON; nil for nothing.

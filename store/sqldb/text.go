@@ -55,13 +55,6 @@ func TextOrNil(text string) *string {
 	return &text
 }
 
-func TextOrEmpty(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
 // TextList reads a column that holds a JSON array of texts.
 func TextList(column string) []string {
 	list := []string{}
