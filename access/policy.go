@@ -122,7 +122,7 @@ func NewPolicy(overrides map[string][]string) (*Policy, error) {
 		}
 		for i, role := range overrides[name] {
 			if role != anyone && !slices.Contains(readers, role) {
-				problems.Add(fmt.Sprintf("%s[%d]", name, i), "%q is no role: there are admin, service, member, reader, and * for everyone", role)
+				problems.Add(fmt.Sprintf("%s[%d]", name, i), "unknown role %q: there are admin, service, member, reader, and * for everyone", role)
 			}
 		}
 	}

@@ -21,7 +21,7 @@ type Event struct {
 	After     *text.JSON // nil for what exists no more, and for claims, which are recorded by id only
 }
 
-// NodeID is the global id.
+// NodeID returns the global id.
 func (e *Event) NodeID() string { return page.RowNodeID(page.KindAuditEvent, e.ID, 0) }
 
 // Filter chooses audit events; every condition given must hold.

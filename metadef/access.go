@@ -15,13 +15,13 @@ type NamespaceStanding struct {
 	OwnerWrites bool
 }
 
-// MayManage tells whether the viewer may do everything with the namespace: share
-// it, protect it, delete it.
+// MayManage reports whether the viewer may do everything with the namespace:
+// share it, protect it, delete it.
 func (s NamespaceStanding) MayManage() bool {
 	return s.Viewer.May(access.RuleDefinitionsWrite) || s.OwnerWrites && s.Viewer.Has(access.RoleMember) && s.Viewer.ProjectID != "" && s.Viewer.ProjectID == s.Owner
 }
 
-// MayDefine tells whether the viewer may define in the namespace: properties,
+// MayDefine reports whether the viewer may define in the namespace: properties,
 // objects and tags, and what the namespace is called and described as.
 func (s NamespaceStanding) MayDefine() bool {
 	return s.MayManage() || s.Role == Editor && s.Viewer.Has(access.RoleMember)
@@ -71,7 +71,7 @@ func MayImportFrom(v access.Viewer, origin *string) error {
 	return v.Require(access.RuleDefinitionsWrite, "importing under the origin "+OwnOrigin)
 }
 
-// StrongerRole is the one of two roles that allows more.
+// StrongerRole returns the one of two roles that allows more.
 func StrongerRole(a, b MemberRole) MemberRole {
 	if a == Editor || b == Editor {
 		return Editor

@@ -7,9 +7,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// prefixed is the effective name of a definition under an association's prefix.
-// A name that carries the prefix already is not given it twice: a departure
-// from the reference system.
+// prefixed returns the effective name of a definition under an association's
+// prefix. A name that carries the prefix already is not given it twice: a
+// departure from the reference system.
 func prefixed(prefix, name string) string {
 	if strings.HasPrefix(name, prefix) {
 		return name
@@ -41,9 +41,10 @@ type DefinitionConflict struct {
 	Definitions []*PropertyDefinition // two at least, in the order of their namespaces
 }
 
-// Apply gives the definitions of a namespace the names they have through an
-// association. Properties are those of the namespace and of its objects; each
-// carries whether its object requires it. Nothing that is passed in is changed.
+// Apply returns the definitions of a namespace under the names they have
+// through an association. Properties are those of the namespace and of its
+// objects; each carries whether its object requires it. Nothing that is passed
+// in is changed.
 func Apply(namespace *Namespace, association *ResourceTypeAssociation, properties []*PropertyDefinition, objects []*ObjectDefinition) AppliedNamespace {
 	through := []*ResourceTypeAssociation{association}
 	owned := map[int64][]*PropertyDefinition{} // by object; 0 for those of the namespace
@@ -57,8 +58,8 @@ func Apply(namespace *Namespace, association *ResourceTypeAssociation, propertie
 	return applied
 }
 
-// Definitions is every property of the namespace, its own first, then those of
-// each object.
+// Definitions returns every property of the namespace, its own first, then
+// those of each object.
 func (a AppliedNamespace) Definitions() []*PropertyDefinition {
 	definitions := slices.Clone(a.Properties)
 	for _, object := range a.Objects {
@@ -67,10 +68,10 @@ func (a AppliedNamespace) Definitions() []*PropertyDefinition {
 	return definitions
 }
 
-// NoteConflicts fills in the conflicts of all namespaces that apply to one
-// resource type. Two definitions are in conflict when they have the same
-// effective name for the same target; each of their namespaces lists it, sorted
-// by name. One definition that two associations name alike is no conflict.
+// NoteConflicts sets the conflicts of all namespaces that apply to one resource
+// type. Two definitions are in conflict when they have the same effective name
+// for the same target; each of their namespaces lists it, sorted by name. One
+// definition that two associations name alike is no conflict.
 func NoteConflicts(applied []AppliedNamespace) {
 	type key struct{ target, name string }
 	keyOf := func(a AppliedNamespace, p *PropertyDefinition) key {
@@ -98,11 +99,11 @@ func NoteConflicts(applied []AppliedNamespace) {
 	}
 }
 
-// Matching keeps what has the searched text in its name, title or description,
-// whatever its case: everything where the namespace itself has it; else single
-// properties, and whole objects where the object or one of its properties has
-// it, because an object never shows as another than it is. False means that
-// nothing has it. The empty text keeps all.
+// Matching returns what has the searched text in its name, title or
+// description, whatever its case: everything where the namespace itself has it;
+// else single properties, and whole objects where the object or one of its
+// properties has it, because an object never shows as another than it is. False
+// means that nothing has it. The empty text keeps all.
 func (a AppliedNamespace) Matching(search string) (AppliedNamespace, bool) {
 	wanted := text.Fold(search)
 	has := func(texts ...string) bool {

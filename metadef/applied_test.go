@@ -10,7 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// applyDocuments gives the documents the shape that they have when they come
+// applyDocuments brings the documents into the shape that they have when they come
 // from the store, applied to one resource type, with definitions numbered
 // throughout.
 func applyDocuments(documents []*Document, resourceType string) []AppliedNamespace {
@@ -44,7 +44,7 @@ func applyDocuments(documents []*Document, resourceType string) []AppliedNamespa
 	return applied
 }
 
-// realApplied is the real definition files applied to one resource type.
+// realApplied returns the real definition files applied to one resource type.
 func realApplied(t testing.TB, resourceType string) []AppliedNamespace {
 	t.Helper()
 	var documents []*Document

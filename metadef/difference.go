@@ -13,7 +13,7 @@ import (
 // maxDifferences bounds how many differences one plan lists.
 const maxDifferences = 1000
 
-// Differences lists what turns one document into another, a line each: `added
+// Differences returns what turns one document into another, a line each: `added
 // $.properties.x`, `removed $.tags.x`, `changed $.properties.x.default: 5 ->
 // 6`. Things are named by their names; the order of tags and of associations
 // makes no difference. Equal documents have none.
@@ -43,7 +43,7 @@ func propertyName(p DocumentProperty) string { return p.Name }
 func objectName(o DocumentObject) string     { return o.Name }
 func tagKey(t DocumentTag) string            { return text.Fold(t.Name) }
 
-// label names an association by all that it is known by.
+// label returns the name of an association: all that it is known by.
 func (a DocumentAssociation) label() string {
 	text := a.ResourceType
 	if a.Prefix != nil {
@@ -114,15 +114,15 @@ func (d *differences) properties(path string, before, after []DocumentProperty) 
 	d.order(path, namesOf(before, propertyName), namesOf(after, propertyName))
 }
 
-// order notes that what both have has another order.
+// order adds that what both have has another order.
 func (d *differences) order(path string, before, after []string) {
 	if !sameOrder(before, after) {
 		d.add("reordered " + path)
 	}
 }
 
-// compare notes what only one of two lists has and, where inner is given, what
-// is different in what both have.
+// compare adds what only one of two lists has and, where inner is given, what
+// differs in what both have.
 func compare[T any](d *differences, path string, before, after []T, key func(T) string, inner func(path string, a, b T)) {
 	old := byKey(before, key)
 	for _, item := range after {
@@ -149,8 +149,8 @@ func byKey[T any](items []T, key func(T) string) map[string]T {
 	return found
 }
 
-// union is the first list and what only the second has, after what it follows
-// there.
+// union returns the first list and what only the second has, after what it
+// follows there.
 func union(first, second []string) []string {
 	has := make(map[string]bool, len(first))
 	for _, name := range first {
@@ -176,7 +176,7 @@ func union(first, second []string) []string {
 	return all
 }
 
-// sameOrder tells whether the names that both lists have come in one order.
+// sameOrder reports whether the names that both lists have come in one order.
 func sameOrder(first, second []string) bool {
 	common := func(names, others []string) []string {
 		has := make(map[string]bool, len(others))

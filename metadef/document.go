@@ -46,7 +46,8 @@ type DocumentObject struct {
 	Properties  []DocumentProperty
 }
 
-// LosesProperties tells whether an object that takes its place lacks a property.
+// LosesProperties reports whether an object that takes its place lacks a
+// property.
 func (o DocumentObject) LosesProperties(after DocumentObject) bool {
 	now := byKey(after.Properties, propertyName)
 	return slices.ContainsFunc(o.Properties, func(old DocumentProperty) bool {

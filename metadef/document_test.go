@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// realDocuments gives the texts of the reference system's definition files by
+// realDocuments returns the texts of the reference system's definition files by
 // file name, from the folder named by CADASTRE_TEST_DEFINITIONS.
 func realDocuments(t testing.TB) map[string]string {
 	t.Helper()

@@ -8,8 +8,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Text is the definition file of the document: the keys of each map in a fixed
-// order, lists and properties in the document's own, the keywords of each
+// Text returns the definition file of the document: the keys of each map in a
+// fixed order, lists and properties in the document's own, the keywords of each
 // property verbatim, indented by four spaces, with a newline at the end. Equal
 // documents have equal texts, and reading the text gives the document again.
 func (d *Document) Text() string {
@@ -21,13 +21,13 @@ func (d *Document) Text() string {
 	return text.String()
 }
 
-// MarshalJSON gives the document as one line of JSON.
+// MarshalJSON returns the document as one line of JSON.
 func (d *Document) MarshalJSON() ([]byte, error) { return []byte(d.compact()), nil }
 
-// MarshalJSON gives the object as one line of JSON.
+// MarshalJSON returns the object as one line of JSON.
 func (o DocumentObject) MarshalJSON() ([]byte, error) { return []byte(o.compact()), nil }
 
-// compact is the file's text without white space.
+// compact returns the file's text without white space.
 func (d *Document) compact() text.JSON {
 	return jsonvalue.MapOf(
 		"namespace", jsonvalue.Quote(d.Name),

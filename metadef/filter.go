@@ -49,8 +49,8 @@ func (f ResourceTypeFilter) Check() error {
 	return problems.Err()
 }
 
-// KeyEnds are the ends of a key that are not empty, the key itself first: the
-// names that some prefix makes the key of.
+// KeyEnds returns the ends of a key that are not empty, the key itself first:
+// the names that some prefix makes the key of.
 func KeyEnds(key string) []string {
 	ends := []string{}
 	for key != "" {

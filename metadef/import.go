@@ -32,7 +32,7 @@ type ImportPlan struct {
 	Problems    problem.Problems // why it failed
 }
 
-// PlanImport decides what to do with a document that has no problems. Existing
+// PlanImport returns what to do with a document that has no problems. Existing
 // is the namespace as it is, with all of its fields, or nil. What the file is
 // silent about is kept in every mode, but for display name and description,
 // which Overwrite clears. A new namespace is public, with a warning, where the
@@ -65,12 +65,13 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 		}
 		return plan
 	default:
-		return failure("%s is no import mode", Shorten(string(mode)))
+		return failure("unknown import mode %s", Shorten(string(mode)))
 	}
 	return planChange(existing, result)
 }
 
-// poorer is the name of an object that lacks a property which it had, or empty.
+// poorer returns the name of an object that lacks a property which it had, or
+// empty.
 func poorer(before, after []DocumentObject) string {
 	now := byKey(after, objectName)
 	for _, old := range before {
@@ -102,7 +103,7 @@ func planCreation(incoming *Document) ImportPlan {
 	return plan
 }
 
-// planChange judges what a namespace is to become: alone each document is
+// planChange checks what a namespace is to become: alone each document is
 // sound, but together they may be too large or put a tag under itself.
 func planChange(existing, result *Document) ImportPlan {
 	c := checker{mode: Lenient}
@@ -137,7 +138,7 @@ func pathsOf(path string, count int) []string {
 	return paths
 }
 
-// filled is the incoming document with everything it is silent about.
+// filled returns the incoming document with everything it is silent about.
 func filled(existing, incoming *Document) *Document {
 	result := *overwrite(existing, incoming)
 	result.DisplayName = cmp.Or(incoming.DisplayName, existing.DisplayName)
@@ -145,7 +146,8 @@ func filled(existing, incoming *Document) *Document {
 	return &result
 }
 
-// overwrite is the incoming document with the access that it is silent about.
+// overwrite returns the incoming document with the access that it is silent
+// about.
 func overwrite(existing, incoming *Document) *Document {
 	result := *incoming
 	result.Visibility = cmp.Or(incoming.Visibility, existing.Visibility)

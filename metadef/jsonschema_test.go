@@ -200,7 +200,7 @@ func TestDocumentSchemaAgreesWithParseDocument(t *testing.T) {
 	}
 }
 
-// examples are the documents of the specifications' examples.
+// examples returns the documents of the specifications' examples.
 func examples(t testing.TB) map[string]string {
 	t.Helper()
 	archive, err := txtar.ParseFile("testdata/examples.txtar")
@@ -226,7 +226,7 @@ func TestDocumentSchemaAcceptsEveryRealFile(t *testing.T) {
 	}
 }
 
-// sound tells whether no map in the text has a name twice.
+// sound reports whether no map in the text has a name twice.
 func sound(text string) bool {
 	var problems problem.Problems
 	_, ok := jsonvalue.Read(text, "", &problems)

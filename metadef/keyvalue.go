@@ -17,7 +17,7 @@ type KeyValue struct {
 	Value string
 }
 
-// Check notes what is wrong with a pair of metadata.
+// Check adds what is wrong with a pair of metadata.
 func (item KeyValue) Check(problems *problem.Problems, path string) {
 	text.Check(problems, problem.Join(path, "key"), item.Key, 1, MaxMetadataKey)
 	text.Check(problems, problem.Join(path, "value"), item.Value, 1, MaxMetadataValue)

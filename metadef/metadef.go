@@ -33,10 +33,10 @@ type Namespace struct {
 	UpdatedAt   time.Time
 }
 
-// NodeID is the global id.
+// NodeID returns the global id.
 func (n *Namespace) NodeID() string { return page.RowNodeID(page.KindNamespace, n.ID, 0) }
 
-// DisplayName is the title, or the name where there is none; never empty.
+// DisplayName returns the title, or the name where there is none; never empty.
 func (n *Namespace) DisplayName() string {
 	if n.Title == "" {
 		return n.Name
@@ -71,7 +71,7 @@ type PropertyDefinition struct {
 	UpdatedAt time.Time
 }
 
-// NodeID is the global id; it encodes definition and association.
+// NodeID returns the global id; it encodes definition and association.
 func (p *PropertyDefinition) NodeID() string {
 	return page.RowNodeID(page.KindPropertyDefinition, p.ID, p.AssociationID)
 }
@@ -89,7 +89,7 @@ type ObjectDefinition struct {
 	UpdatedAt     time.Time
 }
 
-// NodeID is the global id; it encodes definition and association.
+// NodeID returns the global id; it encodes definition and association.
 func (o *ObjectDefinition) NodeID() string {
 	return page.RowNodeID(page.KindObjectDefinition, o.ID, o.AssociationID)
 }
@@ -104,7 +104,7 @@ type Tag struct {
 	CreatedAt   time.Time
 }
 
-// NodeID is the global id.
+// NodeID returns the global id.
 func (t *Tag) NodeID() string { return page.RowNodeID(page.KindTag, t.ID, 0) }
 
 // ResourceType is a kind of resource, named as in Heat where Heat has it.
@@ -117,7 +117,7 @@ type ResourceType struct {
 	UpdatedAt time.Time
 }
 
-// NodeID is the global id.
+// NodeID returns the global id.
 func (t *ResourceType) NodeID() string { return page.RowNodeID(page.KindResourceType, t.ID, 0) }
 
 // ResourceTypeAssociation makes a namespace's definitions applicable to a
@@ -133,7 +133,7 @@ type ResourceTypeAssociation struct {
 	UpdatedAt        time.Time
 }
 
-// NodeID is the global id.
+// NodeID returns the global id.
 func (a *ResourceTypeAssociation) NodeID() string {
 	return page.RowNodeID(page.KindResourceTypeAssociation, a.ID, 0)
 }

@@ -27,7 +27,7 @@ func (c *checker) pattern(pattern, path string) {
 	}
 }
 
-// matches tells whether the pattern is found in the text, or is none that can
+// matches reports whether the pattern is found in the text, or is none that can
 // be checked with.
 func matches(pattern, text string) bool {
 	var c checker
@@ -38,7 +38,8 @@ func matches(pattern, text string) bool {
 	return err != nil || expression.MatchString(text)
 }
 
-// patternSize is how large an expression is with its repetitions written out.
+// patternSize returns how large an expression is with its repetitions written
+// out.
 func patternSize(expression *syntax.Regexp) int {
 	size := 1
 	if expression.Op == syntax.OpLiteral {

@@ -7,10 +7,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// to is a change to a value.
+// to returns a change to a value.
 func to[T any](value T) Change[*T] { return Change[*T]{true, &value} }
 
-// list is a change to a list, which may be empty.
+// list returns a change to a list, which may be empty.
 func list[T any](values ...T) Change[[]T] { return Change[[]T]{true, append([]T{}, values...)} }
 
 func TestPropertyInputWritesKeywordsInTheirFixedOrder(t *testing.T) {

@@ -57,7 +57,7 @@ func (r documentReader) leftOut(key, path string, known []string) {
 		return
 	}
 	if near := text.Nearest(key, known); near != "" {
-		r.warn(path, "is unknown, left out; meant is perhaps %s", near)
+		r.warn(path, "is unknown, left out; did you mean %s?", near)
 		return
 	}
 	r.warn(path, "is unknown; left out")
@@ -204,7 +204,7 @@ func (r documentReader) readObject(value jsonvalue.Value, path string) (Document
 			if value.Text == r.document.Name {
 				r.warn(path, "repeats the namespace; left out")
 			} else {
-				r.warn(path, "is not the namespace of the document, which holds; left out")
+				r.warn(path, "differs from the namespace of the document; left out")
 			}
 		}})
 	object.Required = r.required(required, func(i int) string { return paths[i] }, object.Properties)

@@ -62,8 +62,8 @@ func (t keywordTable) read(value jsonvalue.Value, schema *PropertySchema) {
 	}
 }
 
-// nameAsInAPI puts the paths of problems below a property, which name keywords
-// as files do, into the words of the API.
+// nameAsInAPI rewrites the paths of problems below a property, which name
+// keywords as files do, in the words of the API.
 func nameAsInAPI(problems problem.Problems, path string) {
 	for i, one := range problems {
 		for at, k := range propertyKeywords.all(path) {
@@ -135,7 +135,7 @@ func (c *checker) keywords(table keywordTable, value jsonvalue.Value, path strin
 func hintOf(name string) string {
 	for _, k := range propertyKeywords {
 		if strings.EqualFold(k.name, name) {
-			return "; meant is perhaps " + k.name
+			return "; did you mean " + k.name + "?"
 		}
 	}
 	return ""
@@ -237,7 +237,7 @@ func superfluous(m jsonvalue.Member, name string, hasDefault bool) string {
 	case m.Key == "name" && m.Value.Text == name:
 		return "repeats the property's key"
 	case m.Key == "name":
-		return "contradicts the property's key " + Shorten(name) + ", which holds"
+		return "differs from the property's key " + Shorten(name)
 	case m.Key == "defaultValue" && hasDefault:
 		return "is not a keyword and default is there"
 	case m.Value.Kind == jsonvalue.KindNull && known && m.Key != "type":
@@ -328,7 +328,7 @@ func (t PropertyType) mismatch(v jsonvalue.Value) string {
 	return "must be of type " + t.typeName() + ", is " + Shorten(string(v.Raw))
 }
 
-// Shorten keeps a message readable whatever it quotes.
+// Shorten returns a text short enough for a message to quote.
 func Shorten(input string) string {
 	const most = 60
 	if text.Length(input) <= most {

@@ -9,7 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// at gives the paths of problems, each once and sorted.
+// at returns the paths of problems, each once and sorted.
 func at(problems problem.Problems) []string {
 	paths := []string{}
 	for _, p := range problems {

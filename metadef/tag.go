@@ -33,8 +33,8 @@ func MakesTagCycle(parents map[int64]int64, tag, parent int64) bool {
 	return lastAncestor(parents, tag, parent) != 0
 }
 
-// lastAncestor follows parents from that of a tag and returns where it stops: at
-// the zero value above all of them, at the tag itself, or within a circle of
+// lastAncestor follows the parents of a tag and returns where it stops: at the
+// zero value above all of them, at the tag itself, or within a circle of
 // others.
 func lastAncestor[K comparable](parents map[K]K, tag, parent K) K {
 	var none K

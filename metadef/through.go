@@ -15,7 +15,7 @@ type AssociationChoice struct {
 	Prefix       *string
 }
 
-// Of gives the chosen associations, in their order.
+// Of returns the chosen associations, in their order.
 func (c AssociationChoice) Of(associations []*ResourceTypeAssociation) []*ResourceTypeAssociation {
 	var chosen []*ResourceTypeAssociation
 	for _, association := range associations {
@@ -28,8 +28,8 @@ func (c AssociationChoice) Of(associations []*ResourceTypeAssociation) []*Resour
 	return chosen
 }
 
-// PropertiesThrough are the properties as they apply through associations: once
-// for each, under the association's prefix.
+// PropertiesThrough returns the properties as they apply through associations:
+// once for each, under the association's prefix.
 func PropertiesThrough(associations []*ResourceTypeAssociation, properties []*PropertyDefinition) []*PropertyDefinition {
 	var seen []*PropertyDefinition
 	for _, association := range associations {
@@ -43,8 +43,8 @@ func PropertiesThrough(associations []*ResourceTypeAssociation, properties []*Pr
 	return seen
 }
 
-// ObjectsThrough are the objects as they apply through associations: once for
-// each, the names that they require under the association's prefix.
+// ObjectsThrough returns the objects as they apply through associations: once
+// for each, the names that they require under the association's prefix.
 func ObjectsThrough(associations []*ResourceTypeAssociation, objects []*ObjectDefinition) []*ObjectDefinition {
 	var seen []*ObjectDefinition
 	for _, association := range associations {
@@ -61,7 +61,7 @@ func ObjectsThrough(associations []*ResourceTypeAssociation, objects []*ObjectDe
 	return seen
 }
 
-// PropertiesOfObject are the properties of an object as the object is seen:
+// PropertiesOfObject returns the properties of an object as the object is seen:
 // under the prefix that it is seen with, each knowing whether it is required.
 func PropertiesOfObject(object *ObjectDefinition, properties []*PropertyDefinition) []*PropertyDefinition {
 	seen := make([]*PropertyDefinition, len(properties))

@@ -8,7 +8,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// PlanUpgrade decides how a namespace that the product brought takes a newer
+// PlanUpgrade returns how a namespace that the product brought takes a newer
 // shipped document. Base is the document as it was last loaded; against it both
 // sides are compared, field by field and keyword by keyword. What only one side
 // changed is changed, local edits are kept, and where both sides changed the
@@ -128,7 +128,7 @@ func upgradeProperty(c *checker, path string, base, local, shipped DocumentPrope
 	_, after, _ := ParsePropertySchema(shipped.Keywords, shipped.Name, path, Lenient)
 	isNew := func(p problem.Problem) bool { return !slices.Contains(before, p) && !slices.Contains(after, p) }
 	if len(problems) > 0 || slices.ContainsFunc(warnings, isNew) {
-		c.warn(path, "was edited here in a way that the shipped definition does not go with; kept as it is")
+		c.warn(path, "was edited here and does not fit the shipped definition; kept as it is")
 		return local
 	}
 	c.warnings = append(c.warnings, merged.warnings...)

@@ -12,8 +12,8 @@ import (
 // MaxReportValues is how many values one metadata report covers.
 const MaxReportValues = 1000
 
-// CheckReportValues notes what is wrong with values that are to be judged: there
-// are at most MaxReportValues, each of another key.
+// CheckReportValues adds what is wrong with values to report on: there are at
+// most MaxReportValues, each of another key.
 func CheckReportValues(problems *problem.Problems, path string, values []KeyValue) {
 	if !text.CheckFew(problems, path, len(values), MaxReportValues) {
 		return
@@ -51,11 +51,11 @@ type MetadataReportItem struct {
 	Violations []Violation
 }
 
-// ValidateMetadata judges values by the definitions that apply to a resource
+// ValidateMetadata checks values by the definitions that apply to a resource
 // type, which have their effective names. There is one item for each value, in
-// their order. A key in conflict is judged by the definition that has the least
-// against its value. Hints are given for as many custom keys as a resource can
-// have; callers take at most MaxReportValues values.
+// their order. A key in conflict is held to the definition that its value
+// breaks least. Hints are given for as many custom keys as a resource can have;
+// callers take at most MaxReportValues values.
 func ValidateMetadata(definitions []*PropertyDefinition, values []KeyValue) MetadataReport {
 	known := knownKeys(definitions)
 	report := MetadataReport{Valid: true, Items: make([]MetadataReportItem, len(values))}
@@ -96,7 +96,7 @@ func knownKeys(definitions []*PropertyDefinition) keyBook {
 	return book
 }
 
-// alikeKey is what keys share that differ in case or in the scope of
+// alikeKey returns what keys share that differ in case or in the scope of
 // capabilities only.
 func alikeKey(key string) string { return strings.TrimPrefix(text.Fold(key), CapabilitiesScope) }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// describe is an item of a report on one line: operator, values, rules broken,
-// suggestion.
+// describe returns an item of a report on one line: operator, values, rules
+// broken, suggestion.
 func describe(item MetadataReportItem) string {
 	out := []string{}
 	if item.IsCustom {

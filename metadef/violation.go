@@ -57,7 +57,8 @@ func (s PropertySchema) inEnum(value jsonvalue.Value) string {
 	return oneOf(s.Enum, "the enum")(value)
 }
 
-// oneOf demands a member of an enum. An enum without members allows everything.
+// oneOf returns the rule that a value is a member of an enum. An enum without
+// members allows everything.
 func oneOf(members []text.JSON, enum string) itemRule {
 	set := map[string]bool{}
 	for _, member := range members {

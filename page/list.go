@@ -7,10 +7,10 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Of takes a page of a list that is there as a whole, in the order of the
-// places of its items: a key under the order and, to break ties, an id. Cursors
-// are bound to the list. Problems are what is wrong besides the request: all of it
-// comes back at once.
+// Of returns a page of an in-memory list, in the order of the positions of its
+// items: a key under the order and, to break ties, an id. Cursors are bound to
+// the list. Problems are what is wrong besides the request: all of it comes
+// back at once.
 func Of[T any](list string, order Order, items []T, request Request, problems problem.Problems, place func(T) (key, id string)) (Page[T], error) {
 	list = order.Of(list)
 	request.Check(&problems)

@@ -42,7 +42,7 @@ func (id NodeID) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// Row is the key as the number of a row; 0, which no row has, when it is none.
+// Row returns the key as the id of a row; 0, which no row has, when it is none.
 func (id NodeID) Row() int64 {
 	row, err := strconv.ParseInt(id.Key, 10, 64)
 	if err != nil || row < 0 || strconv.FormatInt(row, 10) != id.Key {

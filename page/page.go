@@ -25,7 +25,7 @@ type Request struct {
 	Before *string
 }
 
-// Limit is how many rows the page may have at most.
+// Limit returns how many rows the page may have at most.
 func (r Request) Limit() int {
 	switch {
 	case r.First != nil:
@@ -36,10 +36,10 @@ func (r Request) Limit() int {
 	return DefaultSize
 }
 
-// Backward tells whether the page is taken from the end.
+// Backward reports whether the page is taken from the end.
 func (r Request) Backward() bool { return r.Last != nil }
 
-// Check notes what is wrong with the sizes; cursors are checked by
+// Check adds what is wrong with the sizes; cursors are checked by
 // ParsePosition.
 func (r Request) Check(problems *problem.Problems) {
 	if r.First != nil && r.Last != nil {
@@ -72,8 +72,8 @@ type Order struct {
 	Descending bool
 }
 
-// Of names a list under the order, for its cursors. A list of one order only may
-// leave the order out.
+// Of returns the name of a list under the order, for its cursors. A list of one
+// order only may leave the order out.
 func (o Order) Of(list string) string {
 	if o.Field != "" {
 		list += " " + o.Field
@@ -103,7 +103,7 @@ func (p Position) sum() string {
 	return strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(p.List+"\x00"+p.Key+"\x00"+p.ID))), 36)
 }
 
-// Cursor is the position as opaque text.
+// Cursor returns the position as opaque text.
 func (p Position) Cursor() string {
 	text, err := json.Marshal(positionText{List: p.List, Key: p.Key, ID: p.ID, Sum: p.sum()})
 	if err != nil {

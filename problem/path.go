@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Join is the path of a member: `$.properties.hw_cpu`, and with brackets
+// Join returns the path of a member: `$.properties.hw_cpu`, and with brackets
 // where the name is no identifier: `$.properties['cpu_info:features']`.
 func Join(path, key string) string {
 	for i, r := range key {
@@ -23,5 +23,5 @@ func Join(path, key string) string {
 	return path + "." + key
 }
 
-// Index is the path of a list's item.
+// Index returns the path of a list's item.
 func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

@@ -41,31 +41,31 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Message }
 
-// Unwrap gives the kind, so that errors.Is(err, ErrNotFound) works, and the
+// Unwrap returns the kind, so that errors.Is(err, ErrNotFound) works, and the
 // cause.
 func (r *Refusal) Unwrap() []error { return []error{r.Kind, r.cause} }
 
-// Refuse makes a refusal of one kind.
+// Refuse returns a refusal of one kind.
 func Refuse(kind error, format string, args ...any) *Refusal {
 	return &Refusal{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// Because notes what led to the refusal: for the log, never for the caller.
+// Because sets what led to the refusal: for the log, never for the caller.
 func (r *Refusal) Because(cause error) *Refusal {
 	r.cause = cause
 	return r
 }
 
-// Cause is what led to the refusal, for the log, or nil.
+// Cause returns what led to the refusal, for the log, or nil.
 func (r *Refusal) Cause() error { return r.cause }
 
-// After says when to try again.
+// After sets when to try again.
 func (r *Refusal) After(wait time.Duration) *Refusal {
 	r.RetryAfter = wait
 	return r
 }
 
-// On says which input field the refusal is about.
+// On sets which input field the refusal is about.
 func (r *Refusal) On(field string) *Refusal {
 	r.Field = field
 	return r
@@ -81,7 +81,7 @@ type Problem struct {
 // report all of it.
 type Problems []Problem
 
-// Add notes one more problem.
+// Add adds one more problem.
 func (p *Problems) Add(field, format string, args ...any) {
 	*p = append(*p, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 }
@@ -100,7 +100,7 @@ func (p *Problems) AddBounded(field, format string, args ...any) {
 	}
 }
 
-// Err is nil when there is no problem, else an *InvalidInput.
+// Err returns nil when there is no problem, else an *InvalidInput.
 func (p Problems) Err() error {
 	if len(p) == 0 {
 		return nil
@@ -122,7 +122,7 @@ func (e *InvalidInput) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Unwrap gives ErrInvalidInput.
+// Unwrap returns ErrInvalidInput.
 func (e *InvalidInput) Unwrap() error {
 	if len(e.Problems) == 0 {
 		return errWithoutAnyProblem
@@ -130,15 +130,15 @@ func (e *InvalidInput) Unwrap() error {
 	return ErrInvalidInput
 }
 
-// Invalid is an *InvalidInput with one problem.
+// Invalid returns an *InvalidInput with one problem.
 func Invalid(field, format string, args ...any) error {
 	var p Problems
 	p.Add(field, format, args...)
 	return p.Err()
 }
 
-// Reported is a refusal as a line of a report: its kind in capitals, and its
-// words.
+// Reported returns a refusal as a line of a report: its kind in capitals, and
+// its words.
 func (r *Refusal) Reported() string {
 	return strings.ToUpper(strings.ReplaceAll(r.Kind.Error(), " ", "_")) + ": " + r.Message
 }

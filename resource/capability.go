@@ -34,7 +34,7 @@ type Capability struct {
 	Private        bool
 }
 
-// NodeID is the global id.
+// NodeID returns the global id.
 func (c *Capability) NodeID() string { return page.RowNodeID(page.KindCapability, c.ID, 0) }
 
 // CapabilityAnswer is what a viewer is told who asks for a capability by name:
@@ -44,9 +44,9 @@ type CapabilityAnswer struct {
 	Refused    error
 }
 
-// AnswerCapability tells a viewer of a capability that was asked for by name. A
-// private one is refused, which tells that it exists, as the specification has
-// it.
+// AnswerCapability returns what a viewer learns of a capability that was asked
+// for by name. A private one is refused, which shows that it exists, as the
+// specification has it.
 func AnswerCapability(v access.Viewer, capability *Capability) CapabilityAnswer {
 	if capability.Private && !v.May(access.RuleCapabilitiesPrivate) {
 		return CapabilityAnswer{Refused: problem.Refuse(problem.ErrForbidden, "the capability %q is private", capability.Name)}
@@ -76,7 +76,7 @@ type CapabilitiesChange struct {
 	Revision     *int // of the resource, to be told of changes made meanwhile
 }
 
-// CheckCapabilities notes what is wrong with capabilities to set.
+// CheckCapabilities adds what is wrong with capabilities to set.
 func CheckCapabilities(problems *problem.Problems, path string, capabilities []metadef.KeyValue) {
 	if len(capabilities) > MaxCapabilities {
 		problems.Add(path, "must have at most %d capabilities, has %d", MaxCapabilities, len(capabilities))
@@ -98,7 +98,7 @@ func CheckCapabilities(problems *problem.Problems, path string, capabilities []m
 	}
 }
 
-// CheckCapabilityNames notes what is wrong with names of capabilities.
+// CheckCapabilityNames adds what is wrong with names of capabilities.
 func CheckCapabilityNames(problems *problem.Problems, path string, names []string) {
 	text.CheckNames(problems, path, names, MaxCapabilityName)
 	if len(names) == 0 {
@@ -106,9 +106,9 @@ func CheckCapabilityNames(problems *problem.Problems, path string, names []strin
 	}
 }
 
-// CapabilityMembers is what discovery shows and conditions test of a value: the
-// members of a list, each once and in their order, or the value itself. A list
-// is the JSON text of an array of strings.
+// CapabilityMembers returns what discovery shows and conditions test of a
+// value: the members of a list, each once and in their order, or the value
+// itself. A list is the JSON text of an array of strings.
 func CapabilityMembers(value string) (members []string, inList bool) {
 	if !strings.HasPrefix(strings.TrimLeft(value, " \t\r\n"), "[") {
 		return []string{value}, false

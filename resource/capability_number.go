@@ -14,7 +14,7 @@ const (
 	maxNumberExponent = 4999
 )
 
-// NumberKey gives a text that compares, by code point, as the number compares
+// NumberKey returns a text that compares, by code point, as the number compares
 // that a value is: exactly, without rounding, on every database. False means
 // that the value is no number. A number is written as in JSON; `007` and `+7`
 // are text.

@@ -65,7 +65,7 @@ const (
 	AsNumbers
 )
 
-// ComparesNumbers tells whether the test compares its operand as a number.
+// ComparesNumbers reports whether the test compares its operand as a number.
 func (t Test) ComparesNumbers() bool {
 	if t.Operator < Equals || t.Operator > GreaterOrEqual || t.Comparison == AsText || len(t.Operands) != 1 {
 		return false
@@ -74,8 +74,8 @@ func (t Test) ComparesNumbers() bool {
 	return isNumber
 }
 
-// CapabilityNames is every capability that the condition tests, each once and
-// sorted.
+// CapabilityNames returns every capability that the condition tests, each once
+// and sorted.
 func (c Condition) CapabilityNames() []string {
 	var names []string
 	if c.Kind == ConditionCapability {

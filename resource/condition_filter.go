@@ -45,7 +45,7 @@ func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 	return plan
 }
 
-// CapabilityNames is every capability that the plan asks for, each once.
+// CapabilityNames returns every capability that the plan asks for, each once.
 func (p FilterPlan) CapabilityNames() []string {
 	var names []string
 	for _, c := range p.conditions {
@@ -59,9 +59,9 @@ func (p FilterPlan) CapabilityNames() []string {
 	return slices.Compact(names)
 }
 
-// Conditions are the plan's conditions, given the capabilities that the viewer
-// may know of: any other name is as unknown as one that does not exist. An
-// unknown name is refused, except in a requirement: there it is for another
+// Conditions returns the plan's conditions, given the capabilities that the
+// viewer may know of: any other name is as unknown as one that does not exist.
+// An unknown name is refused, except in a requirement: there it is for another
 // filter of the scheduler and ignored, or, within the scope of capabilities,
 // never met.
 func (p FilterPlan) Conditions(known func(name string) bool, problems *problem.Problems) []FilterCondition {
@@ -69,7 +69,7 @@ func (p FilterPlan) Conditions(known func(name string) bool, problems *problem.P
 	for _, c := range conditions {
 		for _, name := range c.Condition.CapabilityNames() {
 			if !known(name) {
-				problems.Add(c.field, "there is no capability %q", metadef.Shorten(name))
+				problems.Add(c.field, "unknown capability %q", metadef.Shorten(name))
 			}
 		}
 	}
@@ -88,7 +88,8 @@ func (p FilterPlan) Conditions(known func(name string) bool, problems *problem.P
 	return conditions
 }
 
-// topLevel is the conditions that must all hold, those within others included.
+// topLevel returns the conditions that must all hold, those within others
+// included.
 func topLevel(c Condition) []Condition {
 	if c.Kind != ConditionAll {
 		return []Condition{c}

@@ -33,7 +33,7 @@ type TagFilter struct {
 // MaxFilterTags bounds the tags that one filter asks for.
 const MaxFilterTags = 64
 
-// Check notes what is wrong with the filter.
+// Check adds what is wrong with the filter.
 func (f Filter) Check(problems *problem.Problems, path string) {
 	text.CheckOptional(problems, problem.Join(path, "projectId"), f.ProjectID, 0, metadef.MaxMetadataValue)
 	text.CheckOptional(problems, problem.Join(path, "name"), f.Name, 0, metadef.MaxMetadataValue)

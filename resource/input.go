@@ -26,7 +26,7 @@ type Input struct {
 	Tags            []string
 }
 
-// Check notes everything that is wrong with the input in itself.
+// Check adds everything that is wrong with the input in itself.
 func (in Input) Check(problems *problem.Problems, path string) {
 	text.Check(problems, problem.Join(path, "type"), in.Type, 1, text.MaxName)
 	text.Check(problems, problem.Join(path, "name"), in.Name, 1, MaxResourceName)
@@ -40,7 +40,7 @@ func (in Input) Check(problems *problem.Problems, path string) {
 	CheckTags(problems, problem.Join(path, "tags"), in.Tags)
 }
 
-// checkMetadata notes what is wrong with items to write: the limits of keys and
+// checkMetadata adds what is wrong with items to write: the limits of keys and
 // values, and a key that seen holds already, to which every key is added.
 func checkMetadata(problems *problem.Problems, path string, items []metadef.KeyValue, seen map[string]bool) {
 	for i, item := range items {
@@ -50,8 +50,8 @@ func checkMetadata(problems *problem.Problems, path string, items []metadef.KeyV
 	}
 }
 
-// CheckTags notes what is wrong with the tags of a resource: 1 to 80
-// characters each, none twice without regard to case, at most MaxResourceTags.
+// CheckTags adds what is wrong with the tags of a resource: 1 to 80 characters
+// each, none twice without regard to case, at most MaxResourceTags.
 func CheckTags(problems *problem.Problems, path string, tags []string) {
 	if len(tags) > MaxResourceTags {
 		problems.Add(path, "must have at most %d tags, has %d", MaxResourceTags, len(tags))

@@ -14,7 +14,7 @@ type Limits struct {
 	Writes        WriteRate
 }
 
-// DefaultLimits are the limits of a server that is told of none.
+// DefaultLimits returns the limits of a server without limits of its own.
 func DefaultLimits() Limits {
 	return Limits{MetadataItems: metadef.MaxMetadataItems, Writes: WriteRate{PerMinute: 600, Burst: 200}}
 }

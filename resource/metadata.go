@@ -37,7 +37,7 @@ type MetadataChanges struct {
 	Items []MetadataChange
 }
 
-// Check notes everything that is wrong with the change in itself.
+// Check adds everything that is wrong with the change in itself.
 func (c MetadataChange) Check(problems *problem.Problems, path string) {
 	checkMetadata(problems, problem.Join(path, "items"), c.Items, map[string]bool{})
 	text.CheckNames(problems, problem.Join(path, "keys"), c.Keys, metadef.MaxMetadataKey)
@@ -55,8 +55,8 @@ type MetadataRules struct {
 	ProtectedKeys []string // which only admins and services write, whatever their flag
 }
 
-// owns tells whether an item is the service's: only admins and services change
-// it.
+// owns reports whether an item is the service's: only admins and services
+// change it.
 func (r MetadataRules) owns(item MetadataItem) bool {
 	return !item.UserModifiable || slices.Contains(r.ProtectedKeys, item.Key)
 }
@@ -68,14 +68,14 @@ type MetadataPlan struct {
 	Retained []MetadataItem // kept by a replacement that did not name them
 }
 
-// Empty tells whether nothing changes.
+// Empty reports whether nothing changes.
 func (p MetadataPlan) Empty() bool { return len(p.Set)+len(p.Delete) == 0 }
 
-// Plan says what the change comes to for a viewer, who may write the resource,
-// given its revision and its items. It refuses with ErrForbidden a viewer who
-// names what only services change, with ErrConcurrentUpdate a stale revision,
-// with ErrNotFound the deletion of what is not there, and with ErrQuotaExceeded
-// more items than a resource may have.
+// Plan returns what the change comes to for a viewer, who may write the
+// resource, given its revision and its items. It refuses with ErrForbidden a
+// viewer who names what only services change, with ErrConcurrentUpdate a stale
+// revision, with ErrNotFound the deletion of what is not there, and with
+// ErrQuotaExceeded more items than a resource may have.
 func (c MetadataChange) Plan(viewer access.Viewer, rules MetadataRules, revision int, current []*MetadataItem) (MetadataPlan, error) {
 	there := make(map[string]*MetadataItem, len(current))
 	for _, item := range current {

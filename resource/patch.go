@@ -17,7 +17,7 @@ type Patch struct {
 	Revision    *int
 }
 
-// Check notes everything that is wrong with the patch in itself.
+// Check adds everything that is wrong with the patch in itself.
 func (p Patch) Check(problems *problem.Problems, path string) {
 	if p.NewName.Set && p.NewName.Value == nil {
 		problems.Add(problem.Join(path, "newName"), "must not be null")

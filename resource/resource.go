@@ -32,7 +32,7 @@ type Resource struct {
 	UpdatedAt   time.Time
 }
 
-// NodeID is the global id.
+// NodeID returns the global id.
 func (r *Resource) NodeID() string { return page.RowNodeID(page.KindResource, r.ID, 0) }
 
 // MetadataItem is one key with one value on a resource.
@@ -46,7 +46,7 @@ type MetadataItem struct {
 	UpdatedAt      time.Time
 }
 
-// NodeID is the global id.
+// NodeID returns the global id.
 func (m *MetadataItem) NodeID() string { return page.RowNodeID(page.KindMetadataItem, m.ID, 0) }
 
 // CheckRevision refuses a write by whoever knows another revision of a resource

@@ -5,7 +5,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// CheckStrictly notes what is wrong with metadata to write on a resource of a
+// CheckStrictly adds what is wrong with metadata to write on a resource of a
 // strict type: a key that no definition has, with the nearest one that the
 // viewer may see, and a value that breaks its definition.
 func CheckStrictly(problems *problem.Problems, path string, items []metadef.KeyValue, definitions, visible []*metadef.PropertyDefinition) {

@@ -21,8 +21,8 @@ func (j JSON) MarshalGQL(w io.Writer) {
 	_, _ = io.WriteString(w, string(j))
 }
 
-// UnmarshalGQL takes a decoded variable, or a JSON as it is. Numbers are expected
-// as json.Number, which keeps their text.
+// UnmarshalGQL reads a decoded variable, or a JSON as it is. Numbers are
+// expected as json.Number, which keeps their text.
 func (j *JSON) UnmarshalGQL(v any) error {
 	if text, isText := v.(JSON); isText {
 		*j = text
@@ -46,7 +46,7 @@ func (j JSON) MarshalJSON() ([]byte, error) {
 	return []byte(j), nil
 }
 
-// UnmarshalJSON keeps the text without its white space.
+// UnmarshalJSON keeps the text without white space.
 func (j *JSON) UnmarshalJSON(text []byte) error {
 	var buf bytes.Buffer
 	if err := json.Compact(&buf, text); err != nil {

@@ -18,8 +18,9 @@ func NewSpeller(names []string) Speller {
 	return s
 }
 
-// lettersIn notes which letters are in a text, some of them under one bit. An edit
-// changes at most two bits, so that texts that differ in more are not compared.
+// lettersIn returns which letters are in a text, some of them under one bit. An
+// edit changes at most two bits, so that texts that differ in more are not
+// compared.
 func lettersIn(text []rune) uint64 {
 	var used uint64
 	for _, letter := range text {
@@ -28,9 +29,9 @@ func lettersIn(text []rune) uint64 {
 	return used
 }
 
-// Nearest is the one of the known names that is most like name, or empty where
-// none is: names are alike when at most a third of their characters, and at
-// most three, would have to be inserted, removed, replaced or swapped. Case
+// Nearest returns the one of the known names that is most like name, or empty
+// where none is: names are alike when at most a third of their characters, and
+// at most three, would have to be inserted, removed, replaced or swapped. Case
 // makes no difference; of equally near names the first in order of text wins.
 func (s Speller) Nearest(name string) string {
 	letters := []rune(Fold(name))
@@ -48,12 +49,12 @@ func (s Speller) Nearest(name string) string {
 	return best
 }
 
-// Nearest is the nearest of a few names.
+// Nearest returns the nearest of a few names.
 func Nearest(name string, known []string) string { return NewSpeller(known).Nearest(name) }
 
-// editDistance counts single-character edits and swaps of neighbours that turn
-// a into b; more than most is answered as most + 1. Only cells of the table
-// that a distance of at most most can lead through are computed.
+// editDistance returns how many single-character edits and swaps of neighbours
+// turn a into b; most + 1 where there are more than most. Only cells of the
+// table that a distance of at most most can lead through are computed.
 func editDistance(a, b []rune, most int) int {
 	over := most + 1
 	if len(a)-len(b) > most || len(b)-len(a) > most {

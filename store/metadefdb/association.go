@@ -59,7 +59,7 @@ func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wa
 		return row.ID != except && noun.ResourceTypeName == wanted.ResourceType &&
 			row.Prefix == text.OrEmpty(wanted.Prefix) && row.PropertiesTarget == text.OrEmpty(wanted.PropertiesTarget)
 	}) {
-		return problem.Refuse(problem.ErrAlreadyExists, "the namespace %q is associated with %q already, with the same prefix and properties target",
+		return problem.Refuse(problem.ErrAlreadyExists, "the namespace %q is already associated with %q, with the same prefix and properties target",
 			in, wanted.ResourceType).On(field)
 	}
 	return nil
@@ -132,7 +132,7 @@ func (s *MetadefStore) DisassociateResourceType(ctx context.Context, id int64, r
 }
 
 func refuseUnknownAssociation() error {
-	return problem.Refuse(problem.ErrNotFound, "there is no such association").On("input.id")
+	return problem.Refuse(problem.ErrNotFound, "the association does not exist").On("input.id")
 }
 
 // namespaceOfAssociation returns the name of the namespace of an association

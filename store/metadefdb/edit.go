@@ -115,7 +115,7 @@ func refuseProtected(name string) error {
 }
 
 func refuseUnknownNamespace(name string) error {
-	return problem.Refuse(problem.ErrNotFound, "there is no namespace %q", name)
+	return problem.Refuse(problem.ErrNotFound, "namespace %q does not exist", name)
 }
 
 // lockNamespace reads a namespace that the viewer may see, and keeps others from

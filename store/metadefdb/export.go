@@ -98,7 +98,7 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 			reports = append(reports, &metadef.UnloadReport{Namespace: row.Name, Outcome: metadef.Unloaded, Errors: []string{}})
 		}
 		for _, name := range sqldb.Without(request.Names, namesOf(rows)) {
-			refusal := problem.Refuse(problem.ErrNotFound, "there is no namespace %q among those chosen", name)
+			refusal := problem.Refuse(problem.ErrNotFound, "namespace %q is not among those chosen", name)
 			reports = append(reports, failedUnload(name, refusal))
 		}
 		for chunk := range slices.Chunk(doomed, unloadedAtOnce) {

@@ -57,7 +57,7 @@ func (s *MetadefStore) UpdateNamespace(ctx context.Context, input metadef.Namesp
 }
 
 func refuseTaken(name, field string) *problem.Refusal {
-	return problem.Refuse(problem.ErrAlreadyExists, "a namespace %q exists already", name).On(field)
+	return problem.Refuse(problem.ErrAlreadyExists, "namespace %q already exists", name).On(field)
 }
 
 // setFields sets the fields of a row that can be changed to those of a document.

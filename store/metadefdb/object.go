@@ -75,7 +75,7 @@ func (s *MetadefStore) checkObjectQuota(ctx context.Context, tx *sqldb.Tx, names
 func checkObjectFree(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name, field string) error {
 	taken, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Exist(ctx)
 	if err == nil && taken {
-		return problem.Refuse(problem.ErrAlreadyExists, "there is an object %q in the namespace %q already", name, row.Name).On(field)
+		return problem.Refuse(problem.ErrAlreadyExists, "object %q already exists in the namespace %q", name, row.Name).On(field)
 	}
 	return err
 }

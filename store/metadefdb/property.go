@@ -151,7 +151,7 @@ func findObject(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name, fie
 	}
 	object, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, problem.Refuse(problem.ErrNotFound, "there is no object %q in the namespace %q", name, row.Name).On(field)
+		return nil, problem.Refuse(problem.ErrNotFound, "object %q does not exist in the namespace %q", name, row.Name).On(field)
 	}
 	return object, err
 }
@@ -166,7 +166,7 @@ func findProperty(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object 
 	}
 	property, err := p.properties(tx).Where(propertydefinition.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return p, nil, problem.Refuse(problem.ErrNotFound, "there is no property %q in %s", name, p).On("input.name")
+		return p, nil, problem.Refuse(problem.ErrNotFound, "property %q does not exist in %s", name, p).On("input.name")
 	}
 	return p, property, err
 }
@@ -198,7 +198,7 @@ func (p place) properties(tx *sqldb.Tx) *ent.PropertyDefinitionQuery {
 func (p place) checkFree(ctx context.Context, tx *sqldb.Tx, name, field string) error {
 	taken, err := p.properties(tx).Where(propertydefinition.Name(name)).Exist(ctx)
 	if err == nil && taken {
-		return problem.Refuse(problem.ErrAlreadyExists, "there is a property %q in %s already", name, p).On(field)
+		return problem.Refuse(problem.ErrAlreadyExists, "property %q already exists in %s", name, p).On(field)
 	}
 	return err
 }

@@ -78,7 +78,7 @@ func ResourceTypeRow(ctx context.Context, tx *sqldb.Tx, name string) (*ent.Resou
 }
 
 func noResourceType(name string) *problem.Refusal {
-	return problem.Refuse(problem.ErrNotFound, "there is no resource type %q", name)
+	return problem.Refuse(problem.ErrNotFound, "resource type %q does not exist", name)
 }
 
 // ResourceTypesByID returns the resource types of the rows that the viewer may

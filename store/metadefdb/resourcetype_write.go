@@ -47,7 +47,7 @@ func (s *MetadefStore) CreateResourceType(ctx context.Context, name string, stri
 }
 
 func refuseTypeTaken(name, field string) *problem.Refusal {
-	return problem.Refuse(problem.ErrAlreadyExists, "a resource type %q exists already", name).On(field)
+	return problem.Refuse(problem.ErrAlreadyExists, "resource type %q already exists", name).On(field)
 }
 
 func resourceTypeFields(row *ent.ResourceType) sqldb.Fields {

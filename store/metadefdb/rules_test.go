@@ -130,7 +130,7 @@ func TestOwnersWriteWhereTheyMay(t *testing.T) {
 			`{"namespace": "Mine", "visibility": "private"}`:                                 "CREATED ",
 			`{"namespace": "Mine", "owner": "other"}`:                                        "FAILED $: FORBIDDEN: making another project the owner of a namespace needs the role admin",
 			`{"namespace": "Theirs", "owner": "other", "visibility": "private"}`:             "FAILED $: FORBIDDEN: making another project the owner of a namespace needs the role admin",
-			`{"namespace": "Hidden", "visibility": "public", "properties": {}}`:              `FAILED $.namespace: ALREADY_EXISTS: a namespace "Hidden" exists already`,
+			`{"namespace": "Hidden", "visibility": "public", "properties": {}}`:              `FAILED $.namespace: ALREADY_EXISTS: namespace "Hidden" already exists`,
 			`{"namespace": "Shown", "visibility": "public", "tags": [{"name": "takeover"}]}`: "FAILED $: FORBIDDEN: importNamespaces needs the role admin, or the role member in the project that owns the namespace",
 		} {
 			for name, visibility := range map[string]access.Visibility{"Hidden": access.Private, "Shown": access.Public} {

@@ -148,7 +148,7 @@ func losesTags(rows []*ent.Tag, tags []metadef.DocumentTag) bool {
 }
 
 func refuseTagTaken(name, in, field string) error {
-	return problem.Refuse(problem.ErrAlreadyExists, "there is a tag %q in the namespace %q already; case makes no difference", name, in).On(field)
+	return problem.Refuse(problem.ErrAlreadyExists, "tag %q already exists in the namespace %q; case makes no difference", name, in).On(field)
 }
 
 // tagTexts returns tags for the audit log, each with its parent.
@@ -230,7 +230,7 @@ func tagsByKey(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (map[strin
 }
 
 func refuseUnknownTag(name, in string) error {
-	return problem.Refuse(problem.ErrNotFound, "there is no tag %q in the namespace %q", name, in).On("input.name")
+	return problem.Refuse(problem.ErrNotFound, "tag %q does not exist in the namespace %q", name, in).On("input.name")
 }
 
 // DeleteTag deletes a tag. Those below it have no parent then.

@@ -179,7 +179,7 @@ func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name
 	var made *ent.Capability
 	err := s.manageCapability(ctx, "createCapability", resourceType, name, func(tx *sqldb.Tx, of *ent.ResourceType, row *ent.Capability) (err error) {
 		if row != nil {
-			return problem.Refuse(problem.ErrAlreadyExists, "the type %s has a capability %q already", resourceType, name).On("input.name")
+			return problem.Refuse(problem.ErrAlreadyExists, "the type %s already has a capability %q", resourceType, name).On("input.name")
 		}
 		hidden := s.options.CapabilityDefaultVisibility != access.Public
 		if private != nil {
@@ -190,7 +190,7 @@ func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name
 		return err
 	})
 	if sqldb.IsDuplicate(err) {
-		return nil, problem.Refuse(problem.ErrAlreadyExists, "the type %s has a capability %q already", resourceType, name).On("input.name").Because(err)
+		return nil, problem.Refuse(problem.ErrAlreadyExists, "the type %s already has a capability %q", resourceType, name).On("input.name").Because(err)
 	}
 	if err != nil {
 		return nil, err

@@ -129,7 +129,7 @@ func (s *ResourceStore) ResourceByUUID(ctx context.Context, uuid string) (*resou
 }
 
 func noResource(uuid string) *problem.Refusal {
-	return problem.Refuse(problem.ErrNotFound, "there is no resource %s", uuid)
+	return problem.Refuse(problem.ErrNotFound, "resource %s does not exist", uuid)
 }
 
 // ResourcesByID returns the resources of the rows that the viewer may see.

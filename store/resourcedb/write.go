@@ -62,7 +62,7 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 		return err
 	})
 	if sqldb.IsDuplicate(err) {
-		return nil, problem.Refuse(problem.ErrAlreadyExists, "a resource %s exists already", record.UUID).On("input.uuid").Because(err)
+		return nil, problem.Refuse(problem.ErrAlreadyExists, "resource %s already exists", record.UUID).On("input.uuid").Because(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create a resource: %w", err)
@@ -154,7 +154,7 @@ func (s *ResourceStore) parentFor(ctx context.Context, tx *sqldb.Tx, typeName, p
 	}
 	rows, err := s.lockResources(ctx, tx, []string{parent})
 	if errors.Is(err, problem.ErrNotFound) {
-		return 0, problem.Invalid("input.parent", "there is no resource %s", parent)
+		return 0, problem.Invalid("input.parent", "resource %s does not exist", parent)
 	}
 	if err != nil {
 		return 0, err
