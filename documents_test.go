@@ -65,7 +65,12 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	set := variable.FindAllString(helps.String(), -1)
 	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_LIMIT_") // the tests' own; a prefix
 	others := []string{"--data-urlencode", "--prefix"}                                       // of curl and of npm
-	file := regexp.MustCompile("`([a-zA-Z_][A-Za-z0-9_/*.-]*/[A-Za-z0-9_*.-]+\\.(?:go|graphql|md|sh|yaml|txtar))`")
+	file := regexp.MustCompile("`((?:[a-zA-Z_][A-Za-z0-9_*-]*/)*[A-Za-z0-9_*.-]+\\.(?:go|graphql|md|sh|sql|txtar|yaml|yml)|(?:[a-z]+/)+)`")
+	target := regexp.MustCompile("`make ([a-z-]+)")
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
 	link := regexp.MustCompile(`\]\(([^):#]+)\)`)
 	texts := documents(t)
 	for _, page := range slices.Sorted(maps.Keys(texts)) {
@@ -83,6 +88,11 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 		for _, match := range file.FindAllStringSubmatch(texts[page], -1) {
 			if there, err := filepath.Glob(match[1]); err != nil || len(there) == 0 {
 				t.Errorf("%s names the file %s, which is not there", page, match[1])
+			}
+		}
+		for _, match := range target.FindAllStringSubmatch(texts[page], -1) {
+			if !strings.Contains(string(makefile), "\n"+match[1]+":") {
+				t.Errorf("%s names make %s, which the Makefile lacks", page, match[1])
 			}
 		}
 		for _, match := range link.FindAllStringSubmatch(texts[page], -1) {

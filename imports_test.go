@@ -40,6 +40,7 @@ var rooms = map[string][]string{
 	"placement/placementtest":     {"placement"},
 	"problem":                     {},
 	"resource":                    {"access", "metadef", "page", "problem", "text"},
+	"resource/resourcetest":       {"resource"},
 	"schema":                      {},
 	"store":                       {"access", "defaults", "ent", "metadef", "placement", "resource", "store/auditdb", "store/metadefdb", "store/placementdb", "store/resourcedb", "store/sqldb"},
 	"store/auditdb":               {"audit", "ent", "page", "store/sqldb", "store/visible", "text"},
