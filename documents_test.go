@@ -9,6 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+
+	"github.com/cadastre-dev/cadastre/schema"
 )
 
 // documents returns the pages for people, by their paths.
@@ -100,6 +106,28 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 				t.Errorf("%s links to %s: %v", page, match[1], err)
 			}
 		}
+	}
+}
+
+// TestDocumentsShowValidOperations validates every operation that a document
+// shows against the schema.
+func TestDocumentsShowValidOperations(t *testing.T) {
+	t.Parallel()
+	language, err := gqlparser.LoadSchema(&ast.Source{Input: schema.SDL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, texts := 0, documents(t)
+	for _, page := range slices.Sorted(maps.Keys(texts)) {
+		for _, block := range regexp.MustCompile("(?s)```graphql\n(.*?)```").FindAllStringSubmatch(texts[page], -1) {
+			if _, errs := gqlparser.LoadQueryWithRules(language, block[1], rules.NewDefaultRules()); len(errs) > 0 {
+				t.Errorf("%s shows an operation that is not valid: %v\n%s", page, errs, block[1])
+			}
+			shown++
+		}
+	}
+	if shown < 5 {
+		t.Errorf("the documents show %d operations, want 5 at least", shown)
 	}
 }
 
