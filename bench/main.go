@@ -236,8 +236,8 @@ func loadTargets(ctx context.Context, targets []*target, own *cluster, w *world,
 			if err := w.load(loading, t.server.client); err != nil {
 				return fmt.Errorf("load the world into %s: %w", t, err)
 			}
-			fmt.Fprintf(progress, "%s: loaded %d providers and %d resources in %.0f s\n", t, len(w.providers), len(w.resources), time.Since(started).Seconds())
-			return nil
+			_, err := fmt.Fprintf(progress, "%s: loaded %d providers and %d resources in %.0f s\n", t, len(w.providers), len(w.resources), time.Since(started).Seconds())
+			return err
 		})
 	}
 	if err := group.Wait(); err != nil {

@@ -67,7 +67,9 @@ func measure(ctx context.Context, targets []*target, w *world, rounds int, progr
 			}
 		}
 		if (round+1)%10 == 0 {
-			fmt.Fprintf(progress, "%d of %d rounds\n", round+1, rounds)
+			if _, err := fmt.Fprintf(progress, "%d of %d rounds\n", round+1, rounds); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var rows []row

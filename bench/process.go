@@ -47,7 +47,7 @@ func startProcess(log, signal string, as *syscall.Credential, env []string, prog
 	if err != nil {
 		return nil, err
 	}
-	defer output.Close()
+	defer func() { _ = output.Close() }()
 	p := &process{log: log, ended: make(chan struct{})}
 	p.guard = exec.Command("/bin/sh", append([]string{"-c", guard, "guard", signal, program}, args...)...)
 	p.guard.Dir, p.guard.Env, p.guard.Stderr = filepath.Dir(log), env, output

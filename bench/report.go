@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -45,9 +46,11 @@ func newReport(o options, w *world, rows []row) *report {
 // writeTable writes the report as a Markdown table. With several binaries its last
 // column compares the median with that of the first one on the same database.
 func (r *report) writeTable(to io.Writer) error {
-	fmt.Fprintf(to, "%d providers, %d resources, %d definition files, %d rounds, seed %d; %s, %d processors\n\n",
+	_, err := fmt.Fprintf(to, "%d providers, %d resources, %d definition files, %d rounds, seed %d; %s, %d processors\n\n",
 		r.Providers, r.Resources, r.Files, r.Rounds, r.Seed, r.Machine.System, r.Machine.Processors)
-	table := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
+	if err != nil {
+		return err
+	}
 	heads := []string{"work", "database", "binary", "rows", "median ms", "p99 ms", "server CPU ms", "database CPU ms", "bytes"}
 	if len(r.Binaries) > 1 {
 		heads = append(heads, "median, of the first")
@@ -56,8 +59,7 @@ func (r *report) writeTable(to io.Writer) error {
 	for i := range rules {
 		rules[i] = "---"
 	}
-	writeCells(table, heads)
-	writeCells(table, rules)
+	lines := [][]string{heads, rules}
 	first := map[[2]string]float64{} // median of the first binary, by work and database
 	for _, row := range r.Rows {
 		cells := []string{
@@ -71,17 +73,15 @@ func (r *report) writeTable(to io.Writer) error {
 			}
 			cells = append(cells, fmt.Sprintf("%.2f", row.Median/first[of]))
 		}
-		writeCells(table, cells)
+		lines = append(lines, cells)
+	}
+	table := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
+	for _, cells := range lines {
+		if _, err := fmt.Fprintf(table, "| %s\t|\n", strings.Join(cells, "\t| ")); err != nil {
+			return err
+		}
 	}
 	return table.Flush()
-}
-
-// writeCells writes one row of a table; what fails, Flush returns.
-func writeCells(table *tabwriter.Writer, cells []string) {
-	for _, cell := range cells {
-		fmt.Fprintf(table, "| %s\t", cell)
-	}
-	fmt.Fprintln(table, "|")
 }
 
 // measured returns a number of milliseconds, or a dash for none.

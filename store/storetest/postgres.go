@@ -14,7 +14,10 @@ import (
 	"sort"
 	"strconv"
 	"syscall"
+	"testing"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/patience"
 )
 
 // ErrNoPostgres means that neither CADASTRE_TEST_POSTGRES names a server nor
@@ -31,7 +34,7 @@ type cluster struct {
 // startCluster names the server of CADASTRE_TEST_POSTGRES, or starts one in a
 // new folder, on a free loopback port, with a locale that does not sort by code
 // point, so that a forgotten collation shows.
-func startCluster() (*cluster, error) {
+func startCluster(t testing.TB) (*cluster, error) {
 	if url := os.Getenv("CADASTRE_TEST_POSTGRES"); url != "" {
 		return &cluster{url: url, stop: func() {}}, nil
 	}
@@ -104,15 +107,16 @@ func startCluster() (*cluster, error) {
 			_ = os.RemoveAll(folder)
 		},
 	}
-	if err := awaitServer(filepath.Join(programs, "pg_isready"), port); err != nil {
+	if err := awaitServer(filepath.Join(programs, "pg_isready"), port, patience.Of(t, 30*time.Second)); err != nil {
 		c.stop()
 		return nil, fmt.Errorf("%w\n%s", err, io.LimitReader(&output, 4096))
 	}
 	return c, nil
 }
 
-func awaitServer(ready string, port int) error {
-	deadline := time.Now().Add(30 * time.Second)
+// awaitServer waits until the server takes connections, for at most the limit.
+func awaitServer(ready string, port int, limit time.Duration) error {
+	deadline := time.Now().Add(limit)
 	for {
 		err := exec.Command(ready, "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-d", "postgres").Run()
 		if err == nil {

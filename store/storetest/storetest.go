@@ -103,7 +103,7 @@ func CrashingPostgres(t testing.TB) (url string, crash func()) {
 	if os.Getenv("CADASTRE_TEST_POSTGRES") != "" {
 		t.Skip("CADASTRE_TEST_POSTGRES names a server that is not ours to end")
 	}
-	own, err := startCluster()
+	own, err := startCluster(t)
 	if errors.Is(err, ErrNoPostgres) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
@@ -121,7 +121,7 @@ func CrashingPostgres(t testing.TB) (url string, crash func()) {
 // temporary creates a schema or database and drops it when the test ends.
 func temporary(t testing.TB, what, dropping string) string {
 	t.Helper()
-	shared.once.Do(func() { shared.cluster, shared.err = startCluster() })
+	shared.once.Do(func() { shared.cluster, shared.err = startCluster(t) })
 	if errors.Is(shared.err, ErrNoPostgres) && os.Getenv("CI") != "true" {
 		t.Skip(shared.err)
 	}

@@ -35,6 +35,8 @@ func NamespaceOf(ctx context.Context) func(*entsql.Selector) {
 	}
 }
 
+// Namespace returns what holds for the namespaces that the viewer may see, of a
+// table whose columns column names.
 func Namespace(viewer access.Viewer, column func(string) string) *entsql.Predicate {
 	if !viewer.May(access.RuleDefinitionsRead) {
 		return entsql.ExprP("1 = 0")
@@ -64,12 +66,12 @@ func ResourceTypes(ctx context.Context) predicate.ResourceType {
 			return
 		}
 		build := entsql.Dialect(s.Dialect())
-		any, visible := build.Table("resource_type_associations"), build.Table("resource_type_associations")
+		every, visible := build.Table("resource_type_associations"), build.Table("resource_type_associations")
 		namespaces, resources := build.Table("namespaces"), build.Table("resources")
 		s.Where(entsql.Or(
 			entsql.EQ(s.C("protected"), true),
-			entsql.And(entsql.IsNull(s.C("implied")), entsql.Not(entsql.Exists(build.Select(any.C("id")).From(any).
-				Where(entsql.ColumnsEQ(any.C("resource_type_id"), s.C("id")))))),
+			entsql.And(entsql.IsNull(s.C("implied")), entsql.Not(entsql.Exists(build.Select(every.C("id")).From(every).
+				Where(entsql.ColumnsEQ(every.C("resource_type_id"), s.C("id")))))),
 			entsql.Exists(build.Select(visible.C("id")).From(visible).
 				Join(namespaces).On(visible.C("namespace_id"), namespaces.C("id")).
 				Where(entsql.And(
@@ -134,14 +136,18 @@ func VisibleEvents(ctx context.Context) predicate.AuditEvent {
 	}
 }
 
+// EveryNamespace reports whether the viewer may see all namespaces.
 func EveryNamespace(viewer access.Viewer) bool {
 	return viewer.IsAdmin() && viewer.May(access.RuleDefinitionsRead)
 }
 
+// EveryResource reports whether the viewer may see all resources.
 func EveryResource(viewer access.Viewer) bool {
 	return (viewer.IsAdmin() || viewer.IsService()) && viewer.May(access.RuleResourcesRead)
 }
 
+// Resource returns what holds for the resources that the viewer may see, of a
+// table whose columns column names.
 func Resource(viewer access.Viewer, column func(string) string) *entsql.Predicate {
 	if !viewer.May(access.RuleResourcesRead) {
 		return entsql.ExprP("1 = 0")
