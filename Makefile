@@ -6,7 +6,11 @@ RACE := $(if $(shell command -v gcc || command -v cc),-race)
 # How long each fuzz target runs in the gate.
 FUZZ ?= 5s
 
-.PHONY: run test check check-without-test generated build generate migration fuzz soak bench
+# The linters of tools/go.mod, and what they are for: what is written by hand.
+LINTER := $(GO) tool -modfile=tools/go.mod
+WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
+
+.PHONY: run test check check-without-test lint generated build generate migration fuzz soak bench
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -19,12 +23,23 @@ check: test check-without-test ## everything that must hold before a change land
 check-without-test: generated
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt wants changes in the files above"; exit 1; }
 	$(GO) vet ./...
-	$(GO) run honnef.co/go/tools/cmd/staticcheck ./...
+	$(MAKE) lint
 	CADASTRE_TEST_FULL=1 $(GO) test ./store/resourcedb -run '^TestMetadataIsFoundByAnIndex$$'
 	$(MAKE) fuzz
 
 generated: generate ## what is generated is what is committed
 	@git diff --exit-code --stat || { echo "make generate changed the files above: commit them"; exit 1; }
+
+lint: ## what linters find in what is written by hand: all of them run, then make fails
+	@failed=0; written="$(WRITTEN)"; \
+	lint() { echo "lint: $$1"; $(LINTER) "$$@" || failed=1; }; \
+	lint gocyclo -over 15 -ignore '^ent/([^s]|s[^c])|^graph/generated/|\.generated\.go$$' .; \
+	lint ineffassign $$written; \
+	lint revive -config tools/revive.toml $$written; \
+	lint unparam $$written; \
+	lint errcheck -exclude tools/errcheck.txt $$written; \
+	lint staticcheck $$written; \
+	exit $$failed
 
 build: ## the program, without C
 	CGO_ENABLED=0 $(GO) build -o cadastre .

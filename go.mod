@@ -18,7 +18,6 @@ require (
 	go.uber.org/goleak v1.3.0
 	golang.org/x/term v0.44.0
 	golang.org/x/time v0.16.0
-	honnef.co/go/tools v0.8.2
 )
 
 require (
@@ -45,7 +44,6 @@ require (
 
 require (
 	ariga.io/atlas v0.36.2-0.20250730182955-2c6300d0a3e1
-	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
 	github.com/agext/levenshtein v1.2.3 // indirect
 	github.com/agnivade/levenshtein v1.2.2 // indirect
 	github.com/alexflint/go-arg v1.5.1 // indirect
@@ -82,7 +80,6 @@ require (
 	github.com/vektah/gqlparser/v2 v2.5.64
 	github.com/zclconf/go-cty v1.14.4 // indirect
 	github.com/zclconf/go-cty-yaml v1.1.0 // indirect
-	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0 // indirect

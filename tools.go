@@ -6,5 +6,4 @@ import (
 	_ "entgo.io/ent/cmd/ent"
 	_ "github.com/99designs/gqlgen"
 	_ "github.com/Khan/genqlient"
-	_ "honnef.co/go/tools/cmd/staticcheck"
 )
