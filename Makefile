@@ -60,8 +60,8 @@ fuzz: ## every fuzz target for $(FUZZ)
 	  done; \
 	done
 
-soak: ## the random worlds of placement against the definitions, for ten minutes
-	CADASTRE_SOAK=10m $(GO) test ./placement -v -run '^TestCandidatesAreThoseOfTheDefinitions$$' -timeout 30m
+soak: ## the large counts, written to docs/robustness.md: make soak SEED=20260101 DURATION=10m SCHEDULES=100000 REPLAYS=200
+	GO=$(GO) SEED=$(SEED) DURATION=$(DURATION) SCHEDULES=$(SCHEDULES) REPLAYS=$(REPLAYS) PARTS="$(PARTS)" .ci/soak
 
 bench: ## a few works timed on both databases: make bench BENCH='-binary before=/old -binary after=/new'
 	$(GO) run ./bench $(BENCH)
