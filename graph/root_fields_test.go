@@ -168,24 +168,31 @@ func TestMutationsThatMeetTheirDeadline(t *testing.T) {
 			fmt.Fprintf(&query, `m%02d: createTrait(input: {name: %q}) { trait { name } } `, i, name)
 		}
 		response := executor.Execute(ctx, &graphql.RawParams{Query: "mutation { " + query.String() + "}"})
-		var data map[string]*struct{ Trait struct{ Name string } }
-		if err := json.Unmarshal(response.Data, &data); err != nil || len(data) != 60 {
-			t.Fatalf("%v in %s", err, response.Data)
-		}
-		for i := range 60 {
-			key := fmt.Sprintf("m%02d", i)
-			if shown := data[key]; i < 24 && (shown == nil || shown.Trait.Name != fmt.Sprintf("CUSTOM_%02d", i)) || i >= 24 && shown != nil {
-				t.Errorf("%s shows %v", key, shown)
-			}
-			if i >= 24 && (len(response.Errors) != 36 || errorsOf(response)[i-24] != key+" TIMEOUT") {
-				t.Fatalf("%s does not have its error: %q", key, errorsOf(response))
-			}
-		}
+		showsCommitted(t, response)
 		after := askAs(t, executor, viewers["admin"], `{ traits(filter: {startsWith: "CUSTOM_"}) { totalCount } }`)
 		if !strings.Contains(after, `"totalCount":24`) {
 			t.Errorf("afterwards there are not 24 traits: %s", after)
 		}
 	})
+}
+
+// showsCommitted checks that the first 24 of sixty mutations show their data, and
+// the others an error each.
+func showsCommitted(t *testing.T, response *graphql.Response) {
+	t.Helper()
+	var data map[string]*struct{ Trait struct{ Name string } }
+	if err := json.Unmarshal(response.Data, &data); err != nil || len(data) != 60 {
+		t.Fatalf("%v in %s", err, response.Data)
+	}
+	for i := range 60 {
+		key := fmt.Sprintf("m%02d", i)
+		if shown := data[key]; i < 24 && (shown == nil || shown.Trait.Name != fmt.Sprintf("CUSTOM_%02d", i)) || i >= 24 && shown != nil {
+			t.Errorf("%s shows %v", key, shown)
+		}
+		if i >= 24 && (len(response.Errors) != 36 || errorsOf(response)[i-24] != key+" TIMEOUT") {
+			t.Fatalf("%s does not have its error: %q", key, errorsOf(response))
+		}
+	}
 }
 
 // TestAMarkedFieldIsNotNullWithoutAnError has fields of Query answer null: where
