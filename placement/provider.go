@@ -21,6 +21,9 @@ type Provider struct {
 	// Version grows with every write of any field below. A World ignores a
 	// state older than the one it holds.
 	Version int64
+	// Row is the id of the row that a store keeps the provider in. Of two
+	// providers that had one uuid, the later has the greater.
+	Row int64
 
 	// Parent is the uuid of the parent provider, "" for a root. Root is the
 	// uuid of the tree's root; the World fills it in.

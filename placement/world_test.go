@@ -196,6 +196,7 @@ func TestDifferenceNamesWhatDiffers(t *testing.T) {
 		"Name":       func(p *Provider) { p.Name = "b" },
 		"Generation": func(p *Provider) { p.Generation = 7 },
 		"Version":    func(p *Provider) { p.Version = 7 },
+		"Row":        func(p *Provider) { p.Row = 7 },
 		"Resource":   func(p *Provider) { p.Resource = uuidOf(5) },
 		"created":    func(p *Provider) { p.CreatedAt = time.Unix(2, 0) },
 		"Inventor":   func(p *Provider) { p.Inventories = []Inventory{stocked("VCPU", 1, 0)} },

@@ -32,12 +32,13 @@ func (s *Store) FillEmpty(ctx context.Context, content Content) error {
 		if err != nil || !empty {
 			return err
 		}
+		s.PublishAll(tx)
 		return s.insertContent(ctx, tx, content)
 	})
 	if err != nil {
 		return fmt.Errorf("fill an empty database: %w", err)
 	}
-	return s.ReloadWorld(ctx)
+	return nil
 }
 
 func isEmpty(ctx context.Context, tx *sqldb.Tx) (bool, error) {

@@ -192,7 +192,7 @@ func (s *PlacementStore) readInventories(ctx context.Context, c *claimTx, provid
 func (s *PlacementStore) existingClasses(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]bool, error) {
 	exist := make(map[string]bool, len(names))
 	var unknown []string
-	world := s.resident.world.Load()
+	world := s.world.World()
 	for _, name := range names {
 		if exist[name] = world.HasResourceClass(name); !exist[name] {
 			unknown = append(unknown, name)
@@ -378,13 +378,13 @@ func (s *PlacementStore) writeProviders(ctx context.Context, c *claimTx) error {
 
 // publishClaim has the world brought up to what claims did to their providers.
 func (s *PlacementStore) publishClaim(ctx context.Context, c *claimTx) error {
-	var update news
+	var commit ownCommit
 	var unknown []int64
-	world := s.resident.world.Load()
+	world := s.world.World()
 	for _, uuid := range slices.Sorted(maps.Keys(c.providers)) {
 		locked, after := c.providers[uuid], c.ledger.Provider(uuid)
 		held, found := world.Provider(uuid)
-		if !found || c.reshaped[uuid] || held.Version != locked.version || s.resident.row(uuid) != locked.id {
+		if !found || c.reshaped[uuid] || held.Version != locked.version || held.Row != locked.id {
 			unknown = append(unknown, locked.id)
 			continue
 		}
@@ -396,15 +396,19 @@ func (s *PlacementStore) publishClaim(ctx context.Context, c *claimTx) error {
 		for i := range next.Inventories {
 			next.Inventories[i].Used = after.Inventories[next.Inventories[i].ResourceClass].Used
 		}
-		update.states = append(update.states, providerRow{id: locked.id, Provider: next})
+		state := providerState{Provider: next}
+		if parent, found := world.Provider(next.Parent); found {
+			state.parentRow = parent.Row
+		}
+		commit.written = append(commit.written, state)
 	}
 	if len(unknown) > 0 {
 		states, err := s.readProviders(ctx, c, unknown, func() {})
 		if err != nil {
 			return err
 		}
-		update.states = append(update.states, states...)
+		commit.written = append(commit.written, states...)
 	}
-	s.publish(c.Tx, update)
+	s.publish(c.Tx, commit)
 	return nil
 }

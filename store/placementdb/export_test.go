@@ -13,7 +13,8 @@ import (
 // FillPlacement writes whole providers and claims, with the names they use, in
 // one transaction.
 func (s *PlacementStore) FillPlacement(ctx context.Context, names placement.Names, providers []placement.Provider, claims []placement.Claim) error {
-	err := s.Fill(ctx, func(tx *sqldb.Tx) error {
+	return s.Fill(ctx, func(tx *sqldb.Tx) error {
+		s.PublishAll(tx)
 		if err := s.InsertTraits(ctx, tx, names.Traits, false); err != nil {
 			return err
 		}
@@ -25,10 +26,6 @@ func (s *PlacementStore) FillPlacement(ctx context.Context, names placement.Name
 		}
 		return s.InsertClaims(ctx, tx, claims)
 	})
-	if err != nil {
-		return err
-	}
-	return s.ReloadWorld(ctx)
 }
 
 // WorldDifference explains how the world in memory differs from one that is
@@ -38,21 +35,28 @@ func (s *PlacementStore) WorldDifference(ctx context.Context) (string, error) {
 	if _, err := fresh.loadWorld(ctx); err != nil {
 		return "", err
 	}
-	return placementtest.Difference(s.resident.world.Load(), fresh.resident.world.Load()), nil
+	return placementtest.Difference(s.world.World(), fresh.world.World()), nil
 }
 
 // DeletedElsewhere deletes a provider as another process does, loads the world
-// anew, and lets the state that this one had of the provider arrive after that.
+// anew, and publishes the commit that created the provider after that.
 func (s *PlacementStore) DeletedElsewhere(ctx context.Context, uuid string) error {
-	provider, _ := s.resident.world.Load().Provider(uuid)
-	late := news{states: []providerRow{{id: s.resident.row(uuid), Provider: *provider}}}
+	provider, _ := s.world.World().Provider(uuid)
+	late := ownCommit{transaction: sqldb.TransactionID{Server: s.world.UpTo().Server}, created: []providerState{{Provider: *provider}}}
+	err := s.Query(ctx, s.Pool, `SELECT max("transaction") FROM changes WHERE key = $1`,
+		func(rows *sql.Rows) error { return rows.Scan(&late.transaction.Number) }, uuid)
+	if err != nil {
+		return err
+	}
 	if err := s.Execute(ctx, s.Pool, `DELETE FROM resource_providers WHERE uuid = $1`, uuid); err != nil {
 		return err
 	}
-	if err := s.ReloadWorld(ctx); err != nil {
+	if _, err := s.loadWorld(ctx); err != nil {
 		return err
 	}
-	s.arrive(ctx, late)
+	if !s.world.ApplyIfComplete(&late) {
+		return errors.New("the world does not know the commit that created the provider")
+	}
 	return nil
 }
 

@@ -3,7 +3,6 @@ package placementdb
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -17,89 +16,96 @@ import (
 
 // How a follower keeps time.
 const (
-	// idleLook is how long a server that hears of nothing waits before it looks.
-	idleLook = 45 * time.Second
-	// deafLook is how long one waits that cannot listen.
-	deafLook = 500 * time.Millisecond
+	// idlePoll is how long a server waits that is told of nothing until it looks
+	// all the same: a notification can be lost. With what is added at random it is
+	// less than StaleAfter.
+	idlePoll = 20 * time.Second
+	// poll is how long one waits that cannot listen, or has looked in vain.
+	poll = 500 * time.Millisecond
 	// StaleAfter is how old the world may be before the server is not ready.
 	StaleAfter = 30 * time.Second
-	// reloadAfter is how old it may be before it is loaded anew; changes are
-	// kept for keepChanges, which is longer.
-	reloadAfter = 5 * time.Minute
 	// coalesce is how long commits are gathered before others are told.
 	coalesce = 20 * time.Millisecond
-	// listenWithin is how long a starting server waits for its ears.
+	// listenWithin is how long a starting server waits until it can listen.
 	listenWithin = 5 * time.Second
 )
 
 // follower keeps the world up to what other processes commit to the same
-// PostgreSQL database. It reads the log of changes from the oldest transaction
-// that ran at its last look on, because transactions do not commit in
-// the order of their numbers, and applies whole states, of which the world
-// ignores older ones. A notification says only that there is something to see;
+// PostgreSQL database. A notification says only that there is something to see;
 // it is sent in a transaction of its own, after the commit.
 type follower struct {
 	store    *PlacementStore
 	name     string // tells this process from others in notifications
 	channel  string
 	listener *pq.Listener
-	hearing  atomic.Bool  // the listening connection is up
-	caughtUp atomic.Int64 // when the world was last known to be complete, in Unix nanoseconds
 
-	looking sync.Mutex // held for a look; guards since
-	since   int64      // the oldest transaction that ran at the last look
+	listening atomic.Bool
+	caughtUp  atomic.Int64 // when the last catch up began that ended well, in Unix nanoseconds
 
-	look chan struct{}
-	tell chan struct{}
+	catching  chan struct{} // held for a catch up; guards last
+	last      time.Time     // when the last catch up began that ended well
+	uncertain struct {
+		sync.Mutex
+		of []sqldb.TransactionID // whose COMMIT had no answer
+	}
 
-	stop    context.CancelFunc
-	running sync.WaitGroup
+	woken     chan struct{}
+	committed chan struct{}
+
+	stop       context.CancelFunc
+	running    sync.WaitGroup
+	subscribed chan struct{} // closed when it is known whether this process can listen
 }
 
 // follow subscribes to what other processes commit. The world is loaded after
 // this, and before start.
 func (s *PlacementStore) follow(ctx context.Context, address string) (*follower, error) {
-	f := &follower{store: s, name: newUUID()[:8], look: make(chan struct{}, 1), tell: make(chan struct{}, 1)}
+	f := &follower{store: s, name: newUUID()[:8], catching: make(chan struct{}, 1),
+		woken: make(chan struct{}, 1), committed: make(chan struct{}, 1), subscribed: make(chan struct{})}
 	var schema string
 	if err := s.Query(ctx, s.Pool, `SELECT current_schema()`, func(rows *sql.Rows) error { return rows.Scan(&schema) }); err != nil {
 		return nil, fmt.Errorf("look up the database schema: %w", err)
 	}
 	f.channel = "cadastre_placement_" + schema
 	f.listener = pq.NewListener(address, 50*time.Millisecond, 5*time.Second, f.connection)
-	listening := make(chan error, 1)
-	go func() { listening <- f.listener.Listen(f.channel) }()
+	go f.subscribe(ctx)
 	select {
-	case err := <-listening:
-		if err != nil {
-			s.Log.WarnContext(ctx, "cannot listen to other servers, will look often instead", "error", err)
-			f.hearing.Store(false)
-		}
+	case <-f.subscribed:
 	case <-time.After(listenWithin):
 		s.Log.WarnContext(ctx, "cannot listen to other servers yet, will look often instead")
-	case <-ctx.Done():
-		return nil, errors.Join(ctx.Err(), f.listener.Close())
 	}
 	return f, nil
 }
 
-// connection hears how the listening connection fares.
+// subscribe begins to listen. It waits until there is a connection, or the
+// listener is closed.
+func (f *follower) subscribe(ctx context.Context) {
+	defer close(f.subscribed)
+	if err := f.listener.Listen(f.channel); err != nil {
+		f.store.Log.WarnContext(ctx, "cannot listen to other servers, will look often instead", "error", err)
+		return
+	}
+	f.listening.Store(true)
+	f.wake()
+}
+
+// connection is told how the listening connection fares. A new one listens
+// already.
 func (f *follower) connection(event pq.ListenerEventType, err error) {
 	switch event {
-	case pq.ListenerEventConnected, pq.ListenerEventReconnected:
-		f.hearing.Store(true)
+	case pq.ListenerEventReconnected:
+		f.listening.Store(true)
 		f.wake()
 	case pq.ListenerEventDisconnected:
-		f.hearing.Store(false)
+		f.listening.Store(false)
 		f.store.Log.Warn("the connection that listens to other servers is lost", "error", err)
 		f.wake()
 	}
 }
 
-// start begins to follow, from the transaction that was the oldest when the
-// world was loaded.
-func (f *follower) start(since int64) {
-	f.since = since
-	f.caughtUp.Store(time.Now().UnixNano())
+// start begins to follow, from a world whose loading began at a time.
+func (f *follower) start(loaded time.Time) {
+	f.caughtUp.Store(loaded.UnixNano())
 	ctx, cancel := context.WithCancel(context.Background())
 	f.stop = cancel
 	f.running.Go(func() { f.run(ctx) })
@@ -113,26 +119,25 @@ func (f *follower) close() error {
 		f.stop()
 	}
 	f.running.Wait()
-	return f.listener.Close()
+	err := f.listener.Close()
+	<-f.subscribed
+	return err
 }
 
 // wake makes the follower look soon.
-func (f *follower) wake() {
+func (f *follower) wake() { signal(f.woken) }
+
+// notify makes other processes look soon.
+func (f *follower) notify() { signal(f.committed) }
+
+func signal(to chan struct{}) {
 	select {
-	case f.look <- struct{}{}:
+	case to <- struct{}{}:
 	default:
 	}
 }
 
-// committed makes other processes look soon.
-func (f *follower) committed() {
-	select {
-	case f.tell <- struct{}{}:
-	default:
-	}
-}
-
-// run looks when there is news, and once in a while.
+// run catches up when there is something to see, and once in a while.
 func (f *follower) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -147,22 +152,25 @@ func (f *follower) run(ctx context.Context) {
 			if n == nil { // connected again: not all servers at once
 				sqldb.Pause(ctx, rand.N(200*time.Millisecond))
 			}
-		case <-f.look:
+		case <-f.woken:
 		case <-timer.C:
 		}
 		f.drain()
-		f.looking.Lock()
-		err := f.catchUp(ctx)
-		f.looking.Unlock()
+		err := f.exclusively(ctx, func() error { return f.catchUp(ctx) })
 		if err != nil && ctx.Err() == nil {
 			f.store.Log.WarnContext(ctx, "cannot follow other servers at the moment", "error", err)
 		}
-		wait := idleLook
-		if !f.hearing.Load() || time.Since(time.Unix(0, f.caughtUp.Load())) > deafLook {
-			wait = deafLook
-		}
+		wait := pollAfter(f.listening.Load(), err == nil && !f.isUncertain())
 		timer.Reset(wait + rand.N(wait/4))
 	}
+}
+
+// pollAfter returns how long a server waits that is told of nothing.
+func pollAfter(listening, complete bool) time.Duration {
+	if listening && complete {
+		return idlePoll
+	}
+	return poll
 }
 
 // drain drops further calls to look: one look serves all.
@@ -170,87 +178,64 @@ func (f *follower) drain() {
 	for {
 		select {
 		case <-f.listener.NotificationChannel():
-		case <-f.look:
+		case <-f.woken:
 		default:
 			return
 		}
 	}
 }
 
-// announce tells other processes of commits, those of a moment together.
+// isUncertain reports whether there are transactions of which it is not known
+// whether they happened.
+func (f *follower) isUncertain() bool {
+	f.uncertain.Lock()
+	defer f.uncertain.Unlock()
+	return len(f.uncertain.of) > 0
+}
+
+// announce tells other processes of commits, those of a moment together, and of
+// the last ones before it ends.
 func (f *follower) announce(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			return
-		case <-f.tell:
+		case <-f.committed:
+			f.tell(ctx)
 		}
-		sqldb.Pause(ctx, coalesce)
-		select {
-		case <-f.tell:
-		default:
-		}
-		err := f.store.Execute(ctx, f.store.Pool, `SELECT pg_notify($1, $2)`, f.channel, f.name)
-		if err != nil && ctx.Err() == nil {
-			f.store.Log.WarnContext(ctx, "cannot tell other servers of a commit; they will find it when they look", "error", err)
-		}
+	}
+	select {
+	case <-f.committed:
+		f.tell(context.Background())
+	default:
 	}
 }
 
-// bring makes the world have news of this process that builds on commits which
-// it lacks: one look brings all of them at once.
-func (f *follower) bring(ctx context.Context, n news) {
-	f.looking.Lock()
-	defer f.looking.Unlock()
-	if f.store.resident.follow(n) {
-		return // another look brought what was lacking
+// tell sends a notification. Where that cannot be done, it is tried again.
+func (f *follower) tell(ctx context.Context) {
+	sqldb.Pause(ctx, coalesce)
+	select {
+	case <-f.committed:
+	default:
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reconcileWithin)
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUpWithin)
 	defer cancel()
-	if err := f.catchUp(ctx); err != nil {
-		f.store.Log.WarnContext(ctx, "cannot follow other servers at the moment", "error", err)
+	if err := f.store.Execute(sending, f.store.Pool, `SELECT pg_notify($1, $2)`, f.channel, f.name); err != nil {
+		f.store.Log.WarnContext(ctx, "cannot tell other servers of a commit, will try again", "error", err)
+		sqldb.Pause(ctx, poll)
+		f.notify()
 	}
-	f.store.resident.apply(n)
 }
 
-// catchUp applies what was committed since the last look.
-func (f *follower) catchUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, sqldb.StatementTimeout)
-	defer cancel()
-	started := time.Now()
-	if started.Sub(time.Unix(0, f.caughtUp.Load())) > reloadAfter {
-		since, err := f.store.loadWorld(ctx)
-		if err != nil {
-			return err
-		}
-		f.since = since
-		f.caughtUp.Store(started.UnixNano())
-		return nil
-	}
-	since, err := f.store.applyChanges(ctx, f.since)
-	if err != nil {
-		return err
-	}
-	f.since = since
-	f.caughtUp.Store(started.UnixNano())
-	return nil
+// age returns how old the world may be.
+func (f *follower) age(now time.Time) time.Duration {
+	return ageOf(now.Sub(time.Unix(0, f.caughtUp.Load())), f.listening.Load())
 }
 
-// age is how old the world may be: nothing while news is heard as it happens.
-func (f *follower) age() time.Duration {
-	age := time.Since(time.Unix(0, f.caughtUp.Load()))
-	if f.hearing.Load() && age < idleLook+idleLook/2 {
+// ageOf returns how old a world may be that was complete so long ago: not at all
+// while the process is told of commits as they happen, and looked when it had to.
+func ageOf(since time.Duration, listening bool) time.Duration {
+	if listening && since < StaleAfter {
 		return 0
 	}
-	return age
-}
-
-// WorldAge is how old the placement world may be: 0 while this process is told
-// of every commit as it happens, else the time since it last looked with
-// success.
-func (s *PlacementStore) WorldAge() time.Duration {
-	if s.follower == nil {
-		return 0
-	}
-	return s.follower.age()
+	return since
 }

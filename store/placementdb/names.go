@@ -66,8 +66,6 @@ func (s *PlacementStore) createName(ctx context.Context, kind nameKind, name str
 	if err := problemsOf(placement.ValidateCustomName("input.name", name)).Err(); err != nil {
 		return err
 	}
-	s.resident.naming.Lock()
-	defer s.resident.naming.Unlock()
 	err := s.Write(ctx, "create"+kind.noun, func(tx *sqldb.Tx) error {
 		err := s.Execute(ctx, tx, `INSERT INTO `+kind.table+` (name, standard, created_at, updated_at) VALUES ($1, $2, $3, $3)`, name, false, s.Now())
 		if err != nil {
@@ -75,7 +73,7 @@ func (s *PlacementStore) createName(ctx context.Context, kind nameKind, name str
 		}
 		tx.Record(ctx, sqldb.Event{Kind: kind.noun, Key: name, After: sqldb.Fields{"name": name}})
 		tx.Changed(kind.noun, name)
-		s.publish(tx, news{added: kind.update(name)})
+		s.publish(tx, ownCommit{added: kind.update(name)})
 		return nil
 	})
 	if sqldb.IsDuplicate(err) {
@@ -92,8 +90,6 @@ func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name str
 	if err := problemsOf(placement.ValidateCustomName("input.name", name)).Err(); err != nil {
 		return err
 	}
-	s.resident.naming.Lock()
-	defer s.resident.naming.Unlock()
 	err := s.Write(ctx, "delete"+kind.noun, func(tx *sqldb.Tx) error {
 		deleted := 0
 		err := s.Query(ctx, tx, `DELETE FROM `+kind.table+` WHERE name = $1 RETURNING id`, func(rows *sql.Rows) error {
@@ -111,7 +107,7 @@ func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name str
 		}
 		tx.Record(ctx, sqldb.Event{Kind: kind.noun, Key: name, Before: sqldb.Fields{"name": name}})
 		tx.Changed(kind.noun, name)
-		s.publish(tx, news{removed: kind.update(name)})
+		s.publish(tx, ownCommit{removed: kind.update(name)})
 		return nil
 	})
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 // readProviders reads the whole state of providers by the numbers of their rows,
 // or of all when ids is nil: one statement for each table. The caller sees to it
 // that the tables hold still. Seen is told of each row.
-func (s *PlacementStore) readProviders(ctx context.Context, on sqldb.Conn, ids []int64, seen func()) ([]providerRow, error) {
+func (s *PlacementStore) readProviders(ctx context.Context, on sqldb.Conn, ids []int64, seen func()) ([]providerState, error) {
 	var args []any
 	where := func(string) string { return "" }
 	if ids != nil {
 		args = []any{sqldb.JSONOf(ids)}
 		where = func(column string) string { return " WHERE " + s.Listed(column, "$1", "bigint") }
 	}
-	var states []providerRow
-	err := s.Query(ctx, on, `SELECT p.id, p.uuid, p.name, p.generation, p.version, COALESCE(parent.uuid, ''), COALESCE(r.uuid, ''), p.created_at, p.updated_at
+	var states []providerState
+	err := s.Query(ctx, on, `SELECT p.id, p.uuid, p.name, p.generation, p.version, COALESCE(parent.id, 0), COALESCE(parent.uuid, ''), COALESCE(r.uuid, ''), p.created_at, p.updated_at
 		FROM resource_providers p
 		LEFT JOIN resource_providers parent ON parent.id = p.parent_id
 		LEFT JOIN resources r ON r.id = p.resource_id`+where("p.id"), func(rows *sql.Rows) error {
 		seen()
-		var p providerRow
-		err := rows.Scan(&p.id, &p.UUID, &p.Name, &p.Generation, &p.Version, &p.Parent, &p.Resource, &p.CreatedAt, &p.UpdatedAt)
+		var p providerState
+		err := rows.Scan(&p.Row, &p.UUID, &p.Name, &p.Generation, &p.Version, &p.parentRow, &p.Parent, &p.Resource, &p.CreatedAt, &p.UpdatedAt)
 		p.CreatedAt, p.UpdatedAt = p.CreatedAt.UTC(), p.UpdatedAt.UTC()
 		states = append(states, p)
 		return err
@@ -35,10 +35,10 @@ func (s *PlacementStore) readProviders(ctx context.Context, on sqldb.Conn, ids [
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(states, func(a, b providerRow) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(states, func(a, b providerState) int { return cmp.Compare(a.Row, b.Row) })
 	of := make(map[int64]*placement.Provider, len(states))
 	for i := range states {
-		of[states[i].id] = &states[i].Provider
+		of[states[i].Row] = &states[i].Provider
 	}
 	err = s.Query(ctx, on, `SELECT i.provider_id, c.name, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size, i.allocation_ratio, i.capacity, i.used
 		FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id`+where("i.provider_id"), func(rows *sql.Rows) error {

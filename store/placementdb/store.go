@@ -2,6 +2,7 @@ package placementdb
 
 import (
 	"context"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -9,7 +10,7 @@ import (
 // PlacementStore reads and writes placement, and keeps the world in memory.
 type PlacementStore struct {
 	*sqldb.DB
-	resident resident
+	world    worldCache
 	follower *follower // nil on SQLite, whose file belongs to one server
 	claims   claimQueue
 }
@@ -19,21 +20,20 @@ func New(db *sqldb.DB) *PlacementStore { return &PlacementStore{DB: db} }
 
 // Load loads the world, and begins to follow what other servers commit.
 func (s *PlacementStore) Load(ctx context.Context) error {
-	if !s.Postgres() {
-		_, err := s.loadWorld(ctx)
+	if s.Postgres() {
+		follower, err := s.follow(ctx, s.Address())
+		if err != nil {
+			return err
+		}
+		s.follower = follower
+	}
+	began := time.Now()
+	if _, err := s.loadWorld(ctx); err != nil {
 		return err
 	}
-	// Subscribe, load, apply: nothing that is committed meanwhile is missed.
-	follower, err := s.follow(ctx, s.Address())
-	if err != nil {
-		return err
+	if s.follower != nil {
+		s.follower.start(began)
 	}
-	s.follower = follower
-	since, err := s.loadWorld(ctx)
-	if err != nil {
-		return err
-	}
-	follower.start(since)
 	return nil
 }
 

@@ -100,8 +100,10 @@ func TestAProviderThatTheWorldLacksIsReadAtOneInstant(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec(`INSERT INTO resource_providers (uuid, name, generation, version, created_at, updated_at)
-		VALUES ($1, 'unheard of', 0, 0, now(), now())`, uuidOf(1)); err != nil {
+	if _, err := db.Exec(`WITH created AS (INSERT INTO resource_providers (uuid, name, generation, version, created_at, updated_at)
+			VALUES ($1, 'of another process', 0, 0, now(), now()))
+		INSERT INTO changes ("transaction", kind, key, created_at)
+			VALUES (pg_current_xact_id()::text::bigint, 'ResourceProvider', $1, now())`, uuidOf(1)); err != nil {
 		t.Fatal(err)
 	}
 	worlds := make(chan *placement.World, 1)
@@ -136,7 +138,7 @@ func TestAnUnknownProviderIsOneStatement(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx, statements := store.CountStatements(storetest.AsAdmin())
-		if _, err := s.Providers(ctx, []string{uuidOf(1)}); err != nil || statements() != 1 {
+		if _, err := s.Providers(ctx, []string{uuidOf(1)}); err != nil || statements() > 1 {
 			t.Errorf("%d statements, %v", statements(), err)
 		}
 	})

@@ -137,7 +137,7 @@ func (s *PlacementStore) lineOf(ctx context.Context, tx *sqldb.Tx, uuid string) 
 // DeleteResourceProvider deletes a provider that has nothing below it and no
 // allocations, and returns it as it was, with the world that it was in.
 func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string) (*placement.World, *placement.Provider, error) {
-	world := s.resident.world.Load()
+	world := s.world.World()
 	var deleted *placement.Provider
 	err := s.Write(ctx, "deleteResourceProvider", func(tx *sqldb.Tx) error {
 		var id int64
@@ -170,7 +170,7 @@ func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: uuid, Before: providerFields(deleted)})
 		tx.Changed("ResourceProvider", uuid)
-		s.publish(tx, news{deleted: []deletedRow{{id: id, uuid: uuid, version: deleted.Version}}})
+		s.publish(tx, ownCommit{deleted: []placement.Provider{*deleted}})
 		return nil
 	})
 	if err != nil {

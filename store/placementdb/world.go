@@ -2,71 +2,125 @@ package placementdb
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // World returns the placement world, as fresh as the last commit that this
-// process made or was notified of. Any role may read it.
+// process made or was told of. Any role may read it.
 func (s *PlacementStore) World(ctx context.Context) (*placement.World, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}
-	return s.resident.world.Load(), nil
+	return s.world.World(), nil
 }
 
-// loadWorld makes the world anew from the database. On PostgreSQL it returns the
-// oldest transaction that ran then, whose notes are to be read next.
-func (s *PlacementStore) loadWorld(ctx context.Context) (since int64, err error) {
-	started := time.Now()
-	s.resident.naming.Lock()
-	defer s.resident.naming.Unlock()
-	s.resident.writing.Lock()
-	defer s.resident.writing.Unlock()
-	var names placement.Names
-	var states []providerRow
-	err = s.Snapshot(ctx, func(on sqldb.Conn) (err error) {
-		if s.Postgres() {
-			if since, err = s.OldestTransaction(ctx, on); err != nil {
-				return err
-			}
+// Providers returns a world with what it has of some resource providers. A
+// provider that is in the database and not in the world yet makes the world
+// catch up.
+func (s *PlacementStore) Providers(ctx context.Context, uuids []string) (*placement.World, error) {
+	world, err := s.World(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, uuid := range uuids {
+		if _, found := world.Provider(uuid); !found {
+			missing = append(missing, uuid)
 		}
-		if names, err = s.readNames(ctx, on); err != nil {
+	}
+	if len(missing) == 0 || s.follower == nil {
+		return world, nil
+	}
+	exist := false
+	err = s.Query(ctx, s.Pool, `SELECT 1 FROM resource_providers WHERE `+s.Listed("uuid", "$1", "text")+` LIMIT 1`, func(rows *sql.Rows) error {
+		exist = true
+		return rows.Scan(new(int))
+	}, sqldb.JSONOf(missing))
+	if err == nil && exist {
+		err = s.follower.catchUpNow(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up resource providers: %w", err)
+	}
+	return s.world.World(), nil
+}
+
+// publish has the world brought up to what the transaction does, once it is
+// committed and before its writer is answered. Where that cannot be, the writer
+// is refused with ErrUnavailable, though it is done.
+func (s *PlacementStore) publish(tx *sqldb.Tx, commit ownCommit) {
+	tx.After(func(ctx context.Context, outcome sqldb.Outcome) error {
+		commit.transaction = tx.ID
+		switch {
+		case s.follower == nil:
+			return s.publishInOrder(ctx, &commit, outcome)
+		case outcome == sqldb.Uncertain:
+			s.follower.reconcile(tx.ID)
+			return nil
+		}
+		defer s.follower.notify()
+		if s.world.ApplyIfComplete(&commit) {
+			return nil
+		}
+		return s.follower.catchUpTo(ctx, &commit)
+	})
+}
+
+// PublishAll is publish for a transaction that writes too much to be kept: what
+// it wrote is read.
+func (s *PlacementStore) PublishAll(tx *sqldb.Tx) { s.publish(tx, ownCommit{more: true}) }
+
+// publishInOrder is publish on SQLite, where transactions are published in the
+// order of their numbers, each as the snapshot that follows it. One of which it
+// is not known whether it happened makes the world be loaded anew.
+func (s *PlacementStore) publishInOrder(ctx context.Context, commit *ownCommit, outcome sqldb.Outcome) error {
+	if outcome == sqldb.Committed && !commit.more && s.world.Apply(commit.reading(s.world.World())) {
+		return nil
+	}
+	if _, err := s.loadWorld(context.WithoutCancel(ctx)); err != nil {
+		return errBehind(err)
+	}
+	return nil
+}
+
+// errBehind refuses a writer whose world could not be brought up to what it
+// committed.
+func errBehind(err error) error {
+	return problem.Refuse(problem.ErrUnavailable, "the change is made, and cannot be shown: the database cannot be reached").Because(err)
+}
+
+// loadWorld makes the world anew from the database. It reports false if the world
+// has commits of this process that do not go with what was read.
+func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
+	started := time.Now()
+	var r reading
+	err = s.ReadAt(ctx, func(on sqldb.Conn, at sqldb.Snapshot) error {
+		names, err := s.readNames(ctx, on)
+		if err != nil {
 			return err
 		}
-		states, err = s.readProviders(ctx, on, nil, s.loading())
+		states, err := s.readProviders(ctx, on, nil, s.loading())
+		r = reading{at: at, everything: true, states: states, names: &names}
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("load the providers: %w", err)
+		return false, fmt.Errorf("load the providers: %w", err)
 	}
-	providers := make([]placement.Provider, len(states))
-	for i, state := range states {
-		providers[i] = state.Provider
+	if !s.world.Replace(r) {
+		return false, nil
 	}
-	s.resident.replace(states)
-	s.resident.world.Store(placement.NewWorld(names, providers))
-	s.Log.Info("the resource providers are loaded", "providers", len(providers), "took", time.Since(started))
-	return since, nil
+	s.Log.Info("the resource providers are loaded", "providers", len(r.states), "took", time.Since(started))
+	return true, nil
 }
 
-// ReloadWorld loads the world after a transaction that wrote much, and makes
-// other servers look.
-func (s *PlacementStore) ReloadWorld(ctx context.Context) error {
-	_, err := s.loadWorld(ctx)
-	if s.follower != nil {
-		s.follower.committed()
-	}
-	return err
-}
-
-// loading returns a function that is told of each row, and logs every second
-// how many rows of the world are read.
+// loading writes to the log every second how many rows of the world are read.
 func (s *PlacementStore) loading() (seen func()) {
 	rows, told := 0, time.Now()
 	return func() {
@@ -78,102 +132,12 @@ func (s *PlacementStore) loading() (seen func()) {
 	}
 }
 
-// publish has the world brought up to what the transaction does, once it is
-// committed and before its writer is answered.
-func (s *PlacementStore) publish(tx *sqldb.Tx, n news) {
-	tx.After(func(ctx context.Context, outcome sqldb.Outcome) {
-		if outcome == sqldb.Uncertain {
-			s.reconcile(ctx, n)
-			return
-		}
-		s.arrive(ctx, n)
-		if s.follower != nil {
-			s.follower.committed()
-		}
-	})
-}
-
-// arrive brings the world up to a commit of this process. One that saw what
-// others committed and the world lacks arrives together with that.
-func (s *PlacementStore) arrive(ctx context.Context, n news) {
-	switch {
-	case s.resident.follow(n):
-	case s.follower != nil:
-		s.follower.bring(ctx, n)
-	default:
-		s.resident.apply(n)
+// WorldAge returns how old the placement world may be: 0 while this process is
+// told of every commit as it happens, else the time since it last looked with
+// success.
+func (s *PlacementStore) WorldAge() time.Duration {
+	if s.follower == nil {
+		return 0
 	}
-}
-
-// reconcile finds out what became of a transaction whose COMMIT had no answer,
-// and brings the world up to whatever is the case. It outlives the request. Where
-// the database does not answer, the follower finds out later.
-func (s *PlacementStore) reconcile(ctx context.Context, attempted news) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reconcileWithin)
-	defer cancel()
-	for {
-		n, err := s.commitOutcome(ctx, attempted)
-		if err == nil {
-			s.arrive(ctx, n)
-			return
-		}
-		sqldb.Pause(ctx, reconcileWithin/20)
-		if ctx.Err() == nil {
-			continue
-		}
-		s.Log.ErrorContext(ctx, "the world may lack a commit until the database answers", "error", err, "providers", len(attempted.states))
-		if s.follower != nil {
-			s.follower.wake()
-		}
-		return
-	}
-}
-
-// reconcileWithin bounds how long reconcile asks.
-const reconcileWithin = 2 * time.Second
-
-// commitOutcome reads what a transaction was to write.
-func (s *PlacementStore) commitOutcome(ctx context.Context, attempted news) (n news, err error) {
-	err = s.Snapshot(ctx, func(on sqldb.Conn) (err error) {
-		names, err := s.readNames(ctx, on)
-		if err != nil {
-			return err
-		}
-		n.added, n.removed = namesThere(attempted, names)
-		ids := make([]int64, 0, len(attempted.states)+len(attempted.deleted))
-		gone := map[int64]string{}
-		for _, state := range attempted.states {
-			ids, gone[state.id] = append(ids, state.id), state.UUID
-		}
-		for _, row := range attempted.deleted {
-			ids, gone[row.id] = append(ids, row.id), row.uuid
-		}
-		n.states, err = s.readProviders(ctx, on, ids, func() {})
-		for _, state := range n.states {
-			delete(gone, state.id)
-		}
-		for id, uuid := range gone {
-			n.deleted = append(n.deleted, deletedRow{id: id, uuid: uuid})
-		}
-		return err
-	})
-	return n, err
-}
-
-// namesThere divides the names that a transaction was to write into those that
-// are there and those that are not.
-func namesThere(attempted news, there placement.Names) (added, removed placement.Names) {
-	split := func(written, there []string) (in, out []string) {
-		for _, name := range written {
-			if slices.Contains(there, name) {
-				in = append(in, name)
-			} else {
-				out = append(out, name)
-			}
-		}
-		return in, out
-	}
-	added.Traits, removed.Traits = split(slices.Concat(attempted.added.Traits, attempted.removed.Traits), there.Traits)
-	added.ResourceClasses, removed.ResourceClasses = split(slices.Concat(attempted.added.ResourceClasses, attempted.removed.ResourceClasses), there.ResourceClasses)
-	return added, removed
+	return s.follower.age(time.Now())
 }

@@ -75,7 +75,7 @@ const uuidsKey = 7_261_004
 // duplicateProvider refuses what of a new provider another one has. The name
 // and the uuid were free a moment before.
 func (s *PlacementStore) duplicateProvider(uuid string, input placement.NewProvider) *problem.Refusal {
-	world := s.resident.world.Load()
+	world := s.world.World()
 	_, sameUUID := world.Provider(uuid)
 	_, sameName := world.ProviderNamed(input.Name)
 	switch {
@@ -161,7 +161,7 @@ func (s *PlacementStore) bump(ctx context.Context, tx *sqldb.Tx, id int64) error
 // provider as it is afterwards, with the world that it is in. Write returns the
 // id of the provider's row, which it holds locked.
 func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, write func(tx *sqldb.Tx) (id int64, err error)) (*placement.World, *placement.Provider, error) {
-	var written providerRow
+	var written *placement.Provider
 	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
 		id, err := write(tx)
 		if err != nil {
@@ -171,24 +171,28 @@ func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, wr
 		if err != nil {
 			return err
 		}
-		written = states[0]
-		event := sqldb.Event{Kind: "ResourceProvider", Key: written.UUID, After: providerFields(&written.Provider)}
-		if before, found := s.resident.world.Load().Provider(written.UUID); found {
+		written = &states[0].Provider
+		event := sqldb.Event{Kind: "ResourceProvider", Key: written.UUID, After: providerFields(written)}
+		if before, found := s.world.World().Provider(written.UUID); found {
 			event.Before = providerFields(before)
 		}
 		tx.Record(ctx, event)
 		tx.Changed("ResourceProvider", written.UUID)
-		s.publish(tx, news{states: states})
+		if mutation == "createResourceProvider" {
+			s.publish(tx, ownCommit{created: states})
+		} else {
+			s.publish(tx, ownCommit{written: states})
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", mutation, err)
 	}
-	world := s.resident.world.Load()
+	world := s.world.World()
 	if now, found := world.Provider(written.UUID); found {
 		return world, now, nil
 	}
-	return world, &written.Provider, nil // deleted by another meanwhile
+	return world, written, nil // deleted by another meanwhile
 }
 
 // providerFields returns a provider for the audit log.

@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -99,11 +100,28 @@ func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed [][2]strin
 		statements = append(statements, `INSERT INTO changes ("transaction", created_at, kind, key) VALUES `+
 			valuesOf(&args, number+", "+at+", ", rows))
 	}
-	statement := strings.Join(statements, "; ")
-	if len(statements) == 2 && tx.db.Postgres() {
-		statement = "WITH audit AS (" + statements[0] + ") " + statements[1]
+	if tx.db.Postgres() {
+		return tx.writePostgresNotes(ctx, statements, len(changed) > 0, args)
 	}
-	return tx.db.Execute(ctx, tx, statement, args...)
+	written, err := tx.ExecContext(ctx, tx.db.statement(strings.Join(statements, "; ")), args...)
+	if err == nil && len(changed) > 0 && tx.ID.Number == 0 {
+		tx.ID.Number, err = written.LastInsertId()
+		tx.ID.Number -= int64(len(changed)) - 1 // the id of the first change
+	}
+	return err
+}
+
+// writePostgresNotes writes notes and reads what the transaction is named in the
+// log of changes.
+func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, changed bool, args []any) error {
+	statement := statements[len(statements)-1]
+	if len(statements) == 2 {
+		statement = "WITH audit AS (" + statements[0] + ") " + statement
+	}
+	if changed {
+		statement += ` RETURNING ` + serverRun + `, "transaction"`
+	}
+	return tx.db.Query(ctx, tx, statement, func(rows *sql.Rows) error { return rows.Scan(&tx.ID.Server, &tx.ID.Number) }, args...)
 }
 
 // eventRow returns an event as a row of the audit log, with the bytes of its

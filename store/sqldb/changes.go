@@ -13,10 +13,11 @@ import (
 // memory reads there what to read again.
 //
 // On PostgreSQL transactions do not commit in the order of their numbers. A
-// reader that has read everything from transaction t on takes as complete only
-// what is older than the oldest transaction that ran at that moment
-// (oldestTransaction, within the same snapshot), and reads from that one on the
-// next time. On SQLite the numbers grow with the commits.
+// reader that has read everything as of a snapshot reads the next time from the
+// oldest transaction that ran then: all before it had ended. Where changes were
+// deleted, one of the kind Pruned says from which transaction on the log is
+// whole; a reader that would begin before it begins anew. On SQLite the numbers
+// grow with the commits.
 //
 // A thing is noted whole: a namespace stands for all that it holds, a resource
 // for its metadata, tags and capabilities, a provider for its inventories, traits
@@ -73,14 +74,6 @@ func (tx *Tx) changeStamp(parameter string) (number, at string) {
 	return `(SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes')`, parameter
 }
 
-// OldestTransaction returns the number of the oldest transaction that runs on
-// PostgreSQL: all before it have ended.
-func (d *DB) OldestTransaction(ctx context.Context, on Conn) (xmin int64, err error) {
-	err = d.Query(ctx, on, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
-		func(rows *sql.Rows) error { return rows.Scan(&xmin) })
-	return xmin, err
-}
-
 // keepPruningChanges deletes the changes that nobody reads any more, again and
 // again until the context ends.
 func (d *DB) keepPruningChanges(ctx context.Context) {
@@ -95,22 +88,47 @@ func (d *DB) keepPruningChanges(ctx context.Context) {
 	}
 }
 
+// PrunedKind is the kind of the change that says from which transaction on, its
+// key, the log is whole. Only PostgreSQL has readers that must know.
+const PrunedKind = "Pruned"
+
 // pruneChanges deletes the changes that are kept no longer, which are the oldest
 // by their ids.
 func (d *DB) pruneChanges(ctx context.Context) error {
-	limit := fmt.Sprintf("clock_timestamp() - make_interval(secs => %d)", int(keepChanges.Seconds()))
-	args := []any{}
-	if !d.Postgres() {
-		limit, args = "$1", []any{d.Now().Add(-keepChanges)}
-	}
 	for {
-		result, err := d.Pool.ExecContext(ctx, d.statement(fmt.Sprintf(`DELETE FROM changes
-			WHERE id IN (SELECT id FROM changes ORDER BY id LIMIT %d) AND created_at < %s`, changesAtOnce, limit)), args...)
+		deleted, err := int64(0), error(nil)
+		if d.Postgres() {
+			deleted, err = d.prunePostgresChanges(ctx)
+		} else {
+			var result sql.Result
+			result, err = d.Pool.ExecContext(ctx, d.statement(fmt.Sprintf(`DELETE FROM changes
+				WHERE id IN (SELECT id FROM changes ORDER BY id LIMIT %d) AND created_at < $1`, changesAtOnce)), d.Now().Add(-keepChanges))
+			if err == nil {
+				deleted, err = result.RowsAffected()
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("delete old changes: %w", err)
 		}
-		if n, err := result.RowsAffected(); err != nil || n < changesAtOnce {
-			return err
+		if deleted < changesAtOnce {
+			return nil
 		}
 	}
+}
+
+// prunePostgresChanges deletes some old changes, leaves one that says so in the
+// place of those that said so before, and returns how many it deleted.
+func (d *DB) prunePostgresChanges(ctx context.Context) (deleted int64, err error) {
+	statement := fmt.Sprintf(`WITH gone AS (
+			DELETE FROM changes WHERE id IN (SELECT id FROM changes WHERE kind <> '%[1]s' ORDER BY id LIMIT %[2]d)
+				AND created_at < clock_timestamp() - make_interval(secs => %[3]d) RETURNING "transaction"
+		), replaced AS (
+			DELETE FROM changes WHERE kind = '%[1]s' AND EXISTS (SELECT 1 FROM gone) RETURNING key::bigint AS whole
+		), noted AS (
+			INSERT INTO changes ("transaction", kind, key, created_at)
+			SELECT pg_current_xact_id()::text::bigint, '%[1]s', greatest(max("transaction") + 1, (SELECT max(whole) FROM replaced))::text, clock_timestamp()
+			FROM gone HAVING count(*) > 0
+		) SELECT count(*) FROM gone`, PrunedKind, changesAtOnce, int(keepChanges.Seconds()))
+	err = d.Query(ctx, d.Pool, statement, func(rows *sql.Rows) error { return rows.Scan(&deleted) })
+	return deleted, err
 }

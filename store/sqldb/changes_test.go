@@ -74,7 +74,7 @@ func things(t *testing.T, s *store.Store) map[[2]string]string {
 // sequence, and the number of the transactions.
 func notedSince(t *testing.T, s *store.Store, sequence int64) (noted map[[2]string]bool, last int64, transactions map[int64]bool) {
 	t.Helper()
-	rows, err := s.ReadAll(t.Context(), fmt.Sprintf(`SELECT id, "transaction", kind, key FROM changes WHERE id > %d ORDER BY id`, sequence))
+	rows, err := s.ReadAll(t.Context(), fmt.Sprintf(`SELECT id, "transaction", kind, key FROM changes WHERE id > %d AND kind <> 'Pruned' ORDER BY id`, sequence))
 	if err != nil {
 		t.Fatal(err)
 	}

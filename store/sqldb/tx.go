@@ -2,7 +2,6 @@ package sqldb
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -47,7 +46,9 @@ type Tx struct {
 	events   []attributedEvent // to be written
 	written  []attributedEvent // without their values, for the log of the server
 	changes  changes
-	after    []func(ctx context.Context, outcome Outcome)
+	after    []func(ctx context.Context, outcome Outcome) error
+	// ID names the transaction in the log of changes, once it has written there.
+	ID TransactionID
 }
 
 // Outcome is what is known of a transaction after its COMMIT.
@@ -128,6 +129,9 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 	if err := tx.flush(ctx, tx.changes.list); err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil {
+		return refused(err) // COMMIT would not be sent, and the outcome be taken for unknown
+	}
 	outcome := Committed
 	if err = begun.Commit(); err != nil {
 		if err = (&commitError{err}); isTransient(err) {
@@ -135,23 +139,27 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 		}
 		outcome = Uncertain
 	}
-	tx.ended(ctx, outcome)
-	return err
+	return errors.Join(err, tx.ended(ctx, outcome))
 }
 
 // ended does what is to follow a commit.
-func (tx *Tx) ended(ctx context.Context, outcome Outcome) {
+func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 	if outcome == Committed {
 		tx.db.logEvents(tx.Mutation, tx.written)
 	}
+	var errs []error
 	for _, after := range tx.after {
-		after(ctx, outcome)
+		errs = append(errs, after(ctx, outcome))
 	}
+	return errors.Join(errs...)
 }
 
 // After has a function run once the transaction has ended with COMMIT, before
-// Write returns. On SQLite such functions run in the order of the commits.
-func (tx *Tx) After(run func(ctx context.Context, outcome Outcome)) { tx.after = append(tx.after, run) }
+// Write returns; its error is Write's. On SQLite such functions run in the order
+// of the commits.
+func (tx *Tx) After(run func(ctx context.Context, outcome Outcome) error) {
+	tx.after = append(tx.after, run)
+}
 
 // IsEmpty reports whether nothing was recorded and nothing changed.
 func (tx *Tx) IsEmpty() bool { return len(tx.written)+len(tx.events)+len(tx.changes.list) == 0 }
@@ -205,22 +213,10 @@ func (e *commitError) Error() string { return "commit a transaction: " + e.cause
 
 func (e *commitError) Unwrap() error { return e.cause }
 
+// Pause waits for a time, or until the context ends.
 func Pause(ctx context.Context, length time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(length):
 	}
-}
-
-// Snapshot reads several things as of one instant.
-func (s *DB) Snapshot(ctx context.Context, read func(on Conn) error) error {
-	options := sql.TxOptions{ReadOnly: true}
-	if s.Postgres() {
-		options.Isolation = sql.LevelRepeatableRead
-	}
-	tx, err := s.Pool.readers.BeginTx(ctx, &options)
-	if err != nil {
-		return refused(err)
-	}
-	return errors.Join(read(&transaction{Tx: tx}), tx.Rollback())
 }

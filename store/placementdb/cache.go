@@ -1,0 +1,263 @@
+package placementdb
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// worldCache keeps the placement world of this process. Readers take a pointer
+// and never wait. Its world is what one snapshot saw, with the commits of this
+// process that the snapshot did not see yet, each of them whole.
+type worldCache struct {
+	held atomic.Pointer[heldWorld]
+
+	// applying is held while the next world is made. Nothing is read from the
+	// database under it.
+	applying sync.Mutex
+	// ahead has the providers, by uuid, that commits of this process changed
+	// which the snapshot did not see yet.
+	ahead map[string]aheadCommits
+}
+
+// heldWorld is a world and how far it has come. It never changes.
+type heldWorld struct {
+	world *placement.World
+	upTo  sqldb.Snapshot
+}
+
+// aheadCommits is what commits of this process did to one provider, by the
+// numbers of their transactions.
+type aheadCommits struct {
+	last int64
+	// reborn is the last one that created or deleted it, and row the row that it
+	// had before that, 0 for none.
+	reborn, row int64
+}
+
+// providerState is a provider as committed, with the row of its parent, 0 for
+// none.
+type providerState struct {
+	parentRow int64
+	placement.Provider
+}
+
+// ownCommit is what a transaction of this process changed. It moves the version
+// of a provider that it writes by one, or leaves the provider as it is.
+type ownCommit struct {
+	transaction    sqldb.TransactionID
+	created        []providerState
+	written        []providerState
+	deleted        []placement.Provider // as they were
+	added, removed placement.Names
+	// more says that it changed more than stands here.
+	more bool
+}
+
+// reading is what a snapshot saw of what was noted in the change log since the
+// snapshot that the world has, or of everything.
+type reading struct {
+	at         sqldb.Snapshot
+	everything bool
+	states     []providerState
+	absent     []string         // uuids that no provider has
+	names      *placement.Names // all that exist; nil if none came or went
+}
+
+// World returns the world.
+func (c *worldCache) World() *placement.World { return c.held.Load().world }
+
+// UpTo returns the snapshot that the world has.
+func (c *worldCache) UpTo() sqldb.Snapshot { return c.held.Load().upTo }
+
+// Apply brings the world forward to a snapshot. What commits of this process
+// changed that the snapshot does not see stays. Apply reports false, and changes
+// nothing, if the two do not go together, since the snapshot lacks what such a
+// commit was built on: then a later snapshot is to be taken. The snapshot is later
+// than the one that the world has, of the same run of the server.
+func (c *worldCache) Apply(r reading) bool {
+	c.applying.Lock()
+	defer c.applying.Unlock()
+	held := c.held.Load()
+	stays, ok := c.staysAhead(&r)
+	if !ok {
+		return false
+	}
+	change := newWorldUpdate()
+	for _, state := range r.states {
+		if !stays[state.UUID] {
+			change.put(held.world, state)
+		}
+	}
+	for _, uuid := range r.absent {
+		if !stays[uuid] {
+			change.remove(held.world, uuid)
+		}
+	}
+	if r.names != nil {
+		there := held.world.Names()
+		change.Added, change.Removed = namesWithout(*r.names, there), namesWithout(there, *r.names)
+	}
+	return c.advance(held.world, change, r.at)
+}
+
+// ApplyIfComplete adds a commit of this process to the world. It reports false,
+// and changes nothing, if the world lacks a commit that this one was built on, or
+// if this is not known: then the world is to be brought forward to a snapshot
+// that sees this commit. A commit that the world's snapshot sees changes nothing:
+// what came after it may be there already.
+func (c *worldCache) ApplyIfComplete(commit *ownCommit) bool {
+	c.applying.Lock()
+	defer c.applying.Unlock()
+	held := c.held.Load()
+	if held.upTo.Contains(commit.transaction) {
+		return true
+	}
+	if held.upTo.Server != commit.transaction.Server || !commit.follows(held.world) {
+		return false
+	}
+	change := newWorldUpdate()
+	for i := range commit.deleted {
+		change.remove(held.world, commit.deleted[i].UUID)
+	}
+	for _, state := range commit.created {
+		change.put(held.world, state)
+	}
+	for _, state := range commit.written {
+		if before, _ := held.world.Provider(state.UUID); before.Version != state.Version {
+			change.put(held.world, state)
+		}
+	}
+	if !change.fits(held.world) {
+		return false
+	}
+	c.held.Store(&heldWorld{world: held.world.With(change.Update), upTo: held.upTo})
+	for uuid := range change.states {
+		c.ahead[uuid] = c.ahead[uuid].after(commit.transaction.Number)
+	}
+	for i := range commit.created {
+		c.ahead[commit.created[i].UUID] = aheadCommits{last: commit.transaction.Number, reborn: commit.transaction.Number}
+	}
+	for uuid := range change.deleted {
+		before, _ := held.world.Provider(uuid)
+		c.ahead[uuid] = aheadCommits{last: commit.transaction.Number, reborn: commit.transaction.Number, row: before.Row}
+	}
+	return true
+}
+
+// after returns the commits with one more, which neither created nor deleted.
+func (a aheadCommits) after(number int64) aheadCommits {
+	a.last = number
+	return a
+}
+
+// Replace makes a world of all that a later snapshot saw, of whichever run of the
+// server. As with Apply, what commits of this process changed that the snapshot
+// does not see stays, and Replace reports false if that does not go together.
+func (c *worldCache) Replace(r reading) bool {
+	providers := make([]placement.Provider, len(r.states))
+	for i := range r.states {
+		providers[i] = r.states[i].Provider
+	}
+	world, change := placement.NewWorld(*r.names, providers), newWorldUpdate()
+	c.applying.Lock()
+	defer c.applying.Unlock()
+	if held := c.held.Load(); held != nil {
+		stays, ok := c.staysAhead(&r)
+		if !ok {
+			return false
+		}
+		for uuid := range stays {
+			change.carry(held.world, world, uuid)
+		}
+	}
+	return c.advance(world, change, r.at)
+}
+
+// advance makes a changed world the one that is held, up to a later snapshot, if
+// the change fits.
+func (c *worldCache) advance(world *placement.World, change *worldUpdate, upTo sqldb.Snapshot) bool {
+	if !change.fits(world) {
+		return false
+	}
+	if held := c.held.Load(); held == nil || held.upTo.Server != upTo.Server {
+		c.ahead = map[string]aheadCommits{}
+	}
+	c.held.Store(&heldWorld{world: world.With(change.Update), upTo: upTo})
+	maps.DeleteFunc(c.ahead, func(_ string, own aheadCommits) bool { return upTo.Sees(own.last) })
+	return true
+}
+
+// staysAhead returns the uuids of what commits of this process changed that a
+// snapshot does not see. It reports false if the snapshot sees something else
+// than what they were built on. All these commits are of the run of the server
+// that the world's snapshot is of: a snapshot of another run is of a later one,
+// and the truth about whatever ran before.
+func (c *worldCache) staysAhead(r *reading) (stays map[string]bool, ok bool) {
+	stays = map[string]bool{}
+	if r.at.Server != c.held.Load().upTo.Server {
+		return stays, true
+	}
+	rows := r.rows()
+	for uuid, own := range c.ahead {
+		if r.at.Sees(own.last) {
+			continue
+		}
+		row, read := rows[uuid]
+		if (read || r.everything) && row != own.row && !r.at.Sees(own.reborn) {
+			return nil, false
+		}
+		stays[uuid] = true
+	}
+	return stays, true
+}
+
+// rows returns the row of each provider that a reading found, by uuid, and 0 for
+// one that it found absent.
+func (r *reading) rows() map[string]int64 {
+	rows := make(map[string]int64, len(r.states)+len(r.absent))
+	for i := range r.states {
+		rows[r.states[i].UUID] = r.states[i].Row
+	}
+	for _, uuid := range r.absent {
+		rows[uuid] = 0
+	}
+	return rows
+}
+
+// namesWithout returns the names that are not among others.
+func namesWithout(names, others placement.Names) placement.Names {
+	return placement.Names{Traits: sqldb.Without(names.Traits, others.Traits), ResourceClasses: sqldb.Without(names.ResourceClasses, others.ResourceClasses)}
+}
+
+// reading returns what the snapshot that follows a commit sees of it, given the
+// world before.
+func (c *ownCommit) reading(world *placement.World) reading {
+	next := c.transaction.Number + 1
+	r := reading{at: sqldb.Snapshot{Oldest: next, Next: next}, states: slices.Concat(c.created, c.written)}
+	created := make(map[string]bool, len(c.created))
+	for i := range c.created {
+		created[c.created[i].UUID] = true
+	}
+	for i := range c.deleted {
+		if uuid := c.deleted[i].UUID; !created[uuid] {
+			r.absent = append(r.absent, uuid)
+		}
+	}
+	if c.changesNames() {
+		there := world.Names()
+		r.names = &placement.Names{
+			Traits:          sqldb.Without(slices.Concat(there.Traits, c.added.Traits), c.removed.Traits),
+			ResourceClasses: sqldb.Without(slices.Concat(there.ResourceClasses, c.added.ResourceClasses), c.removed.ResourceClasses),
+		}
+	}
+	return r
+}
+
+func (c *ownCommit) changesNames() bool {
+	return len(c.added.Traits)+len(c.removed.Traits)+len(c.added.ResourceClasses)+len(c.removed.ResourceClasses) > 0
+}

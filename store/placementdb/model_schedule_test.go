@@ -1,0 +1,419 @@
+package placementdb
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// actionKind is what happens next in a schedule.
+type actionKind int
+
+const (
+	beginTransaction  actionKind = iota
+	changeSomething              // in a transaction that runs
+	commitTransaction            // with an answer
+	loseCommit                   // COMMIT is sent and its answer is lost: it happens later, or not
+	endLostCommit                // such a transaction ends
+	abortTransaction
+	publishCommit      // the process brings its world up to a commit of its own
+	giveUp             // a process stops waiting for its world
+	beginLook          // a process begins to catch up, as when it is woken
+	stepLook           // and takes the next step
+	beginLoad          // a process loads the whole world
+	deliverNote        // a notification arrives
+	loseNote           // a notification is lost
+	loseConnection     // the listening connection is lost with what was on its way, and comes again
+	pruneLog           // old notes are deleted
+	crashServer        // the database server ends and starts again
+	actionKinds    int = iota
+)
+
+// weights say how often each kind happens.
+var weights = [actionKinds]int{
+	beginTransaction: 12, changeSomething: 30, commitTransaction: 14, loseCommit: 2, endLostCommit: 3, abortTransaction: 2,
+	publishCommit: 14, giveUp: 1, beginLook: 6, stepLook: 24, beginLoad: 1, deliverNote: 6, loseNote: 1, loseConnection: 1, pruneLog: 2, crashServer: 1,
+}
+
+var kindNames = [actionKinds]string{"begin", "change", "commit", "lose commit", "end lost commit", "abort", "publish", "give up", "begin look", "step look",
+	"begin load", "deliver note", "lose note", "lose connection", "prune", "crash"}
+
+// action is one step of a schedule. Pick chooses among what is possible.
+type action struct {
+	kind    actionKind
+	process int
+	pick    uint64
+}
+
+// modelProcesses is how many processes follow each other.
+const modelProcesses = 3
+
+// schedule is what happens in a run of the model, and with what.
+type schedule struct {
+	uuids   int
+	writes  []writeKind
+	actions []action
+}
+
+// newSchedule returns a random schedule. Few of the kinds of changes and actions
+// take part in each, so that what needs several of one kind happens too.
+func newSchedule(seed uint64, length int) schedule {
+	r := rand.New(rand.NewPCG(seed, 1))
+	s := schedule{uuids: 2 + r.IntN(modelUUIDs-1), actions: make([]action, length)}
+	for len(s.writes) == 0 {
+		for kind := range writeKinds {
+			s.writes = append(s.writes, slices.Repeat([]writeKind{writeKind(kind)}, r.IntN(2)*(1+r.IntN(3)))...)
+		}
+	}
+	var kinds []actionKind
+	for kind, weight := range weights {
+		if weight < 5 {
+			weight *= r.IntN(3) / 2 * 3
+		}
+		kinds = append(kinds, slices.Repeat([]actionKind{actionKind(kind)}, weight)...)
+	}
+	processes := 2 + r.IntN(modelProcesses-1)
+	for i := range s.actions {
+		s.actions[i] = action{kind: kinds[r.IntN(len(kinds))], process: r.IntN(processes), pick: r.Uint64()}
+	}
+	return s
+}
+
+// worldUnderTest is the world of one process in the model.
+type worldUnderTest interface {
+	world() *placement.World
+	// publish brings the world up to a commit of the process, and reports
+	// whether it is there. If not, a look follows.
+	publish(tx *modelTransaction) bool
+	// resolve does the same for one of which it is not known whether it
+	// happened, and reports whether that is known now.
+	resolve(tx *modelTransaction) bool
+	// look begins to catch up, or to load everything.
+	look(everything bool)
+	// step takes the next step of a look that has begun, and returns how many
+	// commits are seen once it is at its end, else -1.
+	step() int
+	// looking reports whether a look has begun.
+	looking() bool
+}
+
+// modelRun is a schedule under way.
+type modelRun struct {
+	database *modelDatabase
+	actions  []action
+	servers  []*modelServer
+	trace    []string
+	wrong    string // found at once
+}
+
+// modelServer is a process of the model.
+type modelServer struct {
+	worldUnderTest
+	committed []*modelTransaction // to be published
+	waiting   []*modelTransaction // published in part of the world only: a look brings them
+	lost      []*modelTransaction // COMMIT had no answer
+	notes     int                 // notifications on their way
+	wake      bool                // there may be something to see
+	poll      bool                // there is something to see that nobody tells of
+	oracle    *oracle
+	judged    *placement.World
+}
+
+// newModelRun returns a run with nothing done.
+func newModelRun(s schedule, under func(d *modelDatabase, process int) worldUnderTest) *modelRun {
+	run := &modelRun{database: newModelDatabase(s.uuids, s.writes), actions: s.actions}
+	for process := range modelProcesses {
+		run.servers = append(run.servers, &modelServer{worldUnderTest: under(run.database, process),
+			oracle: newOracle(run.database.history, run.database.keys())})
+	}
+	return run
+}
+
+// wrongIn runs a schedule and returns the first thing that is wrong, with what
+// led to it.
+func wrongIn(s schedule, under func(d *modelDatabase, process int) worldUnderTest) string {
+	run := newModelRun(s, under)
+	for i, a := range run.actions {
+		run.do(a)
+		if wrong := run.judge(); wrong != "" {
+			return fmt.Sprintf("after action %d: %s\n%s", i, wrong, strings.Join(run.trace, "\n"))
+		}
+	}
+	if wrong := run.settle(); wrong != "" {
+		return fmt.Sprintf("in the end: %s\n%s", wrong, strings.Join(run.trace, "\n"))
+	}
+	return ""
+}
+
+// judge returns what is wrong with the worlds that are new.
+func (run *modelRun) judge() string {
+	if run.wrong != "" {
+		return run.wrong
+	}
+	for process, server := range run.servers {
+		if server.world() == server.judged {
+			continue
+		}
+		if wrong := server.oracle.judge(server.world()); wrong != "" {
+			return fmt.Sprintf("process %d: %s", process, wrong)
+		}
+		server.judged = server.world()
+	}
+	return ""
+}
+
+func (run *modelRun) note(format string, args ...any) {
+	run.trace = append(run.trace, fmt.Sprintf(format, args...))
+}
+
+// do takes one action, if it is possible.
+func (run *modelRun) do(a action) {
+	server, r := run.servers[a.process], rand.New(rand.NewPCG(a.pick, 2))
+	switch a.kind {
+	case beginTransaction:
+		if len(run.database.open) < 4 {
+			run.note("process %d begins %d", a.process, run.database.begin(a.process).Number)
+		}
+	case changeSomething, commitTransaction, loseCommit, endLostCommit, abortTransaction:
+		run.transact(a.kind, r)
+	case publishCommit:
+		if tx := take(&server.committed, r); tx != nil {
+			run.publish(a.process, tx)
+		} else if tx := take(&server.lost, r); tx != nil {
+			run.resolve(a.process, tx)
+		}
+	case giveUp:
+		if tx := take(&server.waiting, r); tx != nil {
+			server.wake = true
+			run.tell(a.process)
+		}
+	case beginLook:
+		run.look(a.process, false)
+	case beginLoad:
+		run.look(a.process, true)
+	case stepLook:
+		run.step(a.process)
+	case deliverNote:
+		if server.notes > 0 {
+			server.notes--
+			server.wake = true
+		}
+	case loseNote:
+		if server.notes > 0 {
+			server.notes--
+			server.poll = true
+		}
+	case loseConnection:
+		server.notes, server.wake = 0, true
+	case pruneLog:
+		before := run.database.snapshot().Oldest - r.Int64N(3)
+		run.note("prune before %d", before)
+		run.database.prune(before)
+	case crashServer:
+		run.crash(r)
+	}
+}
+
+// take takes one of a list.
+func take(list *[]*modelTransaction, r *rand.Rand) *modelTransaction {
+	if len(*list) == 0 {
+		return nil
+	}
+	i := r.IntN(len(*list))
+	tx := (*list)[i]
+	*list = slices.Delete(slices.Clone(*list), i, i+1)
+	return tx
+}
+
+// transact does something with one of the transactions that run.
+func (run *modelRun) transact(kind actionKind, r *rand.Rand) {
+	var running []*modelTransaction
+	for _, tx := range run.database.open {
+		if tx.lost == (kind == endLostCommit) {
+			running = append(running, tx)
+		}
+	}
+	if len(running) == 0 {
+		return
+	}
+	tx := running[r.IntN(len(running))]
+	server := run.servers[tx.process]
+	switch kind {
+	case changeSomething:
+		run.database.change(tx, r)
+	case loseCommit:
+		run.note("process %d loses the answer to COMMIT of %d %v", tx.process, tx.Number, tx.order)
+		tx.lost = true
+		server.lost = append(server.lost, tx)
+	case commitTransaction:
+		run.database.commitTransaction(tx)
+		run.note("process %d commits %d %v", tx.process, tx.Number, tx.order)
+		server.committed = append(server.committed, tx)
+	case endLostCommit:
+		if r.IntN(2) == 0 {
+			run.database.commitTransaction(tx)
+			run.note("%d of process %d commits", tx.Number, tx.process)
+			return
+		}
+		fallthrough
+	case abortTransaction:
+		run.note("%d of process %d aborts", tx.Number, tx.process)
+		run.database.end(tx)
+	}
+}
+
+// publish brings a process's world up to a commit of its own.
+func (run *modelRun) publish(process int, tx *modelTransaction) {
+	server := run.servers[process]
+	if !server.publish(tx) {
+		run.note("process %d cannot publish %d yet", process, tx.Number)
+		server.waiting = append(server.waiting, tx)
+		return
+	}
+	run.note("process %d publishes %d", process, tx.Number)
+	run.answer(process, tx)
+}
+
+// answer ends a write: its world has it from now on, and others are told.
+func (run *modelRun) answer(process int, tx *modelTransaction) {
+	run.servers[process].oracle.needs(tx.TransactionID, isAnswered)
+	run.servers[process].judged = nil
+	run.tell(process)
+}
+
+// tell tells the other processes of a commit.
+func (run *modelRun) tell(process int) {
+	for other, server := range run.servers {
+		if other != process {
+			server.notes++
+		}
+	}
+}
+
+// resolve finds out what became of a transaction whose COMMIT had no answer.
+func (run *modelRun) resolve(process int, tx *modelTransaction) {
+	server := run.servers[process]
+	if !server.resolve(tx) {
+		server.lost = append(server.lost, tx)
+		return
+	}
+	run.note("process %d knows what became of %d", process, tx.Number)
+	if slices.Contains(run.database.open, tx) {
+		run.wrong = fmt.Sprintf("I8: process %d knows what became of %d, which still runs", process, tx.Number)
+	}
+	run.tell(process)
+}
+
+func (run *modelRun) look(process int, everything bool) {
+	if server := run.servers[process]; !server.looking() {
+		run.note("process %d looks, everything %t", process, everything)
+		server.wake = false
+		server.look(everything)
+	}
+}
+
+// step takes the next step of a process's look. What waits for it is published.
+func (run *modelRun) step(process int) {
+	server := run.servers[process]
+	if !server.looking() {
+		if len(server.waiting) > 0 {
+			run.look(process, false)
+		}
+		return
+	}
+	commits := server.step()
+	run.note("process %d takes a step: %d", process, commits)
+	if commits < 0 {
+		return
+	}
+	server.poll = false
+	server.oracle.needsAll(commits, isRead)
+	server.judged = nil
+	waiting := server.waiting
+	server.waiting = nil
+	for _, tx := range waiting {
+		run.publish(process, tx)
+	}
+}
+
+// crash ends the transactions that run; their processes do not know what became
+// of them.
+func (run *modelRun) crash(r *rand.Rand) {
+	for _, tx := range run.database.crash(r) {
+		if !tx.lost && len(tx.order) > 0 {
+			run.servers[tx.process].lost = append(run.servers[tx.process].lost, tx)
+		}
+	}
+	run.note("the server crashes; the next transaction is %d", run.database.next)
+	for _, server := range run.servers {
+		server.notes, server.wake = 0, true
+	}
+}
+
+// settle ends everything that is under way and holds that each process's world
+// is the database then, without looking where nothing told it to.
+func (run *modelRun) settle() string {
+	for _, tx := range slices.Clone(run.database.open) {
+		run.database.end(tx)
+	}
+	for process, server := range run.servers {
+		for _, tx := range slices.Concat(server.committed) {
+			run.publish(process, tx)
+		}
+		server.committed = nil
+		for limit := 0; server.looking() || len(server.waiting)+len(server.lost) > 0; limit++ {
+			for _, tx := range slices.Clone(server.lost) {
+				server.lost = server.lost[1:]
+				run.resolve(process, tx)
+			}
+			if len(server.lost) > 0 && !server.looking() {
+				run.look(process, false)
+			}
+			run.step(process)
+			if wrong := run.judge(); wrong != "" {
+				return wrong
+			}
+			if limit > 100 {
+				return fmt.Sprintf("I6: process %d comes to no end of looking", process)
+			}
+		}
+	}
+	return run.quiet()
+}
+
+// quiet delivers what is on its way and compares the worlds with the database.
+func (run *modelRun) quiet() string {
+	for process, server := range run.servers {
+		if server.wake || server.poll || server.notes > 0 {
+			run.look(process, false)
+			for steps := 0; server.looking(); steps++ {
+				if run.step(process); steps > 10 {
+					return fmt.Sprintf("I6: process %d comes to no end of looking", process)
+				}
+			}
+		}
+		server.oracle.needsAll(run.database.commits, isTold)
+		server.judged = nil
+	}
+	return run.judge()
+}
+
+// shrink returns the part of a schedule that still goes wrong, none of whose
+// actions can be left out.
+func shrink(s schedule, under func(d *modelDatabase, process int) worldUnderTest) schedule {
+	for again := true; again; {
+		again = false
+		for i := range s.actions {
+			fewer := s
+			fewer.actions = slices.Delete(slices.Clone(s.actions), i, i+1)
+			if wrongIn(fewer, under) != "" {
+				s, again = fewer, true
+				break
+			}
+		}
+	}
+	return s
+}

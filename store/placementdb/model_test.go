@@ -1,0 +1,93 @@
+package placementdb
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// TestWorldModel drives the cache and the follower's decision of several
+// processes through random schedules and holds the invariants after every step.
+// CADASTRE_SOAK_SCHEDULES sets how many, CADASTRE_SOAK_SEED where they begin.
+func TestWorldModel(t *testing.T) {
+	t.Parallel()
+	first, schedules := soakNumber(t, "CADASTRE_SOAK_SEED", 0), soakNumber(t, "CADASTRE_SOAK_SCHEDULES", 3000)
+	for seed := first; seed < first+schedules; seed++ {
+		s := newSchedule(uint64(seed), scheduleLength)
+		if wrongIn(s, newModelProcess) != "" {
+			t.Fatalf("schedule %d: %s", seed, wrongIn(shrink(s, newModelProcess), newModelProcess))
+		}
+	}
+}
+
+// scheduleLength is how many actions a schedule has.
+const scheduleLength = 150
+
+// TestWorldModelCatchesABrokenDecision holds that the model finds what a decision
+// forgets, and by which invariant.
+func TestWorldModelCatchesABrokenDecision(t *testing.T) {
+	t.Parallel()
+	for forgets, decided := range map[string]func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan{
+		"deletions": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+			p := decide(held, at, notes)
+			p.absent = nil
+			return p
+		},
+		"names": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+			p := decide(held, at, notes)
+			p.names = false
+			return p
+		},
+		"one of several providers": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+			p := decide(held, at, notes)
+			p.rows = p.rows[:min(1, len(p.rows))]
+			return p
+		},
+		"that notes were deleted": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+			return decide(held, at, slices.DeleteFunc(notes, func(n placementNote) bool { return n.kind == sqldb.PrunedKind }))
+		},
+		"that the server ran anew": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+			return decide(&heldWorld{world: held.world, upTo: sqldb.Snapshot{Server: at.Server, Oldest: held.upTo.Oldest}}, at, notes)
+		},
+		"that a uuid was given again": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+			return decide(held, at, slices.DeleteFunc(notes, func(n placementNote) bool {
+				provider, found := held.world.Provider(n.key)
+				return found && n.row != 0 && provider.Version == n.version
+			}))
+		},
+		"half of the log": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+			return decide(held, at, notes[len(notes)/2:])
+		},
+	} {
+		t.Run(forgets, func(t *testing.T) {
+			t.Parallel()
+			under := func(d *modelDatabase, _ int) worldUnderTest { return newDecidingProcess(d, decided) }
+			for seed := range uint64(20_000) {
+				if wrong := wrongIn(newSchedule(seed, scheduleLength), under); wrong != "" {
+					first, _, _ := strings.Cut(wrong, "\n")
+					t.Logf("schedule %d: %s", seed, first)
+					return
+				}
+			}
+			t.Error("20,000 schedules found nothing wrong")
+		})
+	}
+}
+
+// soakNumber returns a number of the environment.
+func soakNumber(t testing.TB, variable string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}

@@ -1,0 +1,33 @@
+package sqldb_test
+
+import (
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// TestSnapshotSees holds that a snapshot sees the transactions that had ended, of
+// its own run of the server.
+func TestSnapshotSeesWhatHasEnded(t *testing.T) {
+	t.Parallel()
+	s, err := sqldb.ParseSnapshot(1, "10:20:10,14,15")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number, want := range map[int64]bool{9: true, 10: false, 11: true, 14: false, 15: false, 19: true, 20: false, 21: false} {
+		if got := s.Contains(sqldb.TransactionID{Server: 1, Number: number}); got != want {
+			t.Errorf("contains %d: %t", number, got)
+		}
+		if s.Contains(sqldb.TransactionID{Server: 2, Number: number}) {
+			t.Errorf("contains %d of another run of the server", number)
+		}
+	}
+	if s, err := sqldb.ParseSnapshot(1, "20:20:"); err != nil || !s.Sees(19) || s.Sees(20) {
+		t.Errorf("with none that runs: %+v, %v", s, err)
+	}
+	for _, wrong := range []string{"", "10", "10:20", "a:20:", "10:b:", "10:20:c", "10:20:10:"} {
+		if _, err := sqldb.ParseSnapshot(1, wrong); err == nil {
+			t.Errorf("%q is read", wrong)
+		}
+	}
+}
