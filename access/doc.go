@@ -1,3 +1,3 @@
-// Package access says who asks and what they may do: viewers, the one table of
+// Package access holds who asks and what they may do: viewers, the one table of
 // permissions, an operator's policy, and visibility.
 package access

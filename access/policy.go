@@ -13,6 +13,7 @@ import (
 // they may do it to is for the store's access predicates and for ownership.
 type Rule string
 
+// The rules, by the part of the API that they cover.
 const (
 	RuleViewer              Rule = "viewer"                // asking who one is, and looking up ids
 	RuleDefinitionsRead     Rule = "definitions.read"      // visible namespaces and all that is in them
@@ -59,14 +60,14 @@ var rules = map[Rule][]string{
 type Permission struct {
 	Rule Rule
 	// AfterVisibility is set where the store asks, once it has found that the
-	// thing exists for the viewer: what is not visible is not found, whatever the
-	// viewer's role; or because owners may, where the operator lets them.
+	// thing exists for the viewer: what is not visible is not found, whatever
+	// the viewer's role; or because owners may, where the operator lets them.
 	// Elsewhere the role is asked first.
 	AfterVisibility bool
 }
 
-// permissions is the table of every field of Query and Mutation. A field without
-// a row is refused to everyone, and a test finds it.
+// permissions is the table of every field of Query and Mutation. A field
+// without a row is refused to everyone, and a test finds it.
 var permissions = func() map[string]Permission {
 	table := map[string]Permission{}
 	add := func(permission Permission, fields string) {
@@ -96,22 +97,23 @@ var permissions = func() map[string]Permission {
 	return table
 }()
 
-// PermissionOf is what a field of Query or Mutation needs; false for a field
-// that the table does not hold.
-func PermissionOf(field string) (Permission, bool) {
-	permission, known := permissions[field]
-	return permission, known
+// PermissionOf returns what a field of Query or Mutation needs, and false for a
+// field that the table does not hold.
+func PermissionOf(field string) (permission Permission, ok bool) {
+	permission, ok = permissions[field]
+	return permission, ok
 }
 
-// Policy says which roles may do what, where an operator wants other than the
+// Policy is which roles may do what, where an operator wants other than the
 // defaults. The nil Policy is the defaults.
 type Policy struct {
 	roles map[string][]string // by rule or field
 }
 
-// NewPolicy makes a policy of overrides: lists of roles (or "*", everyone with a
-// known token) by rule, or by field of Query or Mutation, which goes before its
-// rule. Unknown rules, fields and roles are refused, all of them at once.
+// NewPolicy returns a policy of overrides: lists of roles (or "*", everyone
+// with a known token) by rule, or by field of Query or Mutation, which goes
+// before its rule. Unknown rules, fields and roles are refused, all of them at
+// once.
 func NewPolicy(overrides map[string][]string) (*Policy, error) {
 	var problems problem.Problems
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
@@ -129,8 +131,8 @@ func NewPolicy(overrides map[string][]string) (*Policy, error) {
 	return &Policy{roles: overrides}, problems.Err()
 }
 
-// rolesFor are the roles that may do what a rule covers, by way of a field of
-// Query or Mutation where one is known.
+// rolesFor returns the roles that may do what a rule covers, by way of a field
+// of Query or Mutation where one is known.
 func (p *Policy) rolesFor(rule Rule, field string) []string {
 	if p != nil {
 		if roles, overridden := p.roles[field]; overridden && permissions[field].Rule == rule {
@@ -143,18 +145,18 @@ func (p *Policy) rolesFor(rule Rule, field string) []string {
 	return rules[rule]
 }
 
-// Under is the viewer under an operator's policy.
+// Under returns the viewer under an operator's policy.
 func (v Viewer) Under(policy *Policy) Viewer {
 	v.policy = policy
 	return v
 }
 
-// Asking is the viewer at a field of Query or Mutation, refused where the role
-// is asked first and is not enough.
+// Asking returns the viewer at a field of Query or Mutation, and ErrForbidden
+// where the role is asked first and does not suffice.
 func (v Viewer) Asking(field string) (Viewer, error) {
 	v.field = field
-	permission, known := permissions[field]
-	if !known {
+	permission, ok := PermissionOf(field)
+	if !ok {
 		return v, problem.Refuse(problem.ErrForbidden, "nobody may use %s", field)
 	}
 	if permission.AfterVisibility {
@@ -179,7 +181,7 @@ func (v Viewer) Require(rule Rule, what string) error {
 	return problem.Refuse(problem.ErrForbidden, "%s needs %s", what, v.RolesThatMay(rule))
 }
 
-// RolesThatMay names the roles that may do what a rule covers, in words.
+// RolesThatMay returns the roles that may do what a rule covers, in words.
 func (v Viewer) RolesThatMay(rule Rule) string {
 	roles := v.policy.rolesFor(rule, v.field)
 	if len(roles) == 0 {

@@ -74,8 +74,8 @@ func TestPolicyRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestThePageOfPermissionsIsTheTable holds docs/permissions.md against the table
-// of the program.
+// TestThePageOfPermissionsIsTheTable holds docs/permissions.md against the
+// table of the program.
 func TestThePageOfPermissionsIsTheTable(t *testing.T) {
 	t.Parallel()
 	var want strings.Builder

@@ -26,29 +26,29 @@ type Viewer struct {
 	field  string  // of Query or Mutation, that the viewer is at
 }
 
-// Has tells whether the viewer was given the role.
+// Has reports whether the viewer has the role.
 func (v Viewer) Has(role string) bool { return slices.Contains(v.Roles, role) }
 
-// IsAdmin tells whether the viewer is an administrator of the whole cloud.
+// IsAdmin reports whether the viewer is an administrator of the whole cloud.
 func (v Viewer) IsAdmin() bool { return v.Has(RoleAdmin) }
 
-// IsService tells whether the viewer acts for the cloud itself.
+// IsService reports whether the viewer acts for the cloud itself.
 func (v Viewer) IsService() bool { return v.Has(RoleService) }
 
-// CanRead tells whether the viewer may read at all: any of the four roles.
+// CanRead reports whether the viewer has any of the four roles.
 func (v Viewer) CanRead() bool {
 	return v.IsAdmin() || v.IsService() || v.Has(RoleMember) || v.Has(RoleReader)
 }
 
 type viewerKey struct{}
 
-// WithViewer puts the viewer into a request's context.
+// WithViewer returns the context of a request of the viewer.
 func WithViewer(ctx context.Context, v Viewer) context.Context {
 	return context.WithValue(ctx, viewerKey{}, v)
 }
 
-// ViewerFrom gives the viewer of a request, and the zero Viewer where none was
-// put in.
+// ViewerFrom returns the viewer of a request's context, and the zero Viewer
+// where it has none.
 func ViewerFrom(ctx context.Context) Viewer {
 	v, _ := ctx.Value(viewerKey{}).(Viewer)
 	return v

@@ -127,8 +127,8 @@ func TestResourcesKeepTheLimits(t *testing.T) {
 	serviceOwned := 0
 	for _, r := range Build().Resources {
 		var problems problem.Problems
-		text.Check(&problems, "name", r.Name, 1, resource.MaxResourceName)
-		text.Check(&problems, "description", r.Description, 1, resource.MaxResourceDescription)
+		text.Check(&problems, "name", r.Name, 1, resource.MaxName)
+		text.Check(&problems, "description", r.Description, 1, resource.MaxDescription)
 		keys := map[string]bool{}
 		for _, item := range r.Metadata {
 			text.Check(&problems, "key", item.Key, 1, metadef.MaxMetadataKey)

@@ -27,7 +27,7 @@ type NamespaceFilter struct {
 // Check refuses texts that no name can be.
 func (f NamespaceFilter) Check() error {
 	var problems problem.Problems
-	text.CheckEach(&problems, "filter.resourceTypes", f.ResourceTypes, text.MaxFilterList)
+	text.CheckList(&problems, "filter.resourceTypes", f.ResourceTypes, text.MaxFilterList)
 	text.CheckOptional(&problems, "filter.owner", f.Owner, 0, math.MaxInt)
 	text.CheckOptional(&problems, "filter.search", f.Search, 0, MaxSearch)
 	text.CheckOptional(&problems, "filter.propertiesTarget", f.PropertiesTarget, 0, math.MaxInt)
@@ -45,7 +45,7 @@ type ResourceTypeFilter struct {
 // Check refuses texts that no name can be.
 func (f ResourceTypeFilter) Check() error {
 	var problems problem.Problems
-	text.CheckEach(&problems, "filter.names", f.Names, text.MaxFilterList)
+	text.CheckList(&problems, "filter.names", f.Names, text.MaxFilterList)
 	return problems.Err()
 }
 

@@ -68,7 +68,7 @@ func (r UnloadRequest) Check(path string) error {
 		path  string
 		names []string
 	}{{problem.Join(path, "names"), r.Names}, {problem.Join(path, "resourceTypes"), r.ResourceTypes}} {
-		text.CheckEach(&problems, list.path, list.names, MaxDocuments)
+		text.CheckList(&problems, list.path, list.names, MaxDocuments)
 		text.CheckDistinct(&problems, list.path, list.names)
 	}
 	if r.Origin != nil {

@@ -15,12 +15,12 @@ const MaxReportValues = 1000
 // CheckReportValues adds what is wrong with values to report on: there are at
 // most MaxReportValues, each of another key.
 func CheckReportValues(problems *problem.Problems, path string, values []KeyValue) {
-	if !text.CheckFew(problems, path, len(values), MaxReportValues) {
+	if !text.CheckCount(problems, path, len(values), MaxReportValues) {
 		return
 	}
 	seen := map[string]bool{}
 	for i, value := range values {
-		text.CheckNew(problems, problem.Join(problem.Index(path, i), "key"), value.Key, seen)
+		text.CheckUnique(problems, problem.Join(problem.Index(path, i), "key"), value.Key, seen)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // items: a key under the order and, to break ties, an id. Cursors are bound to
 // the list. Problems are what is wrong besides the request: all of it comes
 // back at once.
-func Of[T any](list string, order Order, items []T, request Request, problems problem.Problems, place func(T) (key, id string)) (Page[T], error) {
+func Of[T any](list string, order Order, items []T, request Request, problems problem.Problems, position func(T) (key, id string)) (Page[T], error) {
 	list = order.Of(list)
 	request.Check(&problems)
 	after := positionIn(list, request.After, "after", &problems)
@@ -32,7 +32,7 @@ func Of[T any](list string, order Order, items []T, request Request, problems pr
 	}
 	var between []placed
 	for _, item := range items {
-		key, id := place(item)
+		key, id := position(item)
 		at := Position{List: list, Key: key, ID: id}
 		if (after == nil || compare(at, *after) > 0) && (before == nil || compare(at, *before) < 0) {
 			between = append(between, placed{at, item})
@@ -51,6 +51,8 @@ func Of[T any](list string, order Order, items []T, request Request, problems pr
 	return page, nil
 }
 
+// positionIn returns the position of a cursor, nil for none; a cursor of
+// another list is noted.
 func positionIn(list string, cursor *string, field string, problems *problem.Problems) *Position {
 	if cursor == nil {
 		return nil

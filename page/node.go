@@ -9,6 +9,7 @@ import (
 // Kind names the type of a node in its global id.
 type Kind string
 
+// The types that have global ids.
 const (
 	KindNamespace               Kind = "Namespace"
 	KindPropertyDefinition      Kind = "PropertyDefinition"
@@ -24,16 +25,16 @@ const (
 	KindAuditEvent              Kind = "AuditEvent"
 )
 
-// NodeID is what a global id stands for: a thing of one kind by its key (the
-// number of its row, or the uuid of a provider or consumer) and, for a
-// definition seen through an association, that association. One id never has two
-// contents.
+// NodeID is what a global id stands for: a thing of one kind by its key (its
+// row id, or the uuid of a provider or consumer) and, for a definition seen
+// through an association, that association. One id never has two contents.
 type NodeID struct {
 	Kind        Kind
 	Key         string
 	Association int64 // 0 for none
 }
 
+// String returns the global id: opaque text that ParseNodeID reads.
 func (id NodeID) String() string {
 	text := string(id.Kind) + ":" + id.Key
 	if id.Association != 0 {
@@ -51,12 +52,14 @@ func (id NodeID) Row() int64 {
 	return row
 }
 
+// RowNodeID returns the global id of a row, seen through an association (0 for
+// none).
 func RowNodeID(kind Kind, row, association int64) string {
 	return NodeID{Kind: kind, Key: strconv.FormatInt(row, 10), Association: association}.String()
 }
 
-// ParseNodeID reads a global id; false means that it is none. Only the one
-// spelling that String gives is accepted.
+// ParseNodeID reads a global id, and returns false where the text is not one.
+// Only the spelling that String returns is accepted.
 func ParseNodeID(id string) (NodeID, bool) {
 	text, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 
 // Request asks for a page of a list as Relay connections do: the first rows
 // after a cursor, or the last ones before one. The zero Request asks for the
-// first DefaultPage rows.
+// first DefaultSize rows.
 type Request struct {
 	First  *int
 	After  *string
@@ -84,8 +84,9 @@ func (o Order) Of(list string) string {
 	return list
 }
 
-// Position is a place in a list under one order: the order's key at that place
-// and the tie-break. It is no look-up: it stays a place when its row is gone.
+// Position is a spot in a list under one order: the key of the order there and,
+// to break ties, an id. It refers to no row: it stays valid when its row is
+// deleted.
 type Position struct {
 	List string // which list under which order
 	Key  string
@@ -112,8 +113,8 @@ func (p Position) Cursor() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// ParsePosition reads a cursor of the list; false means that it is mangled or
-// belongs to another list or order.
+// ParsePosition reads a cursor of the list, and returns false where the cursor
+// is mangled or belongs to another list or order.
 func ParsePosition(cursor, list string) (Position, bool) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {

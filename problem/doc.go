@@ -1,3 +1,3 @@
-// Package problem says how an input or an operation is refused: the kinds of
+// Package problem holds how an input or an operation is refused: the kinds of
 // refusal, and every problem of an input with its path.
 package problem

@@ -27,23 +27,24 @@ var (
 	errWithoutAnyProblem = errors.New("invalid input without a problem")
 )
 
-// Refusal is one refusal in words for the caller. Message names what was
-// attempted and on what; Field is the path of the input concerned
+// Refusal is why an operation did not happen, for the caller. Message states
+// what is wrong, then what is allowed; Field is the path of the input concerned
 // (`input.properties[2].enum`), or empty.
 type Refusal struct {
 	Kind    error
 	Field   string
 	Message string
-	// RetryAfter is when to try again; 0 says nothing.
+	// RetryAfter is when to try again; 0 is unknown.
 	RetryAfter time.Duration
-	cause      error
+	reason     error
 }
 
+// Error returns the message.
 func (r *Refusal) Error() string { return r.Message }
 
 // Unwrap returns the kind, so that errors.Is(err, ErrNotFound) works, and the
 // cause.
-func (r *Refusal) Unwrap() []error { return []error{r.Kind, r.cause} }
+func (r *Refusal) Unwrap() []error { return []error{r.Kind, r.reason} }
 
 // Refuse returns a refusal of one kind.
 func Refuse(kind error, format string, args ...any) *Refusal {
@@ -52,12 +53,12 @@ func Refuse(kind error, format string, args ...any) *Refusal {
 
 // Because sets what led to the refusal: for the log, never for the caller.
 func (r *Refusal) Because(cause error) *Refusal {
-	r.cause = cause
+	r.reason = cause
 	return r
 }
 
 // Cause returns what led to the refusal, for the log, or nil.
-func (r *Refusal) Cause() error { return r.cause }
+func (r *Refusal) Cause() error { return r.reason }
 
 // After sets when to try again.
 func (r *Refusal) After(wait time.Duration) *Refusal {
@@ -90,13 +91,13 @@ func (p *Problems) Add(field, format string, args ...any) {
 const maxProblems = 200
 
 // AddBounded adds one more problem of an input that can have any number of
-// them: beyond 200 it says once that there are more.
+// them: beyond 200 it notes once that there are more.
 func (p *Problems) AddBounded(field, format string, args ...any) {
 	switch {
 	case len(*p) < maxProblems:
 		p.Add(field, format, args...)
 	case len(*p) == maxProblems:
-		p.Add(field, "and there is more; only the first %d are listed", maxProblems)
+		p.Add(field, "more problems follow; only the first %d are listed", maxProblems)
 	}
 }
 
@@ -114,6 +115,7 @@ type InvalidInput struct {
 	Problems Problems
 }
 
+// Error returns every problem with its path.
 func (e *InvalidInput) Error() string {
 	parts := make([]string, len(e.Problems))
 	for i, p := range e.Problems {

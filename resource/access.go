@@ -14,9 +14,10 @@ func MayWriteForProject(v access.Viewer, projectID, what string) error {
 	return problem.Refuse(problem.ErrForbidden, "%s belongs to another project", what)
 }
 
-// CapabilityDiscovery says who may discover public capabilities.
+// CapabilityDiscovery is who may discover public capabilities.
 type CapabilityDiscovery string
 
+// Who may discover capabilities, besides administrators.
 const (
 	DiscoveryAdmin    CapabilityDiscovery = "admin" // the default
 	DiscoveryEveryone CapabilityDiscovery = "everyone"
@@ -31,10 +32,11 @@ func MayDiscover(v access.Viewer, discovery CapabilityDiscovery) error {
 	return problem.Refuse(problem.ErrForbidden, "capabilities can be discovered by administrators only")
 }
 
-// CapabilityRegistration says how the name of a capability comes into the
+// CapabilityRegistration is how the name of a capability comes into the
 // registry.
 type CapabilityRegistration string
 
+// How names are registered.
 const (
 	RegisterOnUse      CapabilityRegistration = "on-use"   // by its first use; the default
 	RegisterExplicitly CapabilityRegistration = "explicit" // before its first use

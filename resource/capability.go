@@ -37,7 +37,7 @@ type Capability struct {
 // NodeID returns the global id.
 func (c *Capability) NodeID() string { return page.RowNodeID(page.KindCapability, c.ID, 0) }
 
-// CapabilityAnswer is what a viewer is told who asks for a capability by name:
+// CapabilityAnswer is the answer to a viewer who asks for a capability by name:
 // the capability, or why not.
 type CapabilityAnswer struct {
 	Capability *Capability
@@ -49,7 +49,7 @@ type CapabilityAnswer struct {
 // specification has it.
 func AnswerCapability(v access.Viewer, capability *Capability) CapabilityAnswer {
 	if capability.Private && !v.May(access.RuleCapabilitiesPrivate) {
-		return CapabilityAnswer{Refused: problem.Refuse(problem.ErrForbidden, "the capability %q is private", capability.Name)}
+		return CapabilityAnswer{Refused: problem.Refuse(problem.ErrForbidden, "capability %q is private", capability.Name)}
 	}
 	return CapabilityAnswer{Capability: capability}
 }
@@ -73,7 +73,7 @@ type ResourceCapability struct {
 type CapabilitiesChange struct {
 	Resource     string // a uuid
 	Capabilities []metadef.KeyValue
-	Revision     *int // of the resource, to be told of changes made meanwhile
+	Revision     *int // of the resource, to refuse changes made meanwhile
 }
 
 // CheckCapabilities adds what is wrong with capabilities to set.
@@ -87,7 +87,7 @@ func CheckCapabilities(problems *problem.Problems, path string, capabilities []m
 		at := problem.Index(path, i)
 		text.Check(problems, problem.Join(at, "key"), capability.Key, 1, MaxCapabilityName)
 		text.Check(problems, problem.Join(at, "value"), capability.Value, 0, MaxCapabilityValue)
-		text.CheckNew(problems, problem.Join(at, "key"), capability.Key, seen)
+		text.CheckUnique(problems, problem.Join(at, "key"), capability.Key, seen)
 		members, _ := CapabilityMembers(capability.Value)
 		for _, member := range members {
 			if strings.ContainsRune(member, 0) || !utf8.ValidString(member) {

@@ -7,8 +7,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// What numbers can be compared as such: more digits, or larger exponents, are
-// text.
+// Bounds of numbers that are compared as such: more digits, or larger
+// exponents, are text.
 const (
 	maxNumberDigits   = 64
 	maxNumberExponent = 4999

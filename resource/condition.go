@@ -1,22 +1,21 @@
 package resource
 
-import (
-	"slices"
-)
+import "slices"
 
 // Condition is what a resource must satisfy: a tree of tests. The typed tree of
 // the API, the requirements of schedulers and the expressions of reservations
-// all come to this one type. The store asks the
-// database for it; package resourcetest has the oracle of what it means.
+// all come to this one type. The store asks the database for it; package
+// resourcetest has the oracle of what it means.
 type Condition struct {
 	Kind    ConditionKind
 	Members []Condition // of ConditionAll and ConditionAny; ConditionNot has one
 	Test    Test        // of ConditionMetadata and ConditionCapability
 }
 
-// ConditionKind says which condition it is.
+// ConditionKind is the kind of a condition.
 type ConditionKind int
 
+// The kinds of conditions.
 const (
 	ConditionAll        ConditionKind = iota // every member holds; without members always
 	ConditionAny                             // some member holds; without members never
@@ -39,29 +38,31 @@ type Test struct {
 // Operator is what a test asks.
 type Operator int
 
+// The operators. A resource without the item or capability satisfies none.
 const (
-	Exists         Operator = iota
-	Equals                  // is one of the operands
-	Differs                 // differs from the operand
-	Less                    //
-	LessOrEqual             //
-	Greater                 //
-	GreaterOrEqual          //
-	HasPrefix               // begins with the operand
-	Has                     // a list has the operand as a member, a text has it somewhere
-	HasAll                  // a list or text has every operand
+	Exists  Operator = iota
+	Equals           // is one of the operands
+	Differs          // differs from the operand
+	Less
+	LessOrEqual
+	Greater
+	GreaterOrEqual
+	HasPrefix // begins with the operand
+	Has       // a list has the operand as a member, a text has it somewhere
+	HasAll    // a list or text has every operand
 )
 
 // Comparison is how a value and an operand are compared.
 type Comparison int
 
+// The comparisons.
 const (
 	// Pairwise compares numbers when both are, texts when neither is; a number
 	// and a text never match.
 	Pairwise Comparison = iota
 	// AsText compares by code point.
 	AsText
-	// AsNumbers compares numbers; what is none never matches.
+	// AsNumbers compares numbers; anything else never matches.
 	AsNumbers
 )
 

@@ -8,11 +8,11 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// FilterPlan is the part of a filter that asks for capabilities, or for metadata
-// by more than pairs: three front doors to one type of condition.
+// FilterPlan is the part of a filter that asks for capabilities, or for
+// metadata by more than pairs: three forms of one type of condition.
 type FilterPlan struct {
 	path         string
-	conditions   []FilterCondition
+	parsed       []FilterCondition
 	requirements []Requirement
 }
 
@@ -24,12 +24,12 @@ type FilterCondition struct {
 	field     string
 }
 
-// Plan reads the conditions of a filter; what is wrong with them is noted.
+// Plan returns the conditions of a filter and notes what is wrong with them.
 func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 	plan := FilterPlan{path: path, requirements: f.Requirements}
 	add := func(field string, condition Condition) {
 		for i, member := range topLevel(condition) {
-			plan.conditions = append(plan.conditions, FilterCondition{Clause: problem.Index(field, i), Condition: member, field: problem.Join(path, field)})
+			plan.parsed = append(plan.parsed, FilterCondition{Clause: problem.Index(field, i), Condition: member, field: problem.Join(path, field)})
 		}
 	}
 	if f.Matching != nil {
@@ -48,7 +48,7 @@ func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 // CapabilityNames returns every capability that the plan asks for, each once.
 func (p FilterPlan) CapabilityNames() []string {
 	var names []string
-	for _, c := range p.conditions {
+	for _, c := range p.parsed {
 		names = append(names, c.Condition.CapabilityNames()...)
 	}
 	for _, requirement := range p.requirements {
@@ -65,7 +65,7 @@ func (p FilterPlan) CapabilityNames() []string {
 // filter of the scheduler and ignored, or, within the scope of capabilities,
 // never met.
 func (p FilterPlan) Conditions(known func(name string) bool, problems *problem.Problems) []FilterCondition {
-	conditions := slices.Clone(p.conditions)
+	conditions := slices.Clone(p.parsed)
 	for _, c := range conditions {
 		for _, name := range c.Condition.CapabilityNames() {
 			if !known(name) {

@@ -20,10 +20,10 @@ var (
 	matchingKinds = map[string]ConditionKind{"and": ConditionAll, "or": ConditionAny, "not": ConditionNot}
 )
 
-// ParseMatching reads a matching expression, the JSON text by which reservations
-// ask for hosts: ["==", "$arch", "x86_64"], and ["and", A, B, ...], ["or", A, B,
-// ...], ["not", A] of such. The empty text and [] are no condition. What is wrong
-// with it is added to the problems.
+// ParseMatching returns the condition of a matching expression, the JSON text
+// by which reservations ask for hosts: ["==", "$arch", "x86_64"], and ["and",
+// A, B, ...], ["or", A, B, ...], ["not", A] of such. The empty text and [] are
+// no condition. What is wrong with it is added to the problems.
 func ParseMatching(input string, problems *problem.Problems, path string) Condition {
 	if input == "" {
 		return Condition{Kind: ConditionAll}

@@ -9,7 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Requirement is what a scheduler is told to require of a capability: a key and
+// Requirement is what a scheduler requires of a capability: a key and
 // a text with an operator, as in the extra specs of a flavor.
 type Requirement struct {
 	Key         string
@@ -22,13 +22,14 @@ const (
 	MaxRequirement  = 4096
 )
 
-// Capability returns the name of the capability that is meant, without the scope
-// of capabilities before it, and reports whether that was there.
+// Capability returns the name of the capability that is meant, without the
+// scope of capabilities before it, and reports whether that was there.
 func (r Requirement) Capability() (name string, scoped bool) {
 	return strings.CutPrefix(r.Key, metadef.CapabilitiesScope)
 }
 
-// requirementOperators are the operators of a requirement and how each compares its operand.
+// requirementOperators are the operators of a requirement and how each compares
+// its operand.
 var requirementOperators = map[string]struct {
 	operator   Operator
 	comparison Comparison
@@ -45,8 +46,8 @@ var requirementOperators = map[string]struct {
 const requirementOperatorList = "= == != >= <= s== s!= s< s<= s> s>= <in> <or> <all-in>"
 
 // Condition returns what the requirement means; what is wrong with its text is
-// added to the problems, with a hint. A text without operator is to be the whole
-// value.
+// added to the problems, with a hint. A text without operator is to be the
+// whole value.
 func (r Requirement) Condition(problems *problem.Problems, path string) Condition {
 	before := len(*problems)
 	test := r.test(problems, problem.Join(path, "requirement"))
@@ -89,13 +90,13 @@ func (r Requirement) test(problems *problem.Problems, path string) Test {
 	return Test{Operator: meaning.operator, Comparison: meaning.comparison, Operands: operands}
 }
 
-// checkOneOperand adds what is wrong with the operands of an operator that takes
-// one.
+// checkOneOperand adds what is wrong with the operands of an operator that
+// takes one.
 func checkOneOperand(word string, operands []string, comparison Comparison, problems *problem.Problems, path string) {
 	_, isNumber := NumberKey(operands[0])
 	switch {
 	case slices.Contains(operands, word):
-		problems.Add(path, "%q stands twice; for several values there are <or> and <all-in>", word)
+		problems.Add(path, "%q appears twice; for several values there are <or> and <all-in>", word)
 	case len(operands) > 1:
 		problems.Add(path, "%q takes one word, %q is one too many", word, metadef.Shorten(operands[1]))
 	case comparison == AsNumbers && !isNumber:
@@ -108,8 +109,8 @@ func wholeValue(text string) Test {
 	return Test{Operator: Equals, Comparison: AsText, Operands: []string{text}}
 }
 
-// alternatives reads `<or> a <or> b`, with an <or> at the end or not, and the
-// comma form, `<or> a,b`.
+// alternatives returns the values of `<or> a <or> b`, with an <or> at the end
+// or not, and the comma form, `<or> a,b`.
 func alternatives(words []string, problems *problem.Problems, path string) []string {
 	var list []string
 	for i, word := range words {

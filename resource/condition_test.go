@@ -59,24 +59,24 @@ func TestMatchingMeans(t *testing.T) {
 func TestConditionsHaveExactlyOneField(t *testing.T) {
 	t.Parallel()
 	yes, text := true, "x"
-	for name, condition := range map[string]resource.Where{
+	for name, condition := range map[string]resource.ConditionInput{
 		"nothing":       {},
-		"two":           {All: []resource.Where{}, Any: []resource.Where{}},
+		"two":           {All: []resource.ConditionInput{}, Any: []resource.ConditionInput{}},
 		"no operator":   {Metadata: &resource.MetadataCondition{Key: "a"}},
 		"two operators": {Capability: &resource.CapabilityCondition{Name: "a", Exists: &yes, Equals: &text}},
 		"empty key":     {Metadata: &resource.MetadataCondition{Key: "", Exists: &yes}},
-		"inside":        {Not: &resource.Where{All: []resource.Where{{}}}},
+		"inside":        {Not: &resource.ConditionInput{All: []resource.ConditionInput{{}}}},
 	} {
 		var problems problem.Problems
 		if condition.Condition(&problems, "filter.where"); len(problems) == 0 {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	deep := resource.Where{Metadata: &resource.MetadataCondition{Key: "a", Exists: &yes}}
+	deep := resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: "a", Exists: &yes}}
 	matching := `["==", "$a", "1"]`
 	for depth := 1; depth <= 6; depth++ {
 		inner := deep
-		deep, matching = resource.Where{Not: &inner}, `["not", `+matching+`]`
+		deep, matching = resource.ConditionInput{Not: &inner}, `["not", `+matching+`]`
 		var problems problem.Problems
 		deep.Condition(&problems, "where")
 		if (len(problems) > 0) != (depth > 5) {
@@ -88,13 +88,13 @@ func TestConditionsHaveExactlyOneField(t *testing.T) {
 			t.Errorf("matching, %d deep: %v", depth, problems)
 		}
 	}
-	many := make([]resource.Where, 51)
+	many := make([]resource.ConditionInput, 51)
 	for i := range many {
-		many[i] = resource.Where{Metadata: &resource.MetadataCondition{Key: "a", Exists: &yes}}
+		many[i] = resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: "a", Exists: &yes}}
 	}
 	for _, n := range []int{50, 51} {
 		var problems problem.Problems
-		(resource.Where{Any: many[:n]}).Condition(&problems, "where")
+		(resource.ConditionInput{Any: many[:n]}).Condition(&problems, "where")
 		if (len(problems) > 0) != (n > 50) {
 			t.Errorf("%d tests: %v", n, problems)
 		}

@@ -13,12 +13,12 @@ const (
 	MaxConditionOperands = 100 // values of one test
 )
 
-// Where is the typed tree of conditions: exactly one of its fields
-// is given.
-type Where struct {
-	All        []Where // every one holds
-	Any        []Where // some one holds
-	Not        *Where  // it does not hold
+// ConditionInput is a condition as the API has it, a typed tree: exactly one of
+// its fields is given.
+type ConditionInput struct {
+	All        []ConditionInput // every one holds
+	Any        []ConditionInput // some one holds
+	Not        *ConditionInput  // it does not hold
 	Metadata   *MetadataCondition
 	Capability *CapabilityCondition
 }
@@ -46,7 +46,7 @@ type CapabilityCondition struct {
 
 // Condition returns what the tree means; what is wrong with it is added to the
 // problems.
-func (c Where) Condition(problems *problem.Problems, path string) Condition {
+func (c ConditionInput) Condition(problems *problem.Problems, path string) Condition {
 	r := conditionReader{problems: problems}
 	return r.where(c, path, 1)
 }
@@ -66,11 +66,11 @@ func (r *conditionReader) refuse(path, format string, args ...any) Condition {
 // count counts one more test.
 func (r *conditionReader) count(path string) {
 	if r.tests++; r.tests == MaxConditionTests+1 {
-		r.problems.Add(path, "is more than %d tests", MaxConditionTests)
+		r.problems.Add(path, "has more than %d tests", MaxConditionTests)
 	}
 }
 
-func (r *conditionReader) where(c Where, path string, depth int) Condition {
+func (r *conditionReader) where(c ConditionInput, path string, depth int) Condition {
 	given := 0
 	for _, isGiven := range []bool{c.All != nil, c.Any != nil, c.Not != nil, c.Metadata != nil, c.Capability != nil} {
 		if isGiven {
@@ -125,8 +125,8 @@ func one(operand *string) []string {
 	return []string{*operand}
 }
 
-// givenOperator is an operator that a test can be given, and what was given; nil
-// for nothing.
+// givenOperator is an operator that a test can be given, and what was given;
+// nil for nothing.
 type givenOperator struct {
 	field    string
 	operator Operator

@@ -6,9 +6,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Filter chooses resources; every condition given must hold. A nil list
-// is no condition; an empty list of types or uuids matches nothing, an empty
-// list of pairs is no condition.
+// Filter chooses resources; every condition given must hold. A nil list is no
+// condition; an empty list of types or uuids matches nothing, an empty list of
+// pairs is no condition.
 type Filter struct {
 	Types        []string
 	ProjectID    *string
@@ -20,7 +20,7 @@ type Filter struct {
 	Metadata     []metadef.KeyValue
 	Requirements []Requirement
 	Matching     *string // a matching expression
-	Where        *Where
+	Where        *ConditionInput
 }
 
 // TagFilter asks for a tag, whatever its case, and on demand for those that the
@@ -38,29 +38,31 @@ func (f Filter) Check(problems *problem.Problems, path string) {
 	text.CheckOptional(problems, problem.Join(path, "projectId"), f.ProjectID, 0, metadef.MaxMetadataValue)
 	text.CheckOptional(problems, problem.Join(path, "name"), f.Name, 0, metadef.MaxMetadataValue)
 	text.CheckOptional(problems, problem.Join(path, "nameContains"), f.NameContains, 0, metadef.MaxMetadataValue)
-	text.CheckEach(problems, problem.Join(path, "types"), f.Types, text.MaxFilterList)
-	text.CheckFew(problems, problem.Join(path, "uuids"), len(f.UUIDs), text.MaxFilterList)
-	if text.CheckFew(problems, problem.Join(path, "metadata"), len(f.Metadata), MaxFilterPairs) {
+	text.CheckList(problems, problem.Join(path, "types"), f.Types, text.MaxFilterList)
+	text.CheckCount(problems, problem.Join(path, "uuids"), len(f.UUIDs), text.MaxFilterList)
+	if text.CheckCount(problems, problem.Join(path, "metadata"), len(f.Metadata), MaxFilterPairs) {
 		for i, pair := range f.Metadata {
 			pair.Check(problems, problem.Index(problem.Join(path, "metadata"), i))
 		}
 	}
-	if text.CheckFew(problems, problem.Join(path, "tags"), len(f.Tags), MaxFilterTags) {
+	if text.CheckCount(problems, problem.Join(path, "tags"), len(f.Tags), MaxFilterTags) {
 		for i, tag := range f.Tags {
 			text.Check(problems, problem.Join(problem.Index(problem.Join(path, "tags"), i), "name"), tag.Name, 1, text.MaxName)
 		}
 	}
-	text.CheckFew(problems, problem.Join(path, "requirements"), len(f.Requirements), MaxRequirements)
+	text.CheckCount(problems, problem.Join(path, "requirements"), len(f.Requirements), MaxRequirements)
 }
 
 // MaxFilterPairs bounds the pairs of metadata that one filter asks for.
 const MaxFilterPairs = 64
 
-// Scope is how a list of resources hangs off something else.
+// Scope is what the lists of resources asked for together are children of:
+// there is one list for each key.
 type Scope string
 
+// The scopes.
 const (
-	EveryResource      Scope = ""          // of nothing: there is the one key 0
-	ChildrenOfResource Scope = "children"  // the key is the row of a resource
-	ResourcesOfType    Scope = "resources" // the key is the row of a resource type
+	EveryResource      Scope = ""          // all resources: the one key is 0
+	ChildrenOfResource Scope = "children"  // the key is the row id of a resource
+	ResourcesOfType    Scope = "resources" // the key is the row id of a resource type
 )

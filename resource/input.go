@@ -9,8 +9,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Input is a resource to create. What is absent is chosen by the store:
-// a new uuid, the viewer's project, PRIVATE.
+// Input is a resource to create. What is absent is chosen by the store: a new
+// uuid, the viewer's project, PRIVATE.
 type Input struct {
 	Type        string
 	Name        string
@@ -29,8 +29,8 @@ type Input struct {
 // Check adds everything that is wrong with the input in itself.
 func (in Input) Check(problems *problem.Problems, path string) {
 	text.Check(problems, problem.Join(path, "type"), in.Type, 1, text.MaxName)
-	text.Check(problems, problem.Join(path, "name"), in.Name, 1, MaxResourceName)
-	text.CheckOptional(problems, problem.Join(path, "description"), in.Description, 0, MaxResourceDescription)
+	text.Check(problems, problem.Join(path, "name"), in.Name, 1, MaxName)
+	text.CheckOptional(problems, problem.Join(path, "description"), in.Description, 0, MaxDescription)
 	text.CheckOptional(problems, problem.Join(path, "projectId"), in.ProjectID, 1, MaxProject)
 	access.CheckVisibility(problems, problem.Join(path, "visibility"), in.Visibility)
 	seen := map[string]bool{}
@@ -41,27 +41,27 @@ func (in Input) Check(problems *problem.Problems, path string) {
 }
 
 // checkMetadata adds what is wrong with items to write: the limits of keys and
-// values, and a key that seen holds already, to which every key is added.
+// values, and a key that seen holds already; every key is added to it.
 func checkMetadata(problems *problem.Problems, path string, items []metadef.KeyValue, seen map[string]bool) {
 	for i, item := range items {
 		at := problem.Index(path, i)
 		item.Check(problems, at)
-		text.CheckNew(problems, problem.Join(at, "key"), item.Key, seen)
+		text.CheckUnique(problems, problem.Join(at, "key"), item.Key, seen)
 	}
 }
 
 // CheckTags adds what is wrong with the tags of a resource: 1 to 80 characters
-// each, none twice without regard to case, at most MaxResourceTags.
+// each, none twice without regard to case, at most MaxTags.
 func CheckTags(problems *problem.Problems, path string, tags []string) {
-	if len(tags) > MaxResourceTags {
-		problems.Add(path, "must have at most %d tags, has %d", MaxResourceTags, len(tags))
+	if len(tags) > MaxTags {
+		problems.Add(path, "must have at most %d tags, has %d", MaxTags, len(tags))
 		return
 	}
 	seen := map[string]bool{}
 	for i, tag := range tags {
 		text.Check(problems, problem.Index(path, i), tag, 1, text.MaxName)
 		if utf8.ValidString(tag) {
-			text.CheckNew(problems, problem.Index(path, i), text.Fold(tag), seen)
+			text.CheckUnique(problems, problem.Index(path, i), text.Fold(tag), seen)
 		}
 	}
 }

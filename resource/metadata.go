@@ -9,9 +9,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MetadataMode says what a change does with the items that it does not name.
+// MetadataMode is what a change does with the items that it does not name.
 type MetadataMode int
 
+// The modes of a change.
 const (
 	MergeMetadata   MetadataMode = iota // leaves them
 	ReplaceMetadata                     // deletes them, except those that only services change
@@ -29,7 +30,7 @@ type MetadataChange struct {
 	UserModifiable *bool
 	// IncludeServiceOwned replaces items that only services change, too.
 	IncludeServiceOwned bool
-	Revision            *int // of the resource, to be told of changes made meanwhile
+	Revision            *int // of the resource, to refuse changes made meanwhile
 }
 
 // MetadataChanges are changes of several resources, each once.
@@ -46,7 +47,8 @@ func (c MetadataChange) Check(problems *problem.Problems, path string) {
 	}
 }
 
-// MaxMetadataChanges is how many resources one mutation changes the metadata of.
+// MaxMetadataChanges is how many resources one mutation changes the metadata
+// of.
 const MaxMetadataChanges = 1000
 
 // MetadataRules are what the operator chose for all metadata.
@@ -121,7 +123,7 @@ func (c MetadataChange) deletions(there map[string]*MetadataItem) (plan Metadata
 	for _, key := range c.Keys {
 		item := there[key]
 		if item == nil {
-			return plan, problem.Refuse(problem.ErrNotFound, "the resource %s has no metadata key %q", c.Resource, key)
+			return plan, problem.Refuse(problem.ErrNotFound, "resource %s has no metadata key %q", c.Resource, key)
 		}
 		plan.Delete = append(plan.Delete, *item)
 	}
@@ -147,7 +149,7 @@ func (c MetadataChange) mayName(viewer access.Viewer, rules MetadataRules, there
 	}
 	for _, key := range keys {
 		if rules.owns(itemNamed(key, there)) {
-			return problem.Refuse(problem.ErrForbidden, "only an administrator or a service may change the metadata key %q", key)
+			return problem.Refuse(problem.ErrForbidden, "metadata key %q can be changed by administrators and services only", key)
 		}
 	}
 	return nil
@@ -162,7 +164,7 @@ func (c MetadataChange) fits(plan MetadataPlan, rules MetadataRules, count int) 
 	}
 	after := count + added - len(plan.Delete)
 	if rules.MaxItems > 0 && added > 0 && after > rules.MaxItems {
-		return problem.Refuse(problem.ErrQuotaExceeded, "a resource can have at most %d metadata items, %s would have %d", rules.MaxItems, c.Resource, after)
+		return problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d metadata items, at most %d are allowed", c.Resource, after, rules.MaxItems)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func (p Patch) Check(problems *problem.Problems, path string) {
 	if p.NewName.Set && p.NewName.Value == nil {
 		problems.Add(problem.Join(path, "newName"), "must not be null")
 	}
-	text.CheckOptional(problems, problem.Join(path, "newName"), p.NewName.Value, 1, MaxResourceName)
-	text.CheckOptional(problems, problem.Join(path, "description"), p.Description.Value, 0, MaxResourceDescription)
+	text.CheckOptional(problems, problem.Join(path, "newName"), p.NewName.Value, 1, MaxName)
+	text.CheckOptional(problems, problem.Join(path, "description"), p.Description.Value, 0, MaxDescription)
 	access.CheckVisibility(problems, problem.Join(path, "visibility"), p.Visibility.Value)
 }

@@ -25,8 +25,7 @@ type MetadataKey struct {
 	ResourceCount int
 }
 
-// Explanation tells how a filter comes to its resources, condition by
-// condition.
+// Explanation is how a filter comes to its resources, condition by condition.
 type Explanation struct {
 	Considered int // resources that the viewer may see
 	Clauses    []Clause

@@ -10,11 +10,11 @@ import (
 
 // Limits of resources, in code points unless said otherwise.
 const (
-	MaxResourceName        = 255
-	MaxResourceDescription = 1023
+	MaxName        = 255
+	MaxDescription = 1023
 
-	MaxResourceTags = 128 // tags of one resource
-	MaxProject      = 255 // a project id
+	MaxTags    = 128 // tags of one resource
+	MaxProject = 255 // a project id
 )
 
 // Resource is a thing of the cloud that users know: a share, a host, an image.
@@ -55,5 +55,5 @@ func CheckRevision(uuid string, known *int, revision int) error {
 	if known == nil || *known == revision {
 		return nil
 	}
-	return problem.Refuse(problem.ErrConcurrentUpdate, "the resource %s is at revision %d, not %d", uuid, revision, *known)
+	return problem.Refuse(problem.ErrConcurrentUpdate, "resource %s is at revision %d, not %d", uuid, revision, *known)
 }

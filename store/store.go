@@ -1,4 +1,4 @@
-// Package store is the only room with a database. It opens SQLite or
+// Package store is the only package with a database. It opens SQLite or
 // PostgreSQL and offers the reads and writes of every domain, each of which has
 // a package below this one, as methods that take and return nouns. Every read
 // goes through one access predicate for the viewer in its context; every write
@@ -21,7 +21,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Options say which database to open and how.
+// Options are which database to open and how.
 type Options struct {
 	// URL is sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME.
 	URL string
@@ -32,17 +32,17 @@ type Options struct {
 	RequestID func(context.Context) string
 	// AuditRetention is how long audit events are kept; 0 is 90 days.
 	AuditRetention time.Duration
-	// Definitions say who writes definitions and how much.
+	// Definitions are who writes definitions and how much.
 	Definitions DefinitionOptions
 	// Log receives what an operator should know; nil is slog.Default().
 	Log *slog.Logger
-	// CapabilityDiscovery says who discovers public capabilities; empty is
+	// CapabilityDiscovery is who discovers public capabilities; empty is
 	// resource.DiscoveryAdmin.
 	CapabilityDiscovery resource.CapabilityDiscovery
 	// CapabilityDefaultVisibility is that of a capability whose name is
 	// registered by its first use; empty is access.Private.
 	CapabilityDefaultVisibility access.Visibility
-	// CapabilityRegistration says how a name comes into the registry; empty is
+	// CapabilityRegistration is how a name comes into the registry; empty is
 	// resource.RegisterOnUse.
 	CapabilityRegistration resource.CapabilityRegistration
 	// ProtectedMetadataKeys are those that only administrators and services
@@ -54,14 +54,14 @@ type Options struct {
 
 // What callers name of the packages below.
 type (
-	// DefinitionOptions say who writes definitions and how much.
+	// DefinitionOptions are who writes definitions and how much.
 	DefinitionOptions = metadefdb.DefinitionOptions
 	// ResourceRecord is a resource as Fill writes it.
 	ResourceRecord = resourcedb.ResourceRecord
 	// CapabilityRecord is a registered capability as Fill writes it.
 	CapabilityRecord = resourcedb.CapabilityRecord
-	// ProviderPage is a page of resource providers, with the world that they come
-	// from.
+	// ProviderPage is a page of resource providers, with the world that they
+	// come from.
 	ProviderPage = placementdb.ProviderPage
 )
 
@@ -71,7 +71,8 @@ func CountStatements(ctx context.Context) (context.Context, func() int) {
 	return sqldb.CountStatements(ctx)
 }
 
-// Store holds the four registers of a cloud.
+// Store reads and writes all domains: definitions, resources, placement and the
+// audit log.
 type Store struct {
 	*sqldb.DB
 	*metadefdb.MetadefStore
@@ -126,8 +127,8 @@ func (s *Store) Close() error {
 	return errors.Join(s.PlacementStore.Close(), s.DB.Close())
 }
 
-// Ready reports why the store cannot serve at the moment: the database cannot be
-// reached, or the placement world may be out of date. Nil means ready.
+// Ready reports why the store cannot serve at the moment: the database cannot
+// be reached, or the placement world may be out of date. Nil means ready.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.Ping(ctx); err != nil {
 		return fmt.Errorf("reach the database: %w", err)

@@ -15,9 +15,9 @@ type Decimal struct {
 	Exponent int
 }
 
-// mostExponent bounds exponents, so that sums of them cannot overflow; numbers
+// maxExponent bounds exponents, so that sums of them cannot overflow; numbers
 // beyond it are taken as having it.
-const mostExponent = 1 << 30
+const maxExponent = 1 << 30
 
 var number = regexp.MustCompile(`^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$`)
 
@@ -33,7 +33,7 @@ func ParseDecimal(input string) (Decimal, bool) {
 		return Decimal{}, true
 	}
 	exponent, _ := strconv.Atoi(cmp.Or(parts[4], "0")) // beyond all integers it is the last one
-	exponent = max(-mostExponent, min(mostExponent, exponent))
+	exponent = max(-maxExponent, min(maxExponent, exponent))
 	return Decimal{sign == "-", strings.TrimRight(digits, "0"), exponent + len(digits) - len(fraction)}, true
 }
 

@@ -9,9 +9,10 @@ import (
 // MaxFilterList is how many names or uuids one list of a filter takes.
 const MaxFilterList = 250
 
-// CheckEach adds what is wrong with a list of at most most texts of any length.
-func CheckEach(problems *problem.Problems, path string, texts []string, most int) {
-	if !CheckFew(problems, path, len(texts), most) {
+// CheckList adds what is wrong with a list of at most limit texts of any
+// length.
+func CheckList(problems *problem.Problems, path string, texts []string, limit int) {
+	if !CheckCount(problems, path, len(texts), limit) {
 		return
 	}
 	for i, text := range texts {
@@ -19,23 +20,23 @@ func CheckEach(problems *problem.Problems, path string, texts []string, most int
 	}
 }
 
-// CheckFew reports whether a list has at most most members, and adds a problem
-// where it has more.
-func CheckFew(problems *problem.Problems, path string, count, most int) bool {
-	if count > most {
-		problems.Add(path, "must have at most %d members, has %d", most, count)
+// CheckCount reports whether a list has at most limit members, and adds a
+// problem where it has more.
+func CheckCount(problems *problem.Problems, path string, count, limit int) bool {
+	if count > limit {
+		problems.Add(path, "must have at most %d members, has %d", limit, count)
 	}
-	return count <= most
+	return count <= limit
 }
 
-// CheckNames adds what is wrong with names of at most most characters, none of
+// CheckNames adds what is wrong with names of at most limit characters, none of
 // them twice.
-func CheckNames(problems *problem.Problems, path string, names []string, most int) {
+func CheckNames(problems *problem.Problems, path string, names []string, limit int) {
 	seen := map[string]bool{}
 	for i, name := range names {
 		at := problem.Index(path, i)
-		Check(problems, at, name, 1, most)
-		CheckNew(problems, at, name, seen)
+		Check(problems, at, name, 1, limit)
+		CheckUnique(problems, at, name, seen)
 	}
 }
 
@@ -43,13 +44,13 @@ func CheckNames(problems *problem.Problems, path string, names []string, most in
 func CheckDistinct[T ~string](problems *problem.Problems, path string, names []T) {
 	seen := map[string]bool{}
 	for i, name := range names {
-		CheckNew(problems, problem.Index(path, i), string(name), seen)
+		CheckUnique(problems, problem.Index(path, i), string(name), seen)
 	}
 }
 
-// CheckNew adds a problem for a name that is among those seen, and adds it to
-// them.
-func CheckNew(problems *problem.Problems, path, name string, seen map[string]bool) {
+// CheckUnique adds a problem for a name that is among those seen, and adds it
+// to them.
+func CheckUnique(problems *problem.Problems, path, name string, seen map[string]bool) {
 	if seen[name] {
 		problems.Add(path, "is named twice")
 	}

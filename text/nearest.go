@@ -6,22 +6,23 @@ import "math/bits"
 type Speller struct {
 	names  []string
 	folded [][]rune
-	used   []uint64 // lettersIn each
+	used   []uint64 // the letters of each, by letterSet
 }
 
+// NewSpeller returns a Speller of the known names.
 func NewSpeller(names []string) Speller {
 	s := Speller{names: names}
 	for _, name := range names {
 		letters := []rune(Fold(name))
-		s.folded, s.used = append(s.folded, letters), append(s.used, lettersIn(letters))
+		s.folded, s.used = append(s.folded, letters), append(s.used, letterSet(letters))
 	}
 	return s
 }
 
-// lettersIn returns which letters are in a text, some of them under one bit. An
+// letterSet returns which letters are in a text, some of them under one bit. An
 // edit changes at most two bits, so that texts that differ in more are not
 // compared.
-func lettersIn(text []rune) uint64 {
+func letterSet(text []rune) uint64 {
 	var used uint64
 	for _, letter := range text {
 		used |= 1 << (letter % 64)
@@ -35,7 +36,7 @@ func lettersIn(text []rune) uint64 {
 // makes no difference; of equally near names the first in order of text wins.
 func (s Speller) Nearest(name string) string {
 	letters := []rune(Fold(name))
-	used := lettersIn(letters)
+	used := letterSet(letters)
 	best, bestDistance := "", min(3, max(1, len(letters)/3))
 	for i, candidate := range s.folded {
 		if bits.OnesCount64(used^s.used[i]) > 2*bestDistance {
@@ -53,11 +54,11 @@ func (s Speller) Nearest(name string) string {
 func Nearest(name string, known []string) string { return NewSpeller(known).Nearest(name) }
 
 // editDistance returns how many single-character edits and swaps of neighbours
-// turn a into b; most + 1 where there are more than most. Only cells of the
-// table that a distance of at most most can lead through are computed.
-func editDistance(a, b []rune, most int) int {
-	over := most + 1
-	if len(a)-len(b) > most || len(b)-len(a) > most {
+// turn a into b; limit + 1 where there are more than limit. Only cells of the
+// table that a distance of at most limit can lead through are computed.
+func editDistance(a, b []rune, limit int) int {
+	over := limit + 1
+	if len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return over
 	}
 	beforeLast, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
@@ -68,11 +69,11 @@ func editDistance(a, b []rune, most int) int {
 		for j := range row {
 			row[j] = over
 		}
-		if i+1 <= most {
+		if i+1 <= limit {
 			row[0] = i + 1
 		}
-		least := row[0]
-		for j := max(0, i-most); j < min(len(b), i+most+1); j++ {
+		lowest := row[0]
+		for j := max(0, i-limit); j < min(len(b), i+limit+1); j++ {
 			cost := 1
 			if a[i] == b[j] {
 				cost = 0
@@ -81,9 +82,9 @@ func editDistance(a, b []rune, most int) int {
 			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
 				row[j+1] = min(row[j+1], beforeLast[j-1]+1)
 			}
-			least = min(least, row[j+1])
+			lowest = min(lowest, row[j+1])
 		}
-		if least > most {
+		if lowest > limit {
 			return over
 		}
 		beforeLast, last, row = last, row, beforeLast

@@ -12,22 +12,23 @@ import (
 // tags and types have, and prefixes and targets.
 const MaxName = 80
 
-// Fold returns the key by which text is compared where case does not matter: tag
-// names and searches. It is the same on every database, because it is made
-// here. Each code point is replaced by the least of its simple case variants
+// Fold returns the key by which text is compared where case does not matter:
+// tag names and searches. It is the same on every database, because it is made
+// here. Each code point is replaced by the lowest of its simple case variants
 // (Unicode simple case folding), so folding never changes the number of code
 // points.
 func Fold(text string) string {
 	return strings.Map(func(r rune) rune {
-		least := r
+		lowest := r
 		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
-			least = min(least, other)
+			lowest = min(lowest, other)
 		}
-		return unicode.ToLower(least)
+		return unicode.ToLower(lowest)
 	}, text)
 }
 
-// Length returns the length of a text in code points, the unit of every limit here.
+// Length returns the length of a text in code points, the unit of every limit
+// here.
 func Length(text string) int { return utf8.RuneCountInString(text) }
 
 // OrEmpty returns a text, empty for nil.
@@ -39,26 +40,26 @@ func OrEmpty(text *string) string {
 }
 
 // CheckOptional is Check for a text that may be nil.
-func CheckOptional(problems *problem.Problems, path string, text *string, least, most int) {
+func CheckOptional(problems *problem.Problems, path string, text *string, minLength, maxLength int) {
 	if text != nil {
-		Check(problems, path, *text, least, most)
+		Check(problems, path, *text, minLength, maxLength)
 	}
 }
 
-// Check adds what is wrong with a text of at least least and at most most code
-// points: length, invalid UTF-8, U+0000.
-func Check(problems *problem.Problems, field, text string, least, most int) {
+// Check adds what is wrong with a text of minLength to maxLength code points:
+// length, invalid UTF-8, U+0000.
+func Check(problems *problem.Problems, field, text string, minLength, maxLength int) {
 	switch {
 	case !utf8.ValidString(text):
 		problems.Add(field, "is not valid UTF-8")
 	case strings.ContainsRune(text, 0):
 		problems.Add(field, "contains U+0000")
-	case Length(text) < least && least == 1:
+	case Length(text) < minLength && minLength == 1:
 		problems.Add(field, "must not be empty")
-	case Length(text) < least:
-		problems.Add(field, "must have at least %d characters, has %d", least, Length(text))
-	case Length(text) > most:
-		problems.Add(field, "must have at most %d characters, has %d", most, Length(text))
+	case Length(text) < minLength:
+		problems.Add(field, "must have at least %d characters, has %d", minLength, Length(text))
+	case Length(text) > maxLength:
+		problems.Add(field, "must have at most %d characters, has %d", maxLength, Length(text))
 	}
 }
 
@@ -78,13 +79,13 @@ func CheckName(problems *problem.Problems, field, name string) {
 	}
 }
 
-// After returns the least text, by code point, that is greater than every text
-// that begins with the given one; false where there is none.
-func After(prefix string) (string, bool) {
+// PrefixEnd returns the least text, by code point, that is greater than every
+// text that begins with the given one; false where there is none.
+func PrefixEnd(prefix string) (string, bool) {
 	runes := []rune(prefix)
 	for i := len(runes) - 1; i >= 0; i-- {
 		switch next := runes[i] + 1; {
-		case next == 0xD800: // the surrogates are no characters
+		case next == 0xD800: // surrogates are not characters
 			return string(runes[:i]) + "\uE000", true
 		case next <= unicode.MaxRune:
 			return string(runes[:i]) + string(next), true

@@ -2284,8 +2284,8 @@ func (ec *executionContext) unmarshalInputRequirementInput(ctx context.Context, 
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputResourceCondition(ctx context.Context, obj any) (resource.Where, error) {
-	var it resource.Where
+func (ec *executionContext) unmarshalInputResourceCondition(ctx context.Context, obj any) (resource.ConditionInput, error) {
+	var it resource.ConditionInput
 	if obj == nil {
 		return it, nil
 	}
@@ -2304,21 +2304,21 @@ func (ec *executionContext) unmarshalInputResourceCondition(ctx context.Context,
 		switch k {
 		case "all":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("all"))
-			data, err := ec.unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhereᚄ(ctx, v)
+			data, err := ec.unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐConditionInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.All = data
 		case "any":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("any"))
-			data, err := ec.unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhereᚄ(ctx, v)
+			data, err := ec.unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐConditionInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Any = data
 		case "not":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
-			data, err := ec.unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhere(ctx, v)
+			data, err := ec.unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐConditionInput(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -2432,7 +2432,7 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 			it.Matching = data
 		case "where":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("where"))
-			data, err := ec.unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhere(ctx, v)
+			data, err := ec.unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐConditionInput(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -4271,7 +4271,7 @@ func (ec *executionContext) marshalNResourceClause2ᚕgithubᚗcomᚋcadastreᚑ
 	return ret
 }
 
-func (ec *executionContext) unmarshalNResourceCondition2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhere(ctx context.Context, v any) (resource.Where, error) {
+func (ec *executionContext) unmarshalNResourceCondition2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐConditionInput(ctx context.Context, v any) (resource.ConditionInput, error) {
 	res, err := ec.unmarshalInputResourceCondition(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -4442,16 +4442,16 @@ func (ec *executionContext) marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋ
 	return ec._Resource(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhereᚄ(ctx context.Context, v any) ([]resource.Where, error) {
+func (ec *executionContext) unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐConditionInputᚄ(ctx context.Context, v any) ([]resource.ConditionInput, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]resource.Where, len(vSlice))
+	res := make([]resource.ConditionInput, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNResourceCondition2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhere(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNResourceCondition2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐConditionInput(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -4459,7 +4459,7 @@ func (ec *executionContext) unmarshalOResourceCondition2ᚕgithubᚗcomᚋcadast
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐWhere(ctx context.Context, v any) (*resource.Where, error) {
+func (ec *executionContext) unmarshalOResourceCondition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐConditionInput(ctx context.Context, v any) (*resource.ConditionInput, error) {
 	if v == nil {
 		return nil, nil
 	}

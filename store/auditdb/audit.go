@@ -23,13 +23,14 @@ const defaultAuditRetention = 90 * 24 * time.Hour
 const (
 	// pruneEvery is how often a server deletes audit events that are too old.
 	pruneEvery = time.Hour
-	// prunedAtOnce bounds how many it deletes in one statement, which others wait
-	// for.
+	// prunedAtOnce bounds how many it deletes in one statement, which others
+	// wait for.
 	prunedAtOnce = 5000
 )
 
-// keepPruning deletes events that are kept no longer, at once and then again and
-// again until the context ends. An idle server does so as well as a busy one.
+// keepPruning deletes events that are kept no longer, at once and then again
+// and again until the context ends. An idle server does so as well as a busy
+// one.
 func (s *AuditStore) keepPruning(ctx context.Context, events *ent.AuditEventClient) {
 	for {
 		if err := s.pruneAudit(ctx, events); err != nil && ctx.Err() == nil {
@@ -65,7 +66,7 @@ func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter, reque
 	if err != nil {
 		return page.Page[*audit.Event]{}, err
 	}
-	rows, err := s.Ent.AuditEvent.Query().Where(visible.VisibleEvents(ctx), s.keptEvents(), eventsThat(filter), paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
+	rows, err := s.Ent.AuditEvent.Query().Where(visible.Events(ctx), s.keptEvents(), eventsMatching(filter), paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
 	if err != nil {
 		return page.Page[*audit.Event]{}, fmt.Errorf("list audit events: %w", err)
 	}
@@ -74,7 +75,7 @@ func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter, reque
 
 // CountAuditEvents returns how many events AuditEvents goes through in all.
 func (s *AuditStore) CountAuditEvents(ctx context.Context, filter audit.Filter) (int, error) {
-	n, err := s.Ent.AuditEvent.Query().Where(visible.VisibleEvents(ctx), s.keptEvents(), eventsThat(filter)).Count(ctx)
+	n, err := s.Ent.AuditEvent.Query().Where(visible.Events(ctx), s.keptEvents(), eventsMatching(filter)).Count(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("count audit events: %w", err)
 	}
@@ -84,7 +85,7 @@ func (s *AuditStore) CountAuditEvents(ctx context.Context, filter audit.Filter) 
 // AuditEventsByID returns the events of the rows, for administrators; others
 // see none.
 func (s *AuditStore) AuditEventsByID(ctx context.Context, ids []int64) (map[int64]*audit.Event, error) {
-	rows, err := s.Ent.AuditEvent.Query().Where(visible.VisibleEvents(ctx), s.keptEvents(), sqldb.Among(auditevent.FieldID, ids)).All(ctx)
+	rows, err := s.Ent.AuditEvent.Query().Where(visible.Events(ctx), s.keptEvents(), sqldb.Among(auditevent.FieldID, ids)).All(ctx)
 	return sqldb.ByID(rows, err, "audit events", auditNoun, func(row *ent.AuditEvent) int64 { return row.ID })
 }
 
@@ -93,8 +94,8 @@ func (s *AuditStore) keptEvents() predicate.AuditEvent {
 	return auditevent.CreatedAtGTE(s.Now().Add(-s.auditRetention))
 }
 
-// eventsThat keeps the events that a filter wants.
-func eventsThat(filter audit.Filter) predicate.AuditEvent {
+// eventsMatching keeps the events that match a filter.
+func eventsMatching(filter audit.Filter) predicate.AuditEvent {
 	return func(s *entsql.Selector) {
 		for _, is := range []struct {
 			column string

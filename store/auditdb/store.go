@@ -1,5 +1,5 @@
 // Package auditdb reads the audit log, and deletes what is kept no longer. The
-// events are written by the transactions that they tell of (sqldb.Tx).
+// events are written by the transactions that they record (sqldb.Tx).
 package auditdb
 
 import (

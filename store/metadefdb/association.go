@@ -59,7 +59,7 @@ func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wa
 		return row.ID != except && noun.ResourceTypeName == wanted.ResourceType &&
 			row.Prefix == text.OrEmpty(wanted.Prefix) && row.PropertiesTarget == text.OrEmpty(wanted.PropertiesTarget)
 	}) {
-		return problem.Refuse(problem.ErrAlreadyExists, "the namespace %q is already associated with %q, with the same prefix and properties target",
+		return problem.Refuse(problem.ErrAlreadyExists, "namespace %q is already associated with %q, with the same prefix and properties target",
 			in, wanted.ResourceType).On(field)
 	}
 	return nil
@@ -132,14 +132,14 @@ func (s *MetadefStore) DisassociateResourceType(ctx context.Context, id int64, r
 }
 
 func refuseUnknownAssociation() error {
-	return problem.Refuse(problem.ErrNotFound, "the association does not exist").On("input.id")
+	return problem.Refuse(problem.ErrNotFound, "association does not exist").On("input.id")
 }
 
 // namespaceOfAssociation returns the name of the namespace of an association
 // that the viewer may see, or ErrNotFound.
 func (s *MetadefStore) namespaceOfAssociation(ctx context.Context, id int64) (string, error) {
 	row, err := s.Ent.ResourceTypeAssociation.Query().
-		Where(resourcetypeassociation.ID(id), visible.NamespaceOf(ctx)).WithNamespace().Only(ctx)
+		Where(resourcetypeassociation.ID(id), visible.InNamespaces(ctx)).WithNamespace().Only(ctx)
 	if ent.IsNotFound(err) || err == nil && row.Edges.Namespace == nil { // deleted meanwhile
 		return "", refuseUnknownAssociation()
 	}

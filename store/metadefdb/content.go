@@ -23,8 +23,8 @@ type Content struct {
 	tags         map[int64][]*metadef.Tag
 }
 
-// contentOf reads what namespaces hold, in four statements, from the database or
-// within a transaction. The namespaces are ones that the viewer may see.
+// contentOf reads what namespaces hold, in four statements, from the database
+// or within a transaction. The namespaces are ones that the viewer may see.
 func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (Content, error) {
 	var c Content
 	associations, err := associations(ctx, client).Where(sqldb.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)

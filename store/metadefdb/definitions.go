@@ -34,7 +34,7 @@ func (s *MetadefStore) Definitions(ctx context.Context, resourceType string, tar
 	metadef.NoteConflicts(applied)
 	found := []*metadef.AppliedNamespace{}
 	for _, of := range applied {
-		if kept, any := of.Matching(search); any || search == "" {
+		if kept, ok := of.Matching(search); ok || search == "" {
 			found = append(found, &kept)
 		}
 	}
@@ -43,7 +43,7 @@ func (s *MetadefStore) Definitions(ctx context.Context, resourceType string, tar
 
 // appliedTo reads the namespaces that apply to a resource type.
 func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string, target *string) ([]metadef.AppliedNamespace, error) {
-	if err := soundTexts("resourceType", resourceType, "target", text.OrEmpty(target)); err != nil {
+	if err := checkTexts("resourceType", resourceType, "target", text.OrEmpty(target)); err != nil {
 		return nil, err
 	}
 	links, err := associations(ctx, s.Ent).Where(func(selector *entsql.Selector) {

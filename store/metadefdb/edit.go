@@ -16,19 +16,19 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// DefinitionOptions say who writes definitions and how much. A limit of 0 is the
-// default.
+// DefinitionOptions are who writes definitions and how much. A limit of 0 is
+// the default.
 type DefinitionOptions struct {
 	// OwnerWrites: members of the project that owns a namespace write it.
 	OwnerWrites bool
 	// NamespacesPerProject is how many namespaces one project owns; 1000.
 	NamespacesPerProject int
-	// PropertiesPerNamespace is how many properties a namespace has, those of its
-	// objects included, and how many objects, tags and associations; 1000, which
-	// is also the most.
-	PropertiesPerNamespace int
-	// DefinitionSize is how many bytes the definition of a property has; 64 KiB,
+	// PropertiesPerNamespace is how many properties a namespace has, those of
+	// its objects included, and how many objects, tags and associations; 1000,
 	// which is also the most.
+	PropertiesPerNamespace int
+	// DefinitionSize is how many bytes the definition of a property has; 64
+	// KiB, which is also the most.
 	DefinitionSize int
 }
 
@@ -62,11 +62,12 @@ type edit struct {
 // editNamespace changes a namespace or what it holds, in one transaction that
 // other changes of the namespace wait for. It refuses in the order that all
 // definitions keep: a namespace that is not visible, a role that does not
-// suffice, what change finds wrong with the input, then what admit refuses, which
-// change calls before it writes. Where change returns an event, the namespace's
-// revision and time follow; nil says that nothing changed.
+// suffice, what change finds wrong with the input, then what admit refuses,
+// which change calls before it writes. Where change returns an event, the
+// namespace's revision and time follow; nil is for an edit that changes
+// nothing.
 func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error)) (*metadef.Namespace, error) {
-	if err := soundTexts("input.namespace", e.namespace); err != nil {
+	if err := checkTexts("input.namespace", e.namespace); err != nil {
 		return nil, err
 	}
 	var changed *ent.Namespace
@@ -105,21 +106,21 @@ func (e edit) admit(row *ent.Namespace) error {
 		return refuseProtected(row.Name)
 	}
 	if e.revision != nil && *e.revision != row.Revision {
-		return problem.Refuse(problem.ErrConcurrentUpdate, "the namespace %q has changed: its revision is %d", row.Name, row.Revision).On("input.revision")
+		return problem.Refuse(problem.ErrConcurrentUpdate, "namespace %q is at revision %d, not %d", row.Name, row.Revision, *e.revision).On("input.revision")
 	}
 	return nil
 }
 
 func refuseProtected(name string) error {
-	return problem.Refuse(problem.ErrProtected, "the namespace %q is protected: nothing in it can be deleted", name)
+	return problem.Refuse(problem.ErrProtected, "namespace %q is protected: nothing in it can be deleted", name)
 }
 
 func refuseUnknownNamespace(name string) error {
 	return problem.Refuse(problem.ErrNotFound, "namespace %q does not exist", name)
 }
 
-// lockNamespace reads a namespace that the viewer may see, and keeps others from
-// changing it, or anything in it, until the transaction ends.
+// lockNamespace reads a namespace that the viewer may see, and keeps others
+// from changing it, or anything in it, until the transaction ends.
 func (s *MetadefStore) lockNamespace(ctx context.Context, tx *sqldb.Tx, name string) (*ent.Namespace, error) {
 	row, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), namespace.Name(name), s.Locked()).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -128,7 +129,7 @@ func (s *MetadefStore) lockNamespace(ctx context.Context, tx *sqldb.Tx, name str
 	return row, err
 }
 
-// touchNamespace counts a change of what a namespace holds.
+// touchNamespace moves the revision and the time of a namespace that changes.
 func (s *MetadefStore) touchNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error {
 	row.Revision, row.UpdatedAt = row.Revision+1, s.Now()
 	return tx.Namespace.Update().Where(namespace.ID(row.ID)).
@@ -138,7 +139,7 @@ func (s *MetadefStore) touchNamespace(ctx context.Context, tx *sqldb.Tx, row *en
 // checkStanding refuses whoever may not make the edit of a transaction, which
 // takes more than being an editor where it manages the namespace.
 func (s *MetadefStore) checkStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, manages bool) error {
-	standing, err := s.standing(ctx, tx, row)
+	standing, err := s.standingIn(ctx, tx, row)
 	if err != nil {
 		return err
 	}
@@ -148,23 +149,23 @@ func (s *MetadefStore) checkStanding(ctx context.Context, tx *sqldb.Tx, row *ent
 	return standing.CheckDefine(tx.Mutation)
 }
 
-// mayOwnNamespaces refuses whoever may not manage the namespaces of the viewer's
-// own project, at a field of Mutation.
+// mayOwnNamespaces refuses whoever may not manage the namespaces of the
+// viewer's own project, at a field of Mutation.
 func (s *MetadefStore) mayOwnNamespaces(ctx context.Context, field string) error {
 	viewer, err := access.ViewerFrom(ctx).Asking(field)
 	if err != nil {
 		return err
 	}
-	return metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID, OwnerWrites: s.definitions.OwnerWrites}.CheckManage(field)
+	return metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID, OwnerWrites: s.options.OwnerWrites}.CheckManage(field)
 }
 
-// standing returns what the viewer is to a namespace.
-func (s *MetadefStore) standing(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
+// standingIn returns what the viewer is to a namespace.
+func (s *MetadefStore) standingIn(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
 	viewer, err := access.ViewerFrom(ctx).Asking(tx.Mutation)
 	if err != nil {
 		return metadef.NamespaceStanding{}, err
 	}
-	standing := metadef.NamespaceStanding{Viewer: viewer, Owner: row.Owner, OwnerWrites: s.definitions.OwnerWrites}
+	standing := metadef.NamespaceStanding{Viewer: viewer, Owner: row.Owner, OwnerWrites: s.options.OwnerWrites}
 	if standing.MayManage() {
 		return standing, nil
 	}
@@ -177,9 +178,9 @@ func (s *MetadefStore) standing(ctx context.Context, tx *sqldb.Tx, row *ent.Name
 	return standing, err
 }
 
-// soundTexts refuses texts that no database stores: pairs of a field and its
+// checkTexts refuses texts that no database stores: pairs of a field and its
 // text.
-func soundTexts(pairs ...string) error {
+func checkTexts(pairs ...string) error {
 	var problems problem.Problems
 	for i := 0; i < len(pairs); i += 2 {
 		text.Check(&problems, pairs[i], pairs[i+1], 0, math.MaxInt)

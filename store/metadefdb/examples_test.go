@@ -62,8 +62,8 @@ func exampleDocuments(archive *txtar.Archive) (documents, answers map[string]str
 	return documents, answers
 }
 
-// importExample imports a document, tells everything that is said of it and what
-// is exported then, and unloads it again.
+// importExample imports a document, tells everything that is said of it and
+// what is exported then, and unloads it again.
 func importExample(t *testing.T, s *store.Store, document string) string {
 	t.Helper()
 	request := metadef.ImportRequest{Documents: []string{document}, Mode: metadef.Skip}

@@ -51,7 +51,7 @@ func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceType
 
 // chosenNamespaces keeps the namespaces for which every condition given holds.
 func chosenNamespaces(names, resourceTypes []string, origin *string) predicate.Namespace {
-	typed := namespacesThat(metadef.NamespaceFilter{ResourceTypes: resourceTypes})
+	typed := namespacesMatching(metadef.NamespaceFilter{ResourceTypes: resourceTypes})
 	return func(s *entsql.Selector) {
 		typed(s)
 		if names != nil {
@@ -67,7 +67,8 @@ func chosenNamespaces(names, resourceTypes []string, origin *string) predicate.N
 const unloadedAtOnce = 50
 
 // UnloadNamespaces deletes namespaces with all that is in them, in one
-// transaction. What it refuses of those chosen - protected ones, unless included
+// transaction. What it refuses of those chosen - protected ones, unless
+// included
 // - is in the reports and does not stop the others.
 func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.UnloadRequest) ([]*metadef.UnloadReport, error) {
 	if err := s.mayOwnNamespaces(ctx, "unloadNamespaces"); err != nil {
@@ -84,7 +85,7 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 		if err != nil {
 			return err
 		}
-		var doomed []*ent.Namespace
+		var unloaded []*ent.Namespace
 		for _, row := range rows {
 			refusal, err := s.refuseUnload(ctx, tx, row, request.IncludeProtected)
 			if err != nil {
@@ -94,14 +95,14 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 				reports = append(reports, failedUnload(row.Name, refusal))
 				continue
 			}
-			doomed = append(doomed, row)
+			unloaded = append(unloaded, row)
 			reports = append(reports, &metadef.UnloadReport{Namespace: row.Name, Outcome: metadef.Unloaded, Errors: []string{}})
 		}
 		for _, name := range sqldb.Without(request.Names, namesOf(rows)) {
-			refusal := problem.Refuse(problem.ErrNotFound, "namespace %q is not among those chosen", name)
+			refusal := problem.Refuse(problem.ErrNotFound, "namespace %q does not exist or is excluded by the other conditions", name)
 			reports = append(reports, failedUnload(name, refusal))
 		}
-		for chunk := range slices.Chunk(doomed, unloadedAtOnce) {
+		for chunk := range slices.Chunk(unloaded, unloadedAtOnce) {
 			if err := tx.Flush(ctx); err != nil {
 				return err
 			}
@@ -122,14 +123,14 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 
 // refuseUnload returns why a namespace is not to be unloaded; nil where it is.
 func (s *MetadefStore) refuseUnload(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, includeProtected bool) (*problem.Refusal, error) {
-	standing, err := s.standing(ctx, tx, row)
+	standing, err := s.standingIn(ctx, tx, row)
 	switch {
 	case err != nil:
 		return nil, err
 	case !standing.MayManage():
-		return problem.Refuse(problem.ErrForbidden, "the namespace %q belongs to another project", row.Name), nil
+		return problem.Refuse(problem.ErrForbidden, "namespace %q belongs to another project", row.Name), nil
 	case row.Protected && !includeProtected:
-		return problem.Refuse(problem.ErrProtected, "the namespace %q is protected; unloading it takes includeProtected", row.Name), nil
+		return problem.Refuse(problem.ErrProtected, "namespace %q is protected; unloading it takes includeProtected", row.Name), nil
 	}
 	return nil, nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// namespacesThat keeps the namespaces that a filter wants. Conditions on
+// namespacesMatching keeps the namespaces that match a filter. Conditions on
 // associations hold for one and the same association.
-func namespacesThat(filter metadef.NamespaceFilter) predicate.Namespace {
+func namespacesMatching(filter metadef.NamespaceFilter) predicate.Namespace {
 	return func(s *entsql.Selector) {
 		if filter.Visibility != nil {
 			s.Where(entsql.EQ(s.C(namespace.FieldVisibility), string(*filter.Visibility)))
@@ -83,7 +83,7 @@ func defines(s *entsql.Selector, filter metadef.NamespaceFilter) *entsql.Predica
 		entsql.P(func(b *entsql.Builder) {
 			prefix, name := associations.C(resourcetypeassociation.FieldPrefix), properties.C(propertydefinition.FieldName)
 			b.Ident(prefix).WriteString(" || ").Ident(name).WriteString(" = ").Arg(*filter.DefinesKey)
-			// A name that carries the prefix is not given it twice.
+			// A name that carries the prefix does not get it twice.
 			b.WriteString(" AND substr(").Ident(name).WriteString(", 1, length(").Ident(prefix).WriteString(")) <> ").Ident(prefix)
 		}))
 	return entsql.In(s.C(namespace.FieldID), build.Select(properties.C(propertydefinition.FieldNamespaceID)).From(properties).

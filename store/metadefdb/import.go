@@ -1,6 +1,7 @@
 package metadefdb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ImportNamespaces imports definition files: each is stored as a whole or not at
-// all, in a transaction of its own, and one that fails never stops the others. Of
-// several sound ones for one namespace only the first is taken.
+// ImportNamespaces imports definition files: each is stored as a whole or not
+// at all, in a transaction of its own, and one that fails never stops the
+// others. Of several sound ones for one namespace only the first is taken.
 func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.ImportRequest) ([]*metadef.ImportReport, error) {
 	if err := s.mayOwnNamespaces(ctx, "importNamespaces"); err != nil {
 		return nil, err
@@ -26,9 +27,7 @@ func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.Imp
 		return nil, err
 	}
 	var problems problem.Problems
-	if n := len(request.Documents); n > metadef.MaxDocuments {
-		problems.Add("input.documents", "must have at most %d members, has %d", metadef.MaxDocuments, n)
-	}
+	text.CheckCount(&problems, "input.documents", len(request.Documents), metadef.MaxDocuments)
 	if request.Origin != nil {
 		text.Check(&problems, "input.origin", *request.Origin, 1, metadef.MaxOrigin)
 	}
@@ -86,7 +85,7 @@ func (s *MetadefStore) importDocument(ctx context.Context, document *metadef.Doc
 	}
 	if refusal := new(problem.Refusal); errors.As(err, &refusal) {
 		plan = metadef.ImportPlan{Outcome: metadef.ImportFailed}
-		plan.Problems.Add(pathOr(refusal.Field, "$"), "%s", refusal.Reported())
+		plan.Problems.Add(cmp.Or(refusal.Field, "$"), "%s", refusal.Reported())
 	} else if err != nil {
 		return nil, err
 	}
@@ -95,13 +94,6 @@ func (s *MetadefStore) importDocument(ctx context.Context, document *metadef.Doc
 	report.Errors = append(report.Errors, problemTexts(plan.Problems)...)
 	report.Differences = append(report.Differences, plan.Differences...)
 	return report, nil
-}
-
-func pathOr(path, other string) string {
-	if path == "" {
-		return other
-	}
-	return path
 }
 
 // importInto plans what a document does to the namespace of its name, and does
@@ -144,10 +136,7 @@ func (s *MetadefStore) importNew(ctx context.Context, tx *sqldb.Tx, document *me
 		return plan, err
 	}
 	if request.DryRun {
-		if err := s.checkNamespaceQuota(ctx, tx, *owned(ctx, document).Owner); err != nil {
-			return plan, err
-		}
-		return plan, nil
+		return plan, s.checkNamespaceQuota(ctx, tx, *owned(ctx, document).Owner)
 	}
 	row, err := s.createDocument(ctx, tx, plan.Result)
 	if err != nil || request.Origin == nil {
@@ -167,15 +156,8 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 	if base != nil && request.Mode == metadef.Skip {
 		plan = metadef.PlanUpgrade(base, existing, document)
 	}
-	if plan.Result != nil {
-		if err := s.checkQuota(plan.Result, "$"); err != nil {
-			return plan, err
-		}
-		if *plan.Result.Owner != row.Owner {
-			if err := s.checkNamespaceQuota(ctx, tx, *plan.Result.Owner); err != nil {
-				return plan, err
-			}
-		}
+	if err := s.checkResultQuota(ctx, tx, row, plan.Result); err != nil {
+		return plan, err
 	}
 	if request.DryRun || plan.Outcome == metadef.ImportFailed {
 		return plan, nil
@@ -196,6 +178,18 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 		return plan, SetOrigin(ctx, tx, row, *request.Origin, document)
 	}
 	return plan, nil
+}
+
+// checkResultQuota refuses what an import would make of a namespace, nil for
+// nothing, where it holds too much or its new owner owns too many.
+func (s *MetadefStore) checkResultQuota(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, result *metadef.Document) error {
+	if result == nil {
+		return nil
+	}
+	if err := s.checkQuota(result, "$"); err != nil || *result.Owner == row.Owner {
+		return err
+	}
+	return s.checkNamespaceQuota(ctx, tx, *result.Owner)
 }
 
 // baseOf returns the document as the origin last delivered it, where it is that

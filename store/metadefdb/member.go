@@ -43,7 +43,7 @@ func visibleMembers(ctx context.Context) func(*entsql.Selector) {
 
 // Standing returns what the viewer is to a namespace with these members.
 func (s *MetadefStore) Standing(ctx context.Context, of *metadef.Namespace, members []*metadef.NamespaceMember) metadef.NamespaceStanding {
-	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: of.Owner, OwnerWrites: s.definitions.OwnerWrites}
+	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: of.Owner, OwnerWrites: s.options.OwnerWrites}
 	for _, member := range members {
 		if member.ProjectID == standing.Viewer.ProjectID || member.ProjectID == metadef.EveryProject {
 			standing.Role = metadef.StrongerRole(standing.Role, member.Role)
@@ -92,7 +92,7 @@ func (s *MetadefStore) ShareNamespace(ctx context.Context, name, project string,
 func (s *MetadefStore) UnshareNamespace(ctx context.Context, name, project string, revision *int) (member *metadef.NamespaceMember, in *metadef.Namespace, err error) {
 	e := edit{mutation: "unshareNamespace", namespace: name, revision: revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		if err := soundTexts("input.projectId", project); err != nil {
+		if err := checkTexts("input.projectId", project); err != nil {
 			return nil, err
 		}
 		current, err := findMember(ctx, tx, row.ID, project)
@@ -100,7 +100,7 @@ func (s *MetadefStore) UnshareNamespace(ctx context.Context, name, project strin
 			return nil, err
 		}
 		if current == nil {
-			return nil, problem.Refuse(problem.ErrNotFound, "the namespace %q is not shared with the project %q", row.Name, project).On("input.projectId")
+			return nil, problem.Refuse(problem.ErrNotFound, "namespace %q is not shared with project %q", row.Name, project).On("input.projectId")
 		}
 		if err := e.admit(row); err != nil {
 			return nil, err

@@ -27,8 +27,8 @@ func asMemberOf(t testing.TB, project string) context.Context {
 	return access.WithViewer(t.Context(), access.Viewer{UserID: "mel", ProjectID: project, Roles: []string{access.RoleMember, access.RoleReader}})
 }
 
-// realDefinitions are the texts of the reference system's definition files, from
-// the folder named by CADASTRE_TEST_DEFINITIONS.
+// realDefinitions are the texts of the reference system's definition files,
+// from the folder named by CADASTRE_TEST_DEFINITIONS.
 func realDefinitions(t testing.TB) []string {
 	t.Helper()
 	folder := os.Getenv("CADASTRE_TEST_DEFINITIONS")
@@ -131,7 +131,7 @@ func TestExportImportsAsTheSame(t *testing.T) {
 	})
 }
 
-// onlyDefaultsAdded tells whether the differences say no more than what a file
+// onlyDefaultsAdded reports whether the differences are no more than what a file
 // was silent about.
 func onlyDefaultsAdded(given *metadef.Document, differences []string) bool {
 	return !slices.ContainsFunc(differences, func(line string) bool {
@@ -380,7 +380,7 @@ func TestWritersThatMeet(t *testing.T) {
 			_, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "N", Append: true, Tags: []metadef.TagInput{{Name: []string{"Big", "BIG"}[i%2]}}})
 			return err
 		})
-		if done, others := together(writers, func(i int) error { _, _, err := s.ShareNamespace(ctx, "N", "demo", metadef.Editor, nil); return err }); done != writers {
+		if done, others := together(writers, func(int) error { _, _, err := s.ShareNamespace(ctx, "N", "demo", metadef.Editor, nil); return err }); done != writers {
 			t.Errorf("sharing with one project: %v", others)
 		}
 		outcomes := make([]metadef.ImportOutcome, writers)

@@ -22,7 +22,7 @@ import (
 func (s *MetadefStore) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange) (*metadef.Namespace, error) {
 	manages := input.NewName.Set || input.Visibility.Set || input.Protected.Set || input.Owner.Set
 	e := edit{mutation: "updateNamespace", namespace: input.Name, revision: input.Revision, manages: manages}
-	if err := soundTexts("input.name", input.Name); err != nil {
+	if err := checkTexts("input.name", input.Name); err != nil {
 		return nil, err
 	}
 	changed, err := s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -60,7 +60,8 @@ func refuseTaken(name, field string) *problem.Refusal {
 	return problem.Refuse(problem.ErrAlreadyExists, "namespace %q already exists", name).On(field)
 }
 
-// setFields sets the fields of a row that can be changed to those of a document.
+// setFields sets the fields of a row that can be changed to those of a
+// document.
 func setFields(row *ent.Namespace, to *metadef.Document) {
 	row.Name, row.Title, row.Description = to.Name, text.OrEmpty(to.DisplayName), to.Description
 	row.DisplayName = cmp.Or(row.Title, row.Name)
@@ -84,12 +85,12 @@ func writeNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error
 // it was. Resource types stay.
 func (s *MetadefStore) DeleteNamespace(ctx context.Context, name string, revision *int) (*metadef.Namespace, error) {
 	e := edit{mutation: "deleteNamespace", namespace: name, revision: revision, manages: true}
-	if err := soundTexts("input.name", name); err != nil {
+	if err := checkTexts("input.name", name); err != nil {
 		return nil, err
 	}
 	return s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		if row.Protected {
-			return nil, problem.Refuse(problem.ErrProtected, "the namespace %q is protected", row.Name)
+			return nil, problem.Refuse(problem.ErrProtected, "namespace %q is protected", row.Name)
 		}
 		if err := e.admit(row); err != nil {
 			return nil, err

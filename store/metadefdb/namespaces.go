@@ -31,16 +31,16 @@ func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceF
 	if err != nil {
 		return page.Page[*metadef.Namespace]{}, err
 	}
-	rows, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespacesThat(filter), paging.Within).
+	rows, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespacesMatching(filter), paging.Within).
 		Order(paging.Sort).Limit(paging.Limit()).All(ctx)
 	if err != nil {
 		return page.Page[*metadef.Namespace]{}, fmt.Errorf("list namespaces: %w", err)
 	}
-	return sqldb.NewPage(paging, rows, namespaceNoun, namespacePlace(order)), nil
+	return sqldb.NewPage(paging, rows, namespaceNoun, namespacePosition(order)), nil
 }
 
-// namespacePlace returns where a namespace stands under an order.
-func namespacePlace(order page.Order) func(*ent.Namespace) (key any, id int64) {
+// namespacePosition returns where a namespace stands under an order.
+func namespacePosition(order page.Order) func(*ent.Namespace) (key any, id int64) {
 	return func(row *ent.Namespace) (any, int64) {
 		if order.Field == "DISPLAY_NAME" {
 			return row.DisplayName, row.ID
@@ -51,7 +51,7 @@ func namespacePlace(order page.Order) func(*ent.Namespace) (key any, id int64) {
 
 // CountNamespaces returns how many namespaces Namespaces goes through in all.
 func (s *MetadefStore) CountNamespaces(ctx context.Context, filter metadef.NamespaceFilter) (int, error) {
-	n, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespacesThat(filter)).Count(ctx)
+	n, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespacesMatching(filter)).Count(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("count namespaces: %w", err)
 	}
@@ -60,7 +60,7 @@ func (s *MetadefStore) CountNamespaces(ctx context.Context, filter metadef.Names
 
 // NamespaceNamed returns the namespace with a name, or ErrNotFound.
 func (s *MetadefStore) NamespaceNamed(ctx context.Context, name string) (*metadef.Namespace, error) {
-	if err := soundTexts("name", name); err != nil {
+	if err := checkTexts("name", name); err != nil {
 		return nil, err
 	}
 	row, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespace.Name(name)).Only(ctx)
@@ -118,6 +118,8 @@ func tagNoun(row *ent.Tag) *metadef.Tag {
 	return t
 }
 
+// AssociationNoun returns the association of a row that was read with the name
+// of its type.
 func AssociationNoun(row *ent.ResourceTypeAssociation) *metadef.ResourceTypeAssociation {
 	a := &metadef.ResourceTypeAssociation{
 		ID: row.ID, NamespaceID: row.NamespaceID, ResourceTypeID: row.ResourceTypeID,

@@ -57,8 +57,8 @@ func (s *MetadefStore) CreateObject(ctx context.Context, input metadef.NewObject
 	return object, in, err
 }
 
-// checkObjectQuota refuses the properties of an object that is to take the place
-// of so many.
+// checkObjectQuota refuses the properties of an object that is to take the
+// place of so many.
 func (s *MetadefStore) checkObjectQuota(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object metadef.DocumentObject, instead int) error {
 	for _, property := range object.Properties {
 		if err := s.checkSize("input.properties", property.Keywords); err != nil {
@@ -75,7 +75,7 @@ func (s *MetadefStore) checkObjectQuota(ctx context.Context, tx *sqldb.Tx, names
 func checkObjectFree(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name, field string) error {
 	taken, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Exist(ctx)
 	if err == nil && taken {
-		return problem.Refuse(problem.ErrAlreadyExists, "object %q already exists in the namespace %q", name, row.Name).On(field)
+		return problem.Refuse(problem.ErrAlreadyExists, "object %q already exists in namespace %q", name, row.Name).On(field)
 	}
 	return err
 }
@@ -90,7 +90,7 @@ func (s *MetadefStore) UpdateObject(ctx context.Context, input metadef.ObjectCha
 		if err != nil {
 			return nil, err
 		}
-		rows, err := place{namespace: row, object: current}.properties(tx).Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+		rows, err := container{namespace: row, object: current}.properties(tx).Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func (s *MetadefStore) DeleteObject(ctx context.Context, namespace, name string,
 		if err := e.admit(row); err != nil {
 			return nil, err
 		}
-		rows, err := place{namespace: row, object: current}.properties(tx).Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+		rows, err := container{namespace: row, object: current}.properties(tx).Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ import (
 func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProperty) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "createProperty", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		place, err := findPlace(ctx, tx, row, input.Object)
+		within, err := findContainer(ctx, tx, row, input.Object)
 		if err != nil {
 			return nil, err
 		}
@@ -29,7 +29,7 @@ func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProp
 		if err := s.checkSize("input", schema.Keywords); err != nil {
 			return nil, err
 		}
-		if err := place.checkFree(ctx, tx, input.Name, "input.name"); err != nil {
+		if err := within.checkFree(ctx, tx, input.Name, "input.name"); err != nil {
 			return nil, err
 		}
 		count, err := tx.PropertyDefinition.Query().Where(propertydefinition.NamespaceID(row.ID)).Count(ctx)
@@ -42,30 +42,30 @@ func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProp
 		if err := e.admit(row); err != nil {
 			return nil, err
 		}
-		position, err := place.end(ctx, tx)
+		position, err := within.end(ctx, tx)
 		if err != nil {
 			return nil, err
 		}
 		create := newProperty(tx, row.ID, position, metadef.DocumentProperty{Name: input.Name, PropertySchema: schema}, s.Now())
-		if place.object != nil {
-			create.SetObjectID(place.object.ID)
+		if within.object != nil {
+			create.SetObjectID(within.object.ID)
 		}
 		created, err := create.Save(ctx)
 		if err != nil {
 			return nil, err
 		}
-		property = place.noun(created)
-		return &sqldb.Event{Kind: "PropertyDefinition", Key: place.key(input.Name), After: propertyFields(created)}, nil
+		property = within.noun(created)
+		return &sqldb.Event{Kind: "PropertyDefinition", Key: within.key(input.Name), After: propertyFields(created)}, nil
 	})
 	return property, in, err
 }
 
-// UpdateProperty changes a property, and where it has a new name what its object
-// requires, too.
+// UpdateProperty changes a property, and where it has a new name what its
+// object requires, too.
 func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.PropertyChange) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateProperty", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		place, current, err := findProperty(ctx, tx, row, input.Object, input.Name)
+		within, current, err := findProperty(ctx, tx, row, input.Object, input.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.Propert
 			return nil, err
 		}
 		if name != current.Name {
-			if err := place.checkFree(ctx, tx, name, "input.newName"); err != nil {
+			if err := within.checkFree(ctx, tx, name, "input.newName"); err != nil {
 				return nil, err
 			}
 		}
@@ -86,7 +86,7 @@ func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.Propert
 			return nil, err
 		}
 		before := propertyFields(current)
-		if err := place.require(ctx, tx, func(required []string) []string {
+		if err := within.require(ctx, tx, func(required []string) []string {
 			if i := slices.Index(required, current.Name); i >= 0 {
 				required[i] = name
 			}
@@ -98,8 +98,8 @@ func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.Propert
 		err = tx.PropertyDefinition.Update().Where(propertydefinition.ID(current.ID)).
 			SetName(name).SetKeywords(current.Keywords).SetUpdatedAt(current.UpdatedAt).
 			SetSearchKey(searchKey(name, schema.Title, text.OrEmpty(schema.Description))).Exec(ctx)
-		property = place.noun(current)
-		return &sqldb.Event{Kind: "PropertyDefinition", Key: place.key(input.Name), Before: before, After: propertyFields(current)}, err
+		property = within.noun(current)
+		return &sqldb.Event{Kind: "PropertyDefinition", Key: within.key(input.Name), Before: before, After: propertyFields(current)}, err
 	})
 	return property, in, err
 }
@@ -108,34 +108,34 @@ func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.Propert
 func (s *MetadefStore) DeleteProperty(ctx context.Context, namespace string, object *string, name string, revision *int) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "deleteProperty", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		place, current, err := findProperty(ctx, tx, row, object, name)
+		within, current, err := findProperty(ctx, tx, row, object, name)
 		if err != nil {
 			return nil, err
 		}
 		if err := e.admit(row); err != nil {
 			return nil, err
 		}
-		property = place.noun(current)
-		if err := place.require(ctx, tx, func(required []string) []string {
+		property = within.noun(current)
+		if err := within.require(ctx, tx, func(required []string) []string {
 			return slices.DeleteFunc(required, func(other string) bool { return other == name })
 		}); err != nil {
 			return nil, err
 		}
 		_, err = tx.PropertyDefinition.Delete().Where(propertydefinition.ID(current.ID)).Exec(ctx)
-		return &sqldb.Event{Kind: "PropertyDefinition", Key: place.key(name), Before: propertyFields(current)}, err
+		return &sqldb.Event{Kind: "PropertyDefinition", Key: within.key(name), Before: propertyFields(current)}, err
 	})
 	return property, in, err
 }
 
-// place is where a property stands: in a namespace itself, or in an object of
+// container is what a property belongs to: a namespace itself, or an object of
 // it.
-type place struct {
+type container struct {
 	namespace *ent.Namespace
 	object    *ent.ObjectDefinition // nil for the namespace itself
 }
 
-func findPlace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object *string) (place, error) {
-	p := place{namespace: row}
+func findContainer(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object *string) (container, error) {
+	p := container{namespace: row}
 	if object == nil {
 		return p, nil
 	}
@@ -146,20 +146,20 @@ func findPlace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object *st
 
 // findObject returns the object of a namespace with a name, or ErrNotFound.
 func findObject(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name, field string) (*ent.ObjectDefinition, error) {
-	if err := soundTexts(field, name); err != nil {
+	if err := checkTexts(field, name); err != nil {
 		return nil, err
 	}
 	object, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, problem.Refuse(problem.ErrNotFound, "object %q does not exist in the namespace %q", name, row.Name).On(field)
+		return nil, problem.Refuse(problem.ErrNotFound, "object %q does not exist in namespace %q", name, row.Name).On(field)
 	}
 	return object, err
 }
 
-func findProperty(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object *string, name string) (place, *ent.PropertyDefinition, error) {
-	p, err := findPlace(ctx, tx, row, object)
+func findProperty(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object *string, name string) (container, *ent.PropertyDefinition, error) {
+	p, err := findContainer(ctx, tx, row, object)
 	if err == nil {
-		err = soundTexts("input.name", name)
+		err = checkTexts("input.name", name)
 	}
 	if err != nil {
 		return p, nil, err
@@ -171,22 +171,22 @@ func findProperty(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object 
 	return p, property, err
 }
 
-func (p place) String() string {
+func (p container) String() string {
 	if p.object != nil {
-		return "the object \"" + p.object.Name + "\" of the namespace \"" + p.namespace.Name + "\""
+		return "object \"" + p.object.Name + "\" of namespace \"" + p.namespace.Name + "\""
 	}
-	return "the namespace \"" + p.namespace.Name + "\""
+	return "namespace \"" + p.namespace.Name + "\""
 }
 
-// key names a property of the place in the audit log.
-func (p place) key(name string) string {
+// key names a property of the container in the audit log.
+func (p container) key(name string) string {
 	if p.object != nil {
 		return p.namespace.Name + "/" + p.object.Name + "/" + name
 	}
 	return p.namespace.Name + "/" + name
 }
 
-func (p place) properties(tx *sqldb.Tx) *ent.PropertyDefinitionQuery {
+func (p container) properties(tx *sqldb.Tx) *ent.PropertyDefinitionQuery {
 	query := tx.PropertyDefinition.Query().Where(propertydefinition.NamespaceID(p.namespace.ID))
 	if p.object != nil {
 		return query.Where(propertydefinition.ObjectID(p.object.ID))
@@ -194,8 +194,8 @@ func (p place) properties(tx *sqldb.Tx) *ent.PropertyDefinitionQuery {
 	return query.Where(propertydefinition.ObjectIDIsNil())
 }
 
-// checkFree refuses a name that another property of the place has.
-func (p place) checkFree(ctx context.Context, tx *sqldb.Tx, name, field string) error {
+// checkFree refuses a name that another property of the container has.
+func (p container) checkFree(ctx context.Context, tx *sqldb.Tx, name, field string) error {
 	taken, err := p.properties(tx).Where(propertydefinition.Name(name)).Exist(ctx)
 	if err == nil && taken {
 		return problem.Refuse(problem.ErrAlreadyExists, "property %q already exists in %s", name, p).On(field)
@@ -203,8 +203,8 @@ func (p place) checkFree(ctx context.Context, tx *sqldb.Tx, name, field string) 
 	return err
 }
 
-// end returns the position after the last property of the place.
-func (p place) end(ctx context.Context, tx *sqldb.Tx) (int, error) {
+// end returns the position after the last property of the container.
+func (p container) end(ctx context.Context, tx *sqldb.Tx) (int, error) {
 	last, err := p.properties(tx).Order(ent.Desc(propertydefinition.FieldPosition)).Limit(1).Select(propertydefinition.FieldPosition).Ints(ctx)
 	if err != nil || len(last) == 0 {
 		return 0, err
@@ -212,8 +212,8 @@ func (p place) end(ctx context.Context, tx *sqldb.Tx) (int, error) {
 	return last[0] + 1, nil
 }
 
-// require changes what the object of the place requires.
-func (p place) require(ctx context.Context, tx *sqldb.Tx, to func([]string) []string) error {
+// require changes what the object of the container requires.
+func (p container) require(ctx context.Context, tx *sqldb.Tx, to func([]string) []string) error {
 	if p.object == nil {
 		return nil
 	}
@@ -225,8 +225,8 @@ func (p place) require(ctx context.Context, tx *sqldb.Tx, to func([]string) []st
 	return tx.ObjectDefinition.Update().Where(objectdefinition.ID(p.object.ID)).SetRequired(required).Exec(ctx)
 }
 
-// noun returns a property of the place.
-func (p place) noun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
+// noun returns a property of the container.
+func (p container) noun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
 	row.Edges.Object = p.object
 	return propertyNoun(row)
 }

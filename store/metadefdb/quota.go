@@ -11,13 +11,13 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ownersKey is the class of the advisory locks under which PostgreSQL counts the
-// namespaces of a project.
+// ownersKey is the class of the advisory locks under which PostgreSQL counts
+// the namespaces of a project.
 const ownersKey = 7_261_003
 
 // checkNamespaceQuota refuses one more namespace to a project that owns as many
-// as it may. Until the transaction ends, others that would make the project own a
-// namespace wait; on SQLite there is one writer anyway.
+// as it may. Until the transaction ends, others that would make the project own
+// a namespace wait; on SQLite there is one writer anyway.
 func (s *MetadefStore) checkNamespaceQuota(ctx context.Context, tx *sqldb.Tx, owner string) error {
 	if err := tx.LockName(ctx, ownersKey, owner); err != nil {
 		return err
@@ -26,24 +26,24 @@ func (s *MetadefStore) checkNamespaceQuota(ctx context.Context, tx *sqldb.Tx, ow
 	if err != nil {
 		return err
 	}
-	if most := s.definitions.NamespacesPerProject; owned >= most {
-		return problem.Refuse(problem.ErrQuotaExceeded, "the project %q owns %d namespaces, of at most %d", owner, owned, most)
+	if most := s.options.NamespacesPerProject; owned >= most {
+		return problem.Refuse(problem.ErrQuotaExceeded, "project %q owns %d of at most %d namespaces", owner, owned, most)
 	}
 	return nil
 }
 
 // checkCount refuses more of one kind than a namespace may hold.
 func (s *MetadefStore) checkCount(what string, count int) error {
-	if most := s.definitions.PropertiesPerNamespace; count > most {
-		return problem.Refuse(problem.ErrQuotaExceeded, "the namespace would have %d %s, more than %d", count, what, most)
+	if most := s.options.PropertiesPerNamespace; count > most {
+		return problem.Refuse(problem.ErrQuotaExceeded, "namespace would have %d %s, at most %d are allowed", count, what, most)
 	}
 	return nil
 }
 
 // checkSize refuses a definition that is too large.
 func (s *MetadefStore) checkSize(field string, definition text.JSON) error {
-	if most := s.definitions.DefinitionSize; len(definition) > most {
-		return problem.Refuse(problem.ErrQuotaExceeded, "the definition has %d bytes, more than %d", len(definition), most).On(field)
+	if most := s.options.DefinitionSize; len(definition) > most {
+		return problem.Refuse(problem.ErrQuotaExceeded, "definition has %d bytes, at most %d are allowed", len(definition), most).On(field)
 	}
 	return nil
 }

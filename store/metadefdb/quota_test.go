@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// together runs writers at once and gives how many succeeded, with the errors of
-// the others.
+// together runs writers at once and returns how many succeeded, with the errors
+// of the others.
 func together(writers int, write func(i int) error) (done int, others []error) {
 	var mu sync.Mutex
 	var running sync.WaitGroup
@@ -117,7 +117,7 @@ func TestQuotaOfNamespacesHoldsForImports(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := `$: QUOTA_EXCEEDED: the project "full" owns 1 namespaces, of at most 1`
+				want := `$: QUOTA_EXCEEDED: project "full" owns 1 of at most 1 namespaces`
 				if reports[0].Outcome != metadef.ImportFailed || len(reports[0].Errors) != 1 || reports[0].Errors[0] != want {
 					t.Errorf("%s (dry run: %t): %s %q, want %q", document, dry, reports[0].Outcome, reports[0].Errors, want)
 				}

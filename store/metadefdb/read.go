@@ -20,7 +20,7 @@ import (
 // may see.
 func (s *MetadefStore) PropertiesByID(ctx context.Context, ids []int64) (map[int64]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.PropertyDefinition.Query().
-		Where(sqldb.Among(propertydefinition.FieldID, ids), visible.NamespaceOf(ctx)).
+		Where(sqldb.Among(propertydefinition.FieldID, ids), visible.InNamespaces(ctx)).
 		WithObject().All(ctx)
 	return sqldb.ByID(rows, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.ID })
 }
@@ -30,7 +30,7 @@ func (s *MetadefStore) PropertiesByID(ctx context.Context, ids []int64) (map[int
 func (s *MetadefStore) PropertiesOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.PropertyDefinition.Query().
 		Where(sqldb.Among(propertydefinition.FieldNamespaceID, namespaces), propertydefinition.ObjectIDIsNil(),
-			visible.NamespaceOf(ctx)).
+			visible.InNamespaces(ctx)).
 		Order(propertydefinition.ByNamespaceID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
 	return sqldb.ByParent(rows, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
 }
@@ -39,7 +39,7 @@ func (s *MetadefStore) PropertiesOf(ctx context.Context, namespaces []int64) (ma
 // order. Which of them are required is for the object to say.
 func (s *MetadefStore) PropertiesOfObjects(ctx context.Context, objects []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.PropertyDefinition.Query().
-		Where(sqldb.Among(propertydefinition.FieldObjectID, objects), visible.NamespaceOf(ctx)).
+		Where(sqldb.Among(propertydefinition.FieldObjectID, objects), visible.InNamespaces(ctx)).
 		Order(propertydefinition.ByObjectID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
 	return sqldb.ByParent(rows, err, "properties of objects", propertyNoun, func(row *ent.PropertyDefinition) int64 { return *row.ObjectID })
 }
@@ -48,28 +48,28 @@ func (s *MetadefStore) PropertiesOfObjects(ctx context.Context, objects []int64)
 // see.
 func (s *MetadefStore) ObjectsByID(ctx context.Context, ids []int64) (map[int64]*metadef.ObjectDefinition, error) {
 	rows, err := s.Ent.ObjectDefinition.Query().
-		Where(sqldb.Among(objectdefinition.FieldID, ids), visible.NamespaceOf(ctx)).All(ctx)
+		Where(sqldb.Among(objectdefinition.FieldID, ids), visible.InNamespaces(ctx)).All(ctx)
 	return sqldb.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.ID })
 }
 
 // ObjectsOf returns the objects of the namespaces, in their order.
 func (s *MetadefStore) ObjectsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ObjectDefinition, error) {
 	rows, err := s.Ent.ObjectDefinition.Query().
-		Where(sqldb.Among(objectdefinition.FieldNamespaceID, namespaces), visible.NamespaceOf(ctx)).
+		Where(sqldb.Among(objectdefinition.FieldNamespaceID, namespaces), visible.InNamespaces(ctx)).
 		Order(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()).All(ctx)
 	return sqldb.ByParent(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID })
 }
 
 // TagsByID returns the tags of the rows that the viewer may see.
 func (s *MetadefStore) TagsByID(ctx context.Context, ids []int64) (map[int64]*metadef.Tag, error) {
-	rows, err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldID, ids), visible.NamespaceOf(ctx)).All(ctx)
+	rows, err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldID, ids), visible.InNamespaces(ctx)).All(ctx)
 	return sqldb.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.ID })
 }
 
 // TagsOf returns the tags of the namespaces, by name without regard to case.
 func (s *MetadefStore) TagsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.Tag, error) {
 	rows, err := s.Ent.Tag.Query().
-		Where(sqldb.Among(tag.FieldNamespaceID, namespaces), visible.NamespaceOf(ctx)).
+		Where(sqldb.Among(tag.FieldNamespaceID, namespaces), visible.InNamespaces(ctx)).
 		Order(tag.ByNameKey(), tag.ByID()).All(ctx)
 	return sqldb.ByParent(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID })
 }
@@ -78,7 +78,7 @@ func (s *MetadefStore) TagsOf(ctx context.Context, namespaces []int64) (map[int6
 // regard to case.
 func (s *MetadefStore) TagsBelow(ctx context.Context, parents []int64) (map[int64][]*metadef.Tag, error) {
 	rows, err := s.Ent.Tag.Query().
-		Where(sqldb.Among(tag.FieldParentID, parents), visible.NamespaceOf(ctx)).
+		Where(sqldb.Among(tag.FieldParentID, parents), visible.InNamespaces(ctx)).
 		Order(tag.ByNameKey(), tag.ByID()).All(ctx)
 	return sqldb.ByParent(rows, err, "tags below tags", tagNoun, func(row *ent.Tag) int64 { return *row.ParentID })
 }
@@ -100,7 +100,7 @@ func (s *MetadefStore) AssociationsOf(ctx context.Context, namespaces []int64) (
 // associations reads associations with the names of their types.
 func associations(ctx context.Context, client *ent.Client) *ent.ResourceTypeAssociationQuery {
 	query := client.ResourceTypeAssociation.Query().
-		Where(visible.NamespaceOf(ctx))
+		Where(visible.InNamespaces(ctx))
 	query.Modify(func(s *entsql.Selector) {
 		types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
 		s.Join(types).On(s.C(resourcetypeassociation.FieldResourceTypeID), types.C(resourcetype.FieldID))

@@ -25,7 +25,7 @@ func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.Resourc
 	if err != nil {
 		return page.Page[*metadef.ResourceType]{}, err
 	}
-	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourceTypesThat(filter), paging.Within).
+	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourceTypesMatching(filter), paging.Within).
 		Order(paging.Sort).Limit(paging.Limit()).All(ctx)
 	if err != nil {
 		return page.Page[*metadef.ResourceType]{}, fmt.Errorf("list resource types: %w", err)
@@ -38,14 +38,14 @@ func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.Resourc
 // CountResourceTypes returns how many resource types ResourceTypes goes through
 // in all.
 func (s *MetadefStore) CountResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter) (int, error) {
-	n, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourceTypesThat(filter)).Count(ctx)
+	n, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourceTypesMatching(filter)).Count(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("count resource types: %w", err)
 	}
 	return n, nil
 }
 
-func resourceTypesThat(filter metadef.ResourceTypeFilter) predicate.ResourceType {
+func resourceTypesMatching(filter metadef.ResourceTypeFilter) predicate.ResourceType {
 	return func(s *entsql.Selector) {
 		if filter.Names != nil {
 			s.Where(sqldb.IsAmong(s, s.C(resourcetype.FieldName), filter.Names))
@@ -55,12 +55,12 @@ func resourceTypesThat(filter metadef.ResourceTypeFilter) predicate.ResourceType
 
 // ResourceTypeNamed returns the resource type with a name, or ErrNotFound.
 func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*metadef.ResourceType, error) {
-	if err := soundTexts("name", name); err != nil {
+	if err := checkTexts("name", name); err != nil {
 		return nil, err
 	}
 	row, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, noResourceType(name)
+		return nil, refuseUnknownResourceType(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up a resource type: %w", err)
@@ -72,12 +72,12 @@ func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*met
 func ResourceTypeRow(ctx context.Context, tx *sqldb.Tx, name string) (*ent.ResourceType, error) {
 	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, noResourceType(name)
+		return nil, refuseUnknownResourceType(name)
 	}
 	return row, err
 }
 
-func noResourceType(name string) *problem.Refusal {
+func refuseUnknownResourceType(name string) *problem.Refusal {
 	return problem.Refuse(problem.ErrNotFound, "resource type %q does not exist", name)
 }
 

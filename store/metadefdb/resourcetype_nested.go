@@ -30,7 +30,7 @@ func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, r
 	}
 	rows, err := s.Ent.ResourceTypeAssociation.Query().
 		Where(paging.OfEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
-			visible.NamespaceOf(ctx))).All(ctx)
+			visible.InNamespaces(ctx))).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list associations of resource types: %w", err)
 	}
@@ -49,7 +49,7 @@ func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []in
 	}
 	rows, err := s.Ent.ResourceTypeAssociation.Query().
 		Where(paging.BehindEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
-			visible.NamespaceOf(ctx))).All(ctx)
+			visible.InNamespaces(ctx))).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for associations of resource types: %w", err)
 	}
@@ -63,7 +63,7 @@ func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int
 	links := build.Select().From(build.Table(resourcetypeassociation.Table))
 	of := links.C(resourcetypeassociation.FieldResourceTypeID)
 	links.Select(entsql.As(of, "type_id"), entsql.As(entsql.Count("*"), "number")).GroupBy(of)
-	visible.NamespaceOf(ctx)(links)
+	visible.InNamespaces(ctx)(links)
 	sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types)(links)
 	return s.countedByType(ctx, links)
 }
@@ -111,7 +111,7 @@ func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, ord
 	}
 	pages := make(map[int64]page.Page[*metadef.Namespace], len(types))
 	for _, of := range types {
-		pages[of] = sqldb.NewPage(paging, parts[of], namespaceNoun, namespacePlace(order))
+		pages[of] = sqldb.NewPage(paging, parts[of], namespaceNoun, namespacePosition(order))
 	}
 	return pages, nil
 }
@@ -123,17 +123,17 @@ func (s *MetadefStore) NamespacesOfTypesBehind(ctx context.Context, types []int6
 	if err != nil {
 		return nil, err
 	}
-	counts, err := s.countNamespacesOfTypes(ctx, types, paging.Behind)
+	counts, err := s.namespaceCounts(ctx, types, paging.Behind)
 	return areThere(counts), err
 }
 
 // CountNamespacesOfTypes returns how many namespaces are associated with each
 // resource type.
 func (s *MetadefStore) CountNamespacesOfTypes(ctx context.Context, types []int64) (map[int64]int, error) {
-	return s.countNamespacesOfTypes(ctx, types)
+	return s.namespaceCounts(ctx, types)
 }
 
-func (s *MetadefStore) countNamespacesOfTypes(ctx context.Context, types []int64, conditions ...func(*entsql.Selector)) (map[int64]int, error) {
+func (s *MetadefStore) namespaceCounts(ctx context.Context, types []int64, conditions ...func(*entsql.Selector)) (map[int64]int, error) {
 	pairs, of := typesWithNamespaces(ctx, s.Pool.Dialect(), types)
 	pairs.Select(entsql.As(of, "type_id"), entsql.As(entsql.Count(entsql.Distinct(pairs.C(namespace.FieldID))), "number")).GroupBy(of)
 	for _, condition := range conditions {

@@ -19,8 +19,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// CreateResourceType creates a resource type, for administrators. A name that is
-// taken is ErrAlreadyExists.
+// CreateResourceType creates a resource type, for administrators. A name that
+// is taken is ErrAlreadyExists.
 func (s *MetadefStore) CreateResourceType(ctx context.Context, name string, strict, protected bool) (*metadef.ResourceType, error) {
 	var problems problem.Problems
 	if text.CheckName(&problems, "input.name", name); len(problems) > 0 {
@@ -71,7 +71,7 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 		}
 		protected := valueAfter(row.Protected, input.Protected)
 		if isBuiltInType(row.Name) && (name != row.Name || !protected) {
-			return problem.Refuse(problem.ErrProtected, "the resource type %q is built in: it keeps its name and its protection", row.Name)
+			return problem.Refuse(problem.ErrProtected, "resource type %q is built in: it keeps its name and its protection", row.Name)
 		}
 		row.Name, row.Strict, row.Protected, row.UpdatedAt = name, valueAfter(row.Strict, input.Strict), protected, s.Now()
 		if err := tx.ResourceType.Update().Where(resourcetype.ID(row.ID)).SetName(row.Name).SetStrict(row.Strict).
@@ -97,8 +97,8 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 	return resourceTypeNoun(changed), nil
 }
 
-// renamedCapabilities notes the capabilities of a resource type that had another
-// name, which is a part of theirs.
+// renamedCapabilities notes the capabilities of a resource type that had
+// another name, which is a part of theirs.
 func renamedCapabilities(ctx context.Context, tx *sqldb.Tx, row *ent.ResourceType, before string) error {
 	names, err := tx.Capability.Query().Where(capability.ResourceTypeID(row.ID)).Select(capability.FieldName).Strings(ctx)
 	for _, name := range names {
@@ -128,11 +128,11 @@ func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*me
 			return err
 		}
 		if row.Protected {
-			return problem.Refuse(problem.ErrProtected, "the resource type %q is protected", name)
+			return problem.Refuse(problem.ErrProtected, "resource type %q is protected", name)
 		}
 		deleted = row
 		if _, err := tx.ResourceType.Delete().Where(resourcetype.ID(row.ID)).Exec(ctx); sqldb.IsReferred(err) {
-			return problem.Refuse(problem.ErrInUse, "the resource type %q is in use by associations, resources or capabilities", name).Because(err)
+			return problem.Refuse(problem.ErrInUse, "resource type %q is in use by associations, resources or capabilities", name).Because(err)
 		} else if err != nil {
 			return err
 		}
@@ -148,12 +148,12 @@ func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*me
 
 // lockResourceType reads a resource type that the viewer may know and change.
 func (s *MetadefStore) lockResourceType(ctx context.Context, tx *sqldb.Tx, name string) (*ent.ResourceType, error) {
-	if err := soundTexts("input.name", name); err != nil {
+	if err := checkTexts("input.name", name); err != nil {
 		return nil, err
 	}
 	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name), s.Locked()).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, noResourceType(name)
+		return nil, refuseUnknownResourceType(name)
 	}
 	if err != nil {
 		return nil, err
@@ -164,6 +164,7 @@ func (s *MetadefStore) lockResourceType(ctx context.Context, tx *sqldb.Tx, name 
 // typeOrigin is what brings a resource type.
 type typeOrigin int
 
+// The origins of resource types.
 const (
 	BuiltInType  typeOrigin = iota // the product, which protects it
 	DeclaredType                   // whoever declares it

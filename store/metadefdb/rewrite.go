@@ -18,7 +18,7 @@ import (
 // What a namespace holds is rewritten by the difference: what keeps its name
 // keeps its row and its id, and only rows that differ are touched.
 
-// rewriteDocument makes a namespace what a document says; its own name stays.
+// rewriteDocument makes a namespace equal a document; its own name stays.
 func (s *MetadefStore) rewriteDocument(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, document *metadef.Document) error {
 	named := *document
 	named.Name = row.Name
@@ -75,7 +75,7 @@ func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, do
 	return err
 }
 
-// rowsByName returns rows by what they are known by.
+// rowsByName returns rows by their names.
 func rowsByName[Row any](rows []*Row, name func(*Row) string) map[string]*Row {
 	found := make(map[string]*Row, len(rows))
 	for _, row := range rows {
@@ -93,7 +93,7 @@ func idsOf[Row any](rows map[string]*Row, id func(*Row) int64) []int64 {
 	return ids
 }
 
-// writeObject makes a row what an object says, where it differs.
+// writeObject makes a row equal an object, where it differs.
 func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, object metadef.DocumentObject, position int, now time.Time) error {
 	required := sqldb.JSONOf(object.Required)
 	same := row.Name == object.Name && row.Required == required && text.OrEmpty(row.Description) == text.OrEmpty(object.Description) &&
@@ -116,7 +116,7 @@ func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, o
 }
 
 // writeProperties makes the properties of a namespace itself (a nil object) or
-// of an object, whose rows are given, what a list says.
+// of an object equal a list; rows are those that there are.
 func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object *int64, rows []*ent.PropertyDefinition, properties []metadef.DocumentProperty, now time.Time) error {
 	there := rowsByName(rows, func(row *ent.PropertyDefinition) string { return row.Name })
 	var creates []*ent.PropertyDefinitionCreate
@@ -149,7 +149,7 @@ func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objec
 	return createProperties(ctx, tx, creates)
 }
 
-// rewriteTags makes the tags of a namespace what a list says.
+// rewriteTags makes the tags of a namespace equal a list.
 func rewriteTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []metadef.DocumentTag, now time.Time) error {
 	rows, err := tx.Tag.Query().Where(tag.NamespaceID(namespaceID)).All(ctx)
 	if err != nil {
@@ -190,7 +190,8 @@ func rewriteTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []me
 	return nil
 }
 
-// writeTag sets the name and the parent of a tag (0 for none), where they differ.
+// writeTag sets the name and the parent of a tag (0 for none), where they
+// differ.
 func writeTag(ctx context.Context, tx *sqldb.Tx, row *ent.Tag, name string, parent int64, now time.Time) error {
 	if row.Name == name && parentOf(row) == parent {
 		return nil
@@ -213,7 +214,7 @@ func parentOf(row *ent.Tag) int64 {
 	return *row.ParentID
 }
 
-// rewriteAssociations makes the associations of a namespace what a list says.
+// rewriteAssociations makes the associations of a namespace equal a list.
 func (s *MetadefStore) rewriteAssociations(ctx context.Context, tx *sqldb.Tx, namespaceID int64, wanted []metadef.DocumentAssociation, now time.Time) error {
 	rows, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(namespaceID)).All(ctx)
 	if err != nil {

@@ -7,10 +7,10 @@ import "github.com/cadastre-dev/cadastre/store/sqldb"
 // MetadefStore reads and writes definitions.
 type MetadefStore struct {
 	*sqldb.DB
-	definitions DefinitionOptions
+	options DefinitionOptions
 }
 
 // New returns the definitions of a database.
 func New(db *sqldb.DB, options DefinitionOptions) *MetadefStore {
-	return &MetadefStore{DB: db, definitions: options.withDefaults()}
+	return &MetadefStore{DB: db, options: options.withDefaults()}
 }

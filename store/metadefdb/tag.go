@@ -51,7 +51,7 @@ func (s *MetadefStore) CountTags(ctx context.Context, search string) (int, error
 }
 
 func (s *MetadefStore) tagsNamedLike(ctx context.Context, search string) *ent.TagQuery {
-	query := s.Ent.Tag.Query().Where(visible.NamespaceOf(ctx))
+	query := s.Ent.Tag.Query().Where(visible.InNamespaces(ctx))
 	if search != "" {
 		query.Where(tag.NameKeyContains(text.Fold(search)))
 	}
@@ -65,13 +65,13 @@ func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64
 		ID    int64 `json:"id"`
 		Count int   `json:"count"`
 	}
-	err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldID, tags), visible.NamespaceOf(ctx)).
+	err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldID, tags), visible.InNamespaces(ctx)).
 		Modify(func(selector *entsql.Selector) {
 			build := entsql.Dialect(selector.Dialect())
 			tagged, resources := build.Table(resourcetag.Table), build.Table(entresource.Table)
 			selector.Join(tagged).On(selector.C(tag.FieldNameKey), tagged.C(resourcetag.FieldNameKey)).
 				Join(resources).On(tagged.C(resourcetag.FieldResourceID), resources.C(entresource.FieldID)).
-				Where(visible.Resource(access.ViewerFrom(ctx), resources.C)).
+				Where(visible.ResourceCondition(access.ViewerFrom(ctx), resources.C)).
 				Select(selector.C(tag.FieldID), entsql.As(entsql.Count("*"), "count")).
 				GroupBy(selector.C(tag.FieldID))
 		}).Scan(ctx, &rows)
@@ -148,7 +148,7 @@ func losesTags(rows []*ent.Tag, tags []metadef.DocumentTag) bool {
 }
 
 func refuseTagTaken(name, in, field string) error {
-	return problem.Refuse(problem.ErrAlreadyExists, "tag %q already exists in the namespace %q; case makes no difference", name, in).On(field)
+	return problem.Refuse(problem.ErrAlreadyExists, "tag %q already exists in namespace %q; case makes no difference", name, in).On(field)
 }
 
 // tagTexts returns tags for the audit log, each with its parent.
@@ -230,7 +230,7 @@ func tagsByKey(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (map[strin
 }
 
 func refuseUnknownTag(name, in string) error {
-	return problem.Refuse(problem.ErrNotFound, "tag %q does not exist in the namespace %q", name, in).On("input.name")
+	return problem.Refuse(problem.ErrNotFound, "tag %q does not exist in namespace %q", name, in).On("input.name")
 }
 
 // DeleteTag deletes a tag. Those below it have no parent then.

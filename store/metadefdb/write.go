@@ -50,8 +50,8 @@ func (s *MetadefStore) CreateNamespace(ctx context.Context, input metadef.Namesp
 	return namespaceNoun(created), nil
 }
 
-// createDocument writes a document as a new namespace, for a mutation, and records
-// it.
+// createDocument writes a document as a new namespace, for a mutation, and
+// records it.
 func (s *MetadefStore) createDocument(ctx context.Context, tx *sqldb.Tx, document *metadef.Document) (*ent.Namespace, error) {
 	document = owned(ctx, document)
 	if err := s.checkNamespaceQuota(ctx, tx, *document.Owner); err != nil {
@@ -139,7 +139,7 @@ func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, nam
 
 // EnsureResourceTypes returns the rows of resource types by name and creates
 // those that are not there, in the order of their names, so that two writers
-// never wait for each other.
+// never deadlock.
 func (s *MetadefStore) EnsureResourceTypes(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]int64, error) {
 	names = sqldb.Distinct(names)
 	find := func() (map[string]int64, error) {
@@ -225,8 +225,8 @@ func newObject(tx *sqldb.Tx, namespaceID int64, position int, object metadef.Doc
 		SetSearchKey(searchKey(object.Name, text.OrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
 }
 
-// insertProperties writes the properties of a namespace itself (a nil object) or
-// of an object.
+// insertProperties writes the properties of a namespace itself (a nil object)
+// or of an object.
 func insertProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object *int64, properties []metadef.DocumentProperty, now time.Time) error {
 	var creates []*ent.PropertyDefinitionCreate
 	for i, property := range properties {

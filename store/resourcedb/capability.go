@@ -61,7 +61,7 @@ func (s *ResourceStore) CapabilitiesByID(ctx context.Context, ids []int64) (map[
 		return nil, nil
 	}
 	rows, err := s.Ent.Capability.Query().Where(sqldb.Among(capability.FieldID, ids), capabilitiesSeen(viewer, true),
-		visible.ResourceTypeOf(ctx)).All(ctx)
+		visible.OfResourceTypes(ctx)).All(ctx)
 	return sqldb.ByID(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ID })
 }
 
@@ -132,7 +132,7 @@ func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64, i
 		return nil, err
 	}
 	query := s.Ent.CapabilityValue.Query().
-		Where(sqldb.Among(capabilityvalue.FieldResourceID, resources), visible.ResourceOf(ctx))
+		Where(sqldb.Among(capabilityvalue.FieldResourceID, resources), visible.OfResources(ctx))
 	query.Modify(func(s *entsql.Selector) {
 		registry := entsql.Dialect(s.Dialect()).Table(capability.Table)
 		s.Join(registry).On(s.C(capabilityvalue.FieldCapabilityID), registry.C(capability.FieldID))

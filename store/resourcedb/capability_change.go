@@ -33,16 +33,16 @@ func (s *ResourceStore) SetCapabilities(ctx context.Context, uuid string, capabi
 		})
 }
 
-// UnsetCapabilities takes capabilities away from a resource, for administrators
+// UnsetCapabilities removes capabilities from a resource, for administrators
 // and services. A name that the resource has no value for is ErrNotFound.
 func (s *ResourceStore) UnsetCapabilities(ctx context.Context, uuid string, names []string, revision *int) (*resource.Resource, error) {
 	return s.changeCapabilities(ctx, uuid, revision, "unsetCapabilities",
 		func(problems *problem.Problems) { resource.CheckCapabilityNames(problems, "input.names", names) },
-		func(tx *sqldb.Tx, row *ent.Resource, there map[string]*ent.CapabilityValue) (plan capabilityPlan, err error) {
+		func(_ *sqldb.Tx, _ *ent.Resource, there map[string]*ent.CapabilityValue) (plan capabilityPlan, err error) {
 			for _, name := range names {
 				value := there[name]
 				if value == nil {
-					return plan, problem.Refuse(problem.ErrNotFound, "the resource %s has no capability %q", uuid, name)
+					return plan, problem.Refuse(problem.ErrNotFound, "resource %s has no capability %q", uuid, name)
 				}
 				plan.gone = append(plan.gone, value)
 			}
@@ -147,7 +147,7 @@ func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row 
 		plan.writes = append(plan.writes, capabilityWrite{row.ID, registry[capabilityKey{row.ResourceTypeID, c.Key}], c.Value})
 	}
 	if count > resource.MaxCapabilities {
-		return plan, problem.Refuse(problem.ErrQuotaExceeded, "a resource can have at most %d capabilities, %s would have %d", resource.MaxCapabilities, row.UUID, count)
+		return plan, problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d capabilities, at most %d are allowed", row.UUID, count, resource.MaxCapabilities)
 	}
 	return plan, nil
 }
@@ -176,10 +176,11 @@ func (s *ResourceStore) registered(ctx context.Context, tx *sqldb.Tx, keys []cap
 // name that is registered is ErrAlreadyExists; private nil is as the operator
 // chose.
 func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name string, private *bool) (*resource.Capability, error) {
+	taken := problem.Refuse(problem.ErrAlreadyExists, "capability %q already exists for resource type %q", name, resourceType).On("input.name")
 	var made *ent.Capability
 	err := s.manageCapability(ctx, "createCapability", resourceType, name, func(tx *sqldb.Tx, of *ent.ResourceType, row *ent.Capability) (err error) {
 		if row != nil {
-			return problem.Refuse(problem.ErrAlreadyExists, "the type %s already has a capability %q", resourceType, name).On("input.name")
+			return taken
 		}
 		hidden := s.options.CapabilityDefaultVisibility != access.Public
 		if private != nil {
@@ -190,7 +191,7 @@ func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name
 		return err
 	})
 	if sqldb.IsDuplicate(err) {
-		return nil, problem.Refuse(problem.ErrAlreadyExists, "the type %s already has a capability %q", resourceType, name).On("input.name").Because(err)
+		return nil, taken.Because(err)
 	}
 	if err != nil {
 		return nil, err
@@ -198,13 +199,13 @@ func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name
 	return capabilityNoun(made), nil
 }
 
-// SetCapabilityVisibility says whether a capability is private, for
+// SetCapabilityVisibility makes a capability private or public, for
 // administrators. It holds for every answer from then on.
 func (s *ResourceStore) SetCapabilityVisibility(ctx context.Context, resourceType, name string, private bool) (*resource.Capability, error) {
 	var changed *ent.Capability
 	err := s.manageCapability(ctx, "setCapabilityVisibility", resourceType, name, func(tx *sqldb.Tx, _ *ent.ResourceType, row *ent.Capability) (err error) {
 		if row == nil {
-			return noCapability(resourceType, name)
+			return refuseUnknownCapability(resourceType, name)
 		}
 		changed, err = tx.Capability.UpdateOneID(row.ID).SetPrivate(private).SetUpdatedAt(s.Now()).Save(ctx)
 		return err
@@ -221,7 +222,7 @@ func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name
 	var deleted *ent.Capability
 	err := s.manageCapability(ctx, "deleteCapability", resourceType, name, func(tx *sqldb.Tx, _ *ent.ResourceType, row *ent.Capability) error {
 		if row == nil {
-			return noCapability(resourceType, name)
+			return refuseUnknownCapability(resourceType, name)
 		}
 		deleted = row
 		uuids, err := tx.Resource.Query().Where(entresource.HasCapabilityValuesWith(capabilityvalue.CapabilityID(row.ID))).Select(entresource.FieldUUID).Strings(ctx)
@@ -237,11 +238,12 @@ func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name
 	return capabilityNoun(deleted), nil
 }
 
-func noCapability(resourceType, name string) error {
-	return problem.Refuse(problem.ErrNotFound, "the type %s has no capability %q", resourceType, name)
+func refuseUnknownCapability(resourceType, name string) error {
+	return problem.Refuse(problem.ErrNotFound, "capability %q does not exist for resource type %q", name, resourceType)
 }
 
-// manageCapability changes the registry entry of a name, which may not be there.
+// manageCapability changes the registry entry of a name, which may not be
+// there.
 func (s *ResourceStore) manageCapability(ctx context.Context, mutation, resourceType, name string, manage func(*sqldb.Tx, *ent.ResourceType, *ent.Capability) error) error {
 	var problems problem.Problems
 	text.Check(&problems, "input.resourceType", resourceType, 1, text.MaxName)

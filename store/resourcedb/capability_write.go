@@ -20,7 +20,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// capabilityKey is what a registry entry is known by.
+// capabilityKey is the key of a registry entry.
 type capabilityKey struct {
 	typeID int64
 	name   string
@@ -35,7 +35,7 @@ type capabilityWrite struct {
 
 // insertCapabilityRegistry registers names that are not registered yet. Those
 // that are keep their visibility. They are written in the order of their names,
-// so that two writers never wait for each other.
+// so that two writers never deadlock.
 func (s *ResourceStore) insertCapabilityRegistry(ctx context.Context, tx *sqldb.Tx, private map[capabilityKey]bool) error {
 	if len(private) == 0 {
 		return nil
@@ -103,18 +103,11 @@ func findCapabilities(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey) (
 
 // insertCapabilityValues stores values and their members, and counts them.
 func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabilityWrite, changes countChanges, now time.Time) error {
-	for chunk := range slices.Chunk(writes, sqldb.RowsAtOnce) {
-		creates := make([]*ent.CapabilityValueCreate, len(chunk))
-		for i, write := range chunk {
-			creates[i] = tx.CapabilityValue.Create().SetResourceID(write.resourceID).SetCapabilityID(write.capabilityID).
-				SetValue(write.value).SetCreatedAt(now).SetUpdatedAt(now)
-		}
-		if err := tx.CapabilityValue.CreateBulk(creates...).Exec(ctx); err != nil {
-			return err
-		}
-	}
+	var creates []*ent.CapabilityValueCreate
 	var members []*ent.CapabilityMemberCreate
 	for _, write := range writes {
+		creates = append(creates, tx.CapabilityValue.Create().SetResourceID(write.resourceID).SetCapabilityID(write.capabilityID).
+			SetValue(write.value).SetCreatedAt(now).SetUpdatedAt(now))
 		values, inList := resource.CapabilityMembers(write.value)
 		for _, value := range values {
 			create := tx.CapabilityMember.Create().SetResourceID(write.resourceID).SetCapabilityID(write.capabilityID).
@@ -126,15 +119,13 @@ func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabili
 			changes.add(write.capabilityID, value, 1)
 		}
 	}
-	for chunk := range slices.Chunk(members, sqldb.RowsAtOnce) {
-		if err := tx.CapabilityMember.CreateBulk(chunk...).Exec(ctx); err != nil {
-			return err
-		}
+	if err := insertAll(ctx, creates, tx.CapabilityValue.CreateBulk); err != nil {
+		return err
 	}
-	return nil
+	return insertAll(ctx, members, tx.CapabilityMember.CreateBulk)
 }
 
-// deleteCapabilityValues takes values away with their members, and counts them:
+// deleteCapabilityValues deletes values with their members, and counts them:
 // values of one resource, or of one capability.
 func deleteCapabilityValues(ctx context.Context, tx *sqldb.Tx, rows []*ent.CapabilityValue, changes countChanges) error {
 	if len(rows) == 0 {
@@ -159,7 +150,7 @@ func deleteCapabilityValues(ctx context.Context, tx *sqldb.Tx, rows []*ent.Capab
 	return err
 }
 
-// countChanges says by how much the number of resources changes that have a
+// countChanges is by how much the number of resources changes that have a
 // value.
 type countChanges map[countKey]int
 

@@ -20,8 +20,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// condition asks the database what Condition.Matches decides for one resource.
-// Capabilities returns the registry entries that a name stands for, those that
+// condition is a condition that the database evaluates. Capabilities are the
+// registry entries that a name stands for, those that
 // the viewer may know of: a private one is nowhere in the statement.
 type condition struct {
 	resource.Condition
@@ -143,8 +143,8 @@ func (a *alternatives) memberTest(test resource.Test, ids []int64, operand strin
 	return entsql.And(sqldb.IsAmong(a.s, a.members.C(capabilitymember.FieldCapabilityID), ids), holds)
 }
 
-// compared compares a column with an operand; equal is how the column is best
-// asked for the same.
+// compared returns the comparison of a column with an operand; equal is the
+// fastest test of equality.
 func compared(operator resource.Operator, column, operand string, equal *entsql.Predicate) *entsql.Predicate {
 	switch operator {
 	case resource.Equals:
@@ -176,7 +176,7 @@ func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []st
 	if len(names) == 0 || resource.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
-	rows, err := s.Ent.Capability.Query().Where(sqldb.Among(capability.FieldName, names), capabilitiesSeen(viewer, true), visible.ResourceTypeOf(ctx), func(s *entsql.Selector) {
+	rows, err := s.Ent.Capability.Query().Where(sqldb.Among(capability.FieldName, names), capabilitiesSeen(viewer, true), visible.OfResourceTypes(ctx), func(s *entsql.Selector) {
 		if types != nil {
 			s.Where(metadefdb.IsOfType(s, s.C(capability.FieldResourceTypeID), types))
 		}

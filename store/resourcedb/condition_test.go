@@ -21,8 +21,8 @@ import (
 const list = `["aes", "mmx", "aux"]`
 
 // operatorTable is the worked examples of scheduler requirements, in the order
-// of the list of behaviour (N01 to N40), and the further ones after them. A value
-// of "absent" is none.
+// of the list of behaviour (N01 to N40), and the further ones after them. A
+// value of "absent" is none.
 var operatorTable = []struct {
 	requirement, value, want string // Y, n, or refused
 }{
@@ -150,9 +150,9 @@ func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 	})
 }
 
-func randomCondition(random *rand.Rand, pick func([]string) string, values []string, depth int) resource.Where {
-	members := func() []resource.Where {
-		list := []resource.Where{}
+func randomCondition(random *rand.Rand, pick func([]string) string, values []string, depth int) resource.ConditionInput {
+	members := func() []resource.ConditionInput {
+		list := []resource.ConditionInput{}
 		for range random.IntN(4) {
 			list = append(list, randomCondition(random, pick, values, depth-1))
 		}
@@ -162,22 +162,22 @@ func randomCondition(random *rand.Rand, pick func([]string) string, values []str
 	if depth > 0 {
 		switch random.IntN(6) {
 		case 0:
-			return resource.Where{All: members()}
+			return resource.ConditionInput{All: members()}
 		case 1:
-			return resource.Where{Any: members()}
+			return resource.ConditionInput{Any: members()}
 		case 2:
 			inner := randomCondition(random, pick, values, depth-1)
-			return resource.Where{Not: &inner}
+			return resource.ConditionInput{Not: &inner}
 		}
 	}
 	there := random.IntN(2) == 0
 	if random.IntN(2) == 0 {
-		return resource.Where{Metadata: &[]resource.MetadataCondition{
+		return resource.ConditionInput{Metadata: &[]resource.MetadataCondition{
 			{Key: name, Exists: &there}, {Key: name, Equals: &operand}, {Key: name, In: []string{operand, pick(values)}},
 			{Key: name, Prefix: &operand}, {Key: name, Contains: &operand},
 		}[random.IntN(5)]}
 	}
-	return resource.Where{Capability: &[]resource.CapabilityCondition{
+	return resource.ConditionInput{Capability: &[]resource.CapabilityCondition{
 		{Name: name, Exists: &there}, {Name: name, Equals: &operand}, {Name: name, In: []string{operand, pick(values)}},
 		{Name: name, Gte: &operand}, {Name: name, Lte: &operand}, {Name: name, Contains: &operand},
 	}[random.IntN(6)]}

@@ -28,7 +28,7 @@ func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Fi
 	judged.Select(judged.C(entresource.FieldID))
 	visible.Resources(ctx)(judged)
 	for i, clause := range clauses {
-		judged.AppendSelectExprAs(oneIf(clause.judge(judged)), passes(i))
+		judged.AppendSelectExprAs(oneIf(clause.column(judged)), passes(i))
 		judged.AppendSelectExprAs(oneIf(clause.notNumbers(judged)), odd(i))
 	}
 	asItIs(judged).As("judged")
@@ -89,8 +89,8 @@ func oneIf(holds entsql.Querier) entsql.Querier {
 	})
 }
 
-// judge returns the clause as a column of each resource.
-func (c clause) judge(s *entsql.Selector) entsql.Querier {
+// column returns the clause as a column of each resource.
+func (c clause) column(s *entsql.Selector) entsql.Querier {
 	if c.ignored {
 		return entsql.ExprP("1 = 1")
 	}
@@ -101,8 +101,8 @@ func inParentheses(of entsql.Querier) entsql.Querier {
 	return entsql.ExprFunc(func(b *entsql.Builder) { b.WriteString("(").Join(of).WriteString(")") })
 }
 
-// notNumbers is, as a column of each resource, whether it has a value that is no
-// number where the clause compares numbers.
+// notNumbers returns, as a column of each resource, whether it has a value that
+// is not a number where the clause compares numbers.
 func (c clause) notNumbers(s *entsql.Selector) entsql.Querier {
 	ids := c.comparesNumbers
 	if len(ids) == 0 {

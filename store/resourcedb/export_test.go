@@ -14,7 +14,7 @@ import (
 
 // What the tests of plans reach into.
 
-// HashOf is the hash by which values are found.
+// HashOf returns the hash by which values are found.
 func HashOf(text string) int64 { return sqldb.HashOf(text) }
 
 // Statement is a statement that was sent, with its arguments.
@@ -23,7 +23,7 @@ type Statement struct {
 	Args  []any
 }
 
-// RecordStatements gives a store that reads the same database and keeps every
+// RecordStatements returns a store that reads the same database and keeps every
 // statement that it sends. The other one goes on with its own work.
 func RecordStatements(s *ResourceStore) (*ResourceStore, *[]Statement) {
 	r := &recorder{Database: s.Pool}
@@ -40,7 +40,7 @@ func (r *recorder) Query(ctx context.Context, query string, args, v any) error {
 	return r.Database.Query(ctx, query, args, v)
 }
 
-// Explain is how the database goes about a statement.
+// Explain returns the plan of the database for a statement.
 func Explain(t testing.TB, s *ResourceStore, statement Statement) string {
 	t.Helper()
 	explain := "EXPLAIN QUERY PLAN "

@@ -29,8 +29,9 @@ type clause struct {
 	comparesNumbers []int64
 }
 
-// resourcesThat keeps the resources that the viewer may see and a filter wants.
-func (s *ResourceStore) resourcesThat(ctx context.Context, filter resource.Filter) (predicate.Resource, error) {
+// resourcesMatching keeps the resources that the viewer may see and that match
+// a filter.
+func (s *ResourceStore) resourcesMatching(ctx context.Context, filter resource.Filter) (predicate.Resource, error) {
 	clauses, err := s.clausesOf(ctx, filter)
 	if err != nil {
 		return nil, err
@@ -51,8 +52,8 @@ func (s *ResourceStore) resourcesThat(ctx context.Context, filter resource.Filte
 }
 
 // joinedClauses is how many clauses PostgreSQL may join with the resources. It
-// weighs every order of joins, for seconds where there are 60; the clauses after
-// these it asks one by one, as it does with what stands behind IS TRUE.
+// weighs every order of joins, for seconds where there are 60; the clauses
+// after these it asks one by one, as it does with what stands behind IS TRUE.
 const joinedClauses = 8
 
 // clausesOf returns the conditions of a filter, one by one.
@@ -116,7 +117,7 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 			parents := entsql.Dialect(s.Dialect()).Table(entresource.Table).As("parents")
 			return entsql.In(s.C(entresource.FieldParentID), entsql.Dialect(s.Dialect()).
 				Select(parents.C(entresource.FieldID)).From(parents).
-				Where(entsql.And(entsql.EQ(parents.C(entresource.FieldUUID), *filter.Parent), visible.Resource(viewer, parents.C))))
+				Where(entsql.And(entsql.EQ(parents.C(entresource.FieldUUID), *filter.Parent), visible.ResourceCondition(viewer, parents.C))))
 		})
 	}
 	for _, tag := range filter.Tags {
@@ -146,7 +147,7 @@ func hasPrefix(column, prefixColumn, input string) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		indexed := sqldb.PrefixOf(input)
 		b.Ident(prefixColumn).WriteString(" >= ").Arg(indexed)
-		if end, ok := text.After(indexed); ok {
+		if end, ok := text.PrefixEnd(indexed); ok {
 			b.WriteString(" AND ").Ident(prefixColumn).WriteString(" < ").Arg(end)
 		}
 		if indexed != input {
@@ -164,7 +165,7 @@ func hasTag(s *entsql.Selector, viewer access.Viewer, wanted resource.TagFilter)
 	is := entsql.EQ(nameKey, key)
 	if wanted.IncludeDescendants {
 		namespaces := build.Table(namespace.Table)
-		visible := build.Select(namespaces.C(namespace.FieldID)).From(namespaces).Where(visible.Namespace(viewer, namespaces.C))
+		visible := build.Select(namespaces.C(namespace.FieldID)).From(namespaces).Where(visible.NamespaceCondition(viewer, namespaces.C))
 		is = entsql.Or(is, entsql.P(func(b *entsql.Builder) {
 			b.Ident(nameKey).WriteString(" IN (WITH RECURSIVE below (id, name_key) AS (SELECT id, name_key FROM tags WHERE name_key = ").Arg(key).
 				WriteString(" AND namespace_id IN (").Join(visible).

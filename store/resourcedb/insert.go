@@ -69,7 +69,7 @@ func (s *ResourceStore) InsertResources(ctx context.Context, tx *sqldb.Tx, recor
 			}
 		}
 		if len(level) == 0 {
-			return fmt.Errorf("the resource %s has a parent that is nowhere", left[0].UUID)
+			return fmt.Errorf("resource %s has a parent that is nowhere", left[0].UUID)
 		}
 		created, err := s.insertResourceLevel(ctx, tx, level, now)
 		if err != nil {
@@ -124,13 +124,16 @@ func (s *ResourceStore) insertMetadataAndTags(ctx context.Context, tx *sqldb.Tx,
 			tags = append(tags, newResourceTag(tx, rows[i].ID, tag))
 		}
 	}
-	for chunk := range slices.Chunk(items, sqldb.RowsAtOnce) {
-		if err := tx.MetadataItem.CreateBulk(chunk...).Exec(ctx); err != nil {
-			return err
-		}
+	if err := insertAll(ctx, items, tx.MetadataItem.CreateBulk); err != nil {
+		return err
 	}
-	for chunk := range slices.Chunk(tags, sqldb.RowsAtOnce) {
-		if err := tx.ResourceTag.CreateBulk(chunk...).Exec(ctx); err != nil {
+	return insertAll(ctx, tags, tx.ResourceTag.CreateBulk)
+}
+
+// insertAll writes rows, at most RowsAtOnce in a statement.
+func insertAll[Create any, Bulk interface{ Exec(context.Context) error }](ctx context.Context, rows []Create, bulk func(...Create) Bulk) error {
+	for chunk := range slices.Chunk(rows, sqldb.RowsAtOnce) {
+		if err := bulk(chunk...).Exec(ctx); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // lockResources locks the resources to be written, in the order of their rows,
-// so that two writers never wait for each other, and returns them in the order
+// so that two writers never deadlock, and returns them in the order
 // in which they were named. It refuses those that the viewer may not see, then
 // those that the viewer may not write.
 func (s *ResourceStore) lockResources(ctx context.Context, tx *sqldb.Tx, uuids []string) ([]*ent.Resource, error) {
@@ -29,11 +29,11 @@ func (s *ResourceStore) lockResources(ctx context.Context, tx *sqldb.Tx, uuids [
 	rows := make([]*ent.Resource, len(uuids))
 	for i, uuid := range uuids {
 		if rows[i] = byUUID[uuid]; rows[i] == nil {
-			return nil, noResource(uuid)
+			return nil, refuseUnknownResource(uuid)
 		}
 	}
 	for _, row := range rows {
-		if err := resource.MayWriteForProject(access.ViewerFrom(ctx), row.ProjectID, "the resource "+row.UUID); err != nil {
+		if err := resource.MayWriteForProject(access.ViewerFrom(ctx), row.ProjectID, "resource "+row.UUID); err != nil {
 			return nil, err
 		}
 	}

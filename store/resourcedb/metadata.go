@@ -16,7 +16,7 @@ import (
 // see, by key. With keys only those; nil means all.
 func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64, keys []string) (map[int64][]*resource.MetadataItem, error) {
 	rows, err := s.Ent.MetadataItem.Query().
-		Where(sqldb.Among(metadataitem.FieldResourceID, resources), visible.ResourceOf(ctx),
+		Where(sqldb.Among(metadataitem.FieldResourceID, resources), visible.OfResources(ctx),
 			func(s *entsql.Selector) {
 				if keys != nil {
 					s.Where(sqldb.IsAmong(s, s.C(metadataitem.FieldKey), keys))
@@ -29,7 +29,7 @@ func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64, keys 
 // MetadataByID returns the metadata items of the rows that the viewer may see.
 func (s *ResourceStore) MetadataByID(ctx context.Context, ids []int64) (map[int64]*resource.MetadataItem, error) {
 	rows, err := s.Ent.MetadataItem.Query().
-		Where(sqldb.Among(metadataitem.FieldID, ids), visible.ResourceOf(ctx)).All(ctx)
+		Where(sqldb.Among(metadataitem.FieldID, ids), visible.OfResources(ctx)).All(ctx)
 	return sqldb.ByID(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ID })
 }
 

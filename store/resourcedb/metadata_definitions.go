@@ -23,7 +23,7 @@ import (
 // names that they have there: of the namespaces that the viewer may see.
 func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	links, err := client.ResourceTypeAssociation.Query().
-		Where(sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types), visible.NamespaceOf(ctx)).
+		Where(sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types), visible.InNamespaces(ctx)).
 		Order(resourcetypeassociation.ByNamespaceID(), resourcetypeassociation.ByID()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list what applies to resource types: %w", err)
@@ -48,7 +48,7 @@ func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map
 // the type of its resource.
 func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.MetadataItem.Query().
-		Where(sqldb.Among(metadataitem.FieldID, items), visible.ResourceOf(ctx)).
+		Where(sqldb.Among(metadataitem.FieldID, items), visible.OfResources(ctx)).
 		WithResource(func(query *ent.ResourceQuery) { query.Select(entresource.FieldID, entresource.FieldResourceTypeID) }).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up metadata: %w", err)
@@ -72,9 +72,9 @@ func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (
 	return of, nil
 }
 
-// MetadataReports judge the metadata of resources by the definitions that apply
-// to their types. What is deleted has no metadata, in which there is nothing
-// wrong.
+// MetadataReports returns reports on the metadata of resources by the
+// definitions that apply to their types. What is deleted has no metadata, in
+// which there is nothing wrong.
 func (s *ResourceStore) MetadataReports(ctx context.Context, resources []int64) (map[int64]*metadef.MetadataReport, error) {
 	of, err := s.ResourcesByID(ctx, resources)
 	if err != nil {
@@ -111,18 +111,18 @@ func pairsOf(items []*resource.MetadataItem) []metadef.KeyValue {
 	return pairs
 }
 
-// strictly is metadata to write on a resource of a type.
-type strictly struct {
+// strictWrite is metadata to write on a resource of a type.
+type strictWrite struct {
 	typeID int64
 	path   string
 	items  []metadef.KeyValue
 }
 
-// holdsStrictly refuses items that break their definitions, or have none, on
+// checkStrict refuses items that break their definitions, or have none, on
 // resources of strict types. What holds does not depend on who writes, so all
 // definitions count; what is suggested instead of an unknown key comes from
 // those that the viewer may see.
-func holdsStrictly(ctx context.Context, tx *sqldb.Tx, writes []strictly) error {
+func checkStrict(ctx context.Context, tx *sqldb.Tx, writes []strictWrite) error {
 	var types []int64
 	for _, write := range writes {
 		types = append(types, write.typeID)

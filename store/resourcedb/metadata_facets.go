@@ -21,23 +21,21 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MetadataFacets are, for the resources of a filter, the values in use of each
-// key with how many of the resources have them, the most frequent first. They
-// are taken for all keys of a scope at once; without a scope there is the one
-// key 0, which stands for all resources of the filter.
+// MetadataFacets returns, for the resources of a filter, the values in use of
+// each key with how many of the resources have them, the most frequent first.
+// They are taken for all keys of a scope at once; without a scope there is the
+// one key 0, which stands for all resources of the filter.
 func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, names []string, first int) (map[int64][]*resource.MetadataFacet, error) {
 	var problems problem.Problems
 	text.CheckNames(&problems, "keys", names, metadef.MaxMetadataKey)
-	if len(names) > resource.MaxFacetKeys {
-		problems.Add("keys", "must have at most %d keys, has %d", resource.MaxFacetKeys, len(names))
-	}
+	text.CheckCount(&problems, "keys", len(names), resource.MaxFacetKeys)
 	if first < 0 || first > resource.MaxFacetValues {
 		problems.Add("first", "must be 0 to %d", resource.MaxFacetValues)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	wanted, err := s.resourcesThat(ctx, filter)
+	wanted, err := s.resourcesMatching(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +74,8 @@ func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope
 	return facets, nil
 }
 
-// facetStatement counts the values of each name on the resources that are wanted,
-// for each key of the scope, and keeps the first of them.
+// facetStatement counts the values of each name on the resources that are
+// wanted, for each key of the scope, and keeps the first of them.
 func facetStatement(build *entsql.DialectBuilder, scope resource.Scope, keys []int64, wanted predicate.Resource, names []string, first int) *entsql.Selector {
 	resources, items := build.Table(entresource.Table), build.Table(metadataitem.Table)
 	counted := build.Select().From(resources)
@@ -150,8 +148,8 @@ func (s *ResourceStore) CountMetadataKeys(ctx context.Context, resourceType *str
 	return count, err
 }
 
-// eachMetadataKey goes through the keys after one, in order, until it is told to
-// stop. Keys are compared without case here, where folding is the same for
+// eachMetadataKey goes through the keys after one, in order, until each returns
+// false. Keys are compared without case here, where folding is the same for
 // every database.
 func (s *ResourceStore) eachMetadataKey(ctx context.Context, resourceType *string, after, search string, each func(resource.MetadataKey) bool) error {
 	build := entsql.Dialect(s.Pool.Dialect())
@@ -159,7 +157,7 @@ func (s *ResourceStore) eachMetadataKey(ctx context.Context, resourceType *strin
 	key := items.C(metadataitem.FieldKey)
 	selector := build.Select(key, entsql.Count("*")).From(items)
 	selector.Join(resources).On(items.C(metadataitem.FieldResourceID), resources.C(entresource.FieldID))
-	selector.Where(visible.Resource(access.ViewerFrom(ctx), resources.C))
+	selector.Where(visible.ResourceCondition(access.ViewerFrom(ctx), resources.C))
 	if after != "" {
 		selector.Where(entsql.GT(key, after))
 	}

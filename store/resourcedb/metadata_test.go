@@ -22,7 +22,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// newShare creates a share of a project and gives its uuid.
+// newShare creates a share of a project and returns its uuid.
 func newShare(t *testing.T, s *store.Store, project string, metadata ...metadef.KeyValue) string {
 	t.Helper()
 	r, err := s.CreateResource(storetest.AsAdmin(), resource.Input{Type: "OS::Manila::Share", Name: "share", ProjectID: &project, Metadata: metadata})
@@ -160,8 +160,8 @@ func TestReplacingMetadataIsNeverSeenHalfDone(t *testing.T) {
 	})
 }
 
-// TestMetadataLimits is M07, M12 and M44: limits count code points, and the item
-// beyond the maximum is refused.
+// TestMetadataLimits is M07, M12 and M44: limits count code points, and the
+// item beyond the maximum is refused.
 func TestMetadataLimits(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -245,7 +245,8 @@ func TestWriteRate(t *testing.T) {
 			t.Errorf("a second later: %v", err)
 		}
 		seconds.Add(60)
-		// The operator's keys are protected on every path, and its maximum holds.
+		// The operator's keys are protected on every path, and its maximum
+		// holds.
 		member := asMember("demo")
 		for name, attempt := range map[string]func() error{
 			"merging": func() error {
@@ -279,7 +280,8 @@ func TestWriteRate(t *testing.T) {
 }
 
 // TestStrictTypesHoldMetadataToItsDefinitions refuses unknown keys with the
-// nearest known one, and values that break their definition; other types report.
+// nearest known one, and values that break their definition; other types
+// report.
 func TestStrictTypesHoldMetadataToItsDefinitions(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -310,7 +312,7 @@ func TestStrictTypesHoldMetadataToItsDefinitions(t *testing.T) {
 			!strings.Contains(invalid.Problems[1].Message, "hw:sockets") {
 			t.Errorf("a strict type: %v", err)
 		}
-		if _, err := s.CreateResource(ctx, resource.Input{Type: "Acme::Box", Name: "box", Metadata: pairs("unheard of", "2")}); !errors.Is(err, problem.ErrInvalidInput) {
+		if _, err := s.CreateResource(ctx, resource.Input{Type: "Acme::Box", Name: "box", Metadata: pairs("unknown", "2")}); !errors.Is(err, problem.ErrInvalidInput) {
 			t.Errorf("creating on a strict type: %v", err)
 		}
 		if _, _, err := s.ChangeMetadata(ctx, resource.MetadataChange{Resource: box.UUID, Mode: resource.ReplaceMetadata, Items: pairs("hw:sockets", "2")}); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // ChangeMetadata changes the metadata of one resource, as a whole or not at
@@ -23,7 +24,7 @@ func (s *ResourceStore) ChangeMetadata(ctx context.Context, change resource.Meta
 	actions := map[resource.MetadataMode]string{
 		resource.MergeMetadata: "setMetadata", resource.ReplaceMetadata: "replaceMetadata", resource.DeleteMetadata: "deleteMetadata",
 	}
-	resources, retained, err := s.changeMetadata(ctx, actions[change.Mode], []resource.MetadataChange{change}, func(int) string { return "input" })
+	resources, retained, err := s.writeMetadataChanges(ctx, actions[change.Mode], []resource.MetadataChange{change}, func(int) string { return "input" })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -33,11 +34,11 @@ func (s *ResourceStore) ChangeMetadata(ctx context.Context, change resource.Meta
 // ChangeMetadataOfMany changes the metadata of several resources in one
 // transaction, and returns them in the order of the changes.
 func (s *ResourceStore) ChangeMetadataOfMany(ctx context.Context, changes []resource.MetadataChange) ([]*resource.Resource, error) {
-	resources, _, err := s.changeMetadata(ctx, "setMetadataOnResources", changes, func(i int) string { return fmt.Sprintf("input.items[%d]", i) })
+	resources, _, err := s.writeMetadataChanges(ctx, "setMetadataOnResources", changes, func(i int) string { return fmt.Sprintf("input.items[%d]", i) })
 	return resources, err
 }
 
-func (s *ResourceStore) changeMetadata(ctx context.Context, mutation string, changes []resource.MetadataChange, path func(int) string) (resources []*resource.Resource, retained []*resource.MetadataItem, err error) {
+func (s *ResourceStore) writeMetadataChanges(ctx context.Context, mutation string, changes []resource.MetadataChange, path func(int) string) (resources []*resource.Resource, retained []*resource.MetadataItem, err error) {
 	if err := s.mayChangeMetadata(ctx, changes, path); err != nil {
 		return nil, nil, err
 	}
@@ -64,14 +65,9 @@ func (s *ResourceStore) mayChangeMetadata(ctx context.Context, changes []resourc
 			}
 		}
 		change.Check(&problems, path(i))
-		if seen[change.Resource] {
-			problems.Add(path(i)+".resource", "is named twice")
-		}
-		seen[change.Resource] = true
+		text.CheckUnique(&problems, path(i)+".resource", change.Resource, seen)
 	}
-	if len(changes) > resource.MaxMetadataChanges {
-		problems.Add("input.items", "must have at most %d items, has %d", resource.MaxMetadataChanges, len(changes))
-	}
+	text.CheckCount(&problems, "input.items", len(changes), resource.MaxMetadataChanges)
 	if err := problems.Err(); err != nil {
 		return err
 	}
@@ -99,9 +95,9 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 	}
 	var total resource.MetadataPlan
 	var touched []int64
-	writes := make([]strictly, len(changes))
+	writes := make([]strictWrite, len(changes))
 	for i, change := range changes {
-		writes[i] = strictly{rows[i].ResourceTypeID, path(i) + ".items", change.Items}
+		writes[i] = strictWrite{rows[i].ResourceTypeID, path(i) + ".items", change.Items}
 		plan, err := change.Plan(access.ViewerFrom(ctx), s.metadataRules(), rows[i].Revision, there[ids[i]])
 		if err != nil {
 			return nil, nil, err
@@ -116,7 +112,7 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 		total.Delete = append(total.Delete, plan.Delete...)
 		total.Retained = append(total.Retained, plan.Retained...)
 	}
-	if err := holdsStrictly(ctx, tx, writes); err != nil {
+	if err := checkStrict(ctx, tx, writes); err != nil {
 		return nil, nil, err
 	}
 	now := s.Now()
@@ -127,11 +123,7 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 		return nil, nil, err
 	}
 	resources, err := touchResources(ctx, tx, rows, touched, now)
-	retained := make([]*resource.MetadataItem, len(total.Retained))
-	for i := range total.Retained {
-		retained[i] = &total.Retained[i]
-	}
-	return resources, retained, err
+	return resources, pointersTo(total.Retained), err
 }
 
 // recordMetadata puts the metadata of each resource, before and after, into the
@@ -145,7 +137,7 @@ func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx, change
 	}
 	for i, of := range changes {
 		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: of.Resource,
-			Before: sqldb.Fields{"metadata": metadataFields(dereferenced(before[ids[i]]))}, After: sqldb.Fields{"metadata": metadataFields(dereferenced(after[ids[i]]))}})
+			Before: sqldb.Fields{"metadata": metadataFields(before[ids[i]])}, After: sqldb.Fields{"metadata": metadataFields(after[ids[i]])}})
 	}
 	if len(changes) == 0 {
 		tx.Record(ctx, sqldb.Event{Kind: "Resource"})
@@ -153,16 +145,16 @@ func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx, change
 	return nil
 }
 
-func dereferenced(items []*resource.MetadataItem) []resource.MetadataItem {
-	out := make([]resource.MetadataItem, len(items))
-	for i, item := range items {
-		out[i] = *item
+func pointersTo[T any](values []T) []*T {
+	pointers := make([]*T, len(values))
+	for i := range values {
+		pointers[i] = &values[i]
 	}
-	return out
+	return pointers
 }
 
 // metadataFields returns metadata for the audit log.
-func metadataFields(items []resource.MetadataItem) []sqldb.Fields {
+func metadataFields(items []*resource.MetadataItem) []sqldb.Fields {
 	out := make([]sqldb.Fields, len(items))
 	for i, item := range items {
 		out[i] = sqldb.Fields{"key": item.Key, "value": item.Value, "userModifiable": item.UserModifiable}
@@ -170,7 +162,7 @@ func metadataFields(items []resource.MetadataItem) []sqldb.Fields {
 	return out
 }
 
-// writeMetadata writes what a plan says. The resources are locked.
+// writeMetadata writes a plan. The resources are locked.
 func writeMetadata(ctx context.Context, tx *sqldb.Tx, plan resource.MetadataPlan, now time.Time) error {
 	if len(plan.Delete) > 0 {
 		ids := make([]int64, len(plan.Delete))

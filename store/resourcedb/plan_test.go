@@ -16,9 +16,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestMetadataIsFoundByAnIndex fills a database with resources of 5 items each and holds that a page found by metadata and
-// shown with it takes three statements, and that the database finds it by the
-// index over keys and hashes, or prefixes, of values.
+// TestMetadataIsFoundByAnIndex fills a database with resources of 5 items each
+// and holds that a page found by metadata and shown with it takes three
+// statements, and that the database finds it by the index over keys and hashes,
+// or prefixes, of values.
 func TestMetadataIsFoundByAnIndex(t *testing.T) {
 	t.Parallel()
 	count := planSize()
@@ -47,7 +48,7 @@ func TestMetadataIsFoundByAnIndex(t *testing.T) {
 		}
 		long, prefix := strings.Repeat("界", 80), "value-77"
 		for _, where := range []resource.MetadataCondition{{Key: "key-1", Prefix: &prefix}, {Key: "key-2", Prefix: &long}, {Key: "key-4", In: []string{"value-1", "value-2"}}} {
-			if _, err := s.CountResources(ctx, resource.Filter{Where: &resource.Where{Metadata: &where}}); err != nil {
+			if _, err := s.CountResources(ctx, resource.Filter{Where: &resource.ConditionInput{Metadata: &where}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -62,9 +63,9 @@ func TestMetadataIsFoundByAnIndex(t *testing.T) {
 	})
 }
 
-// TestNestedPagesReadWhatTheyShow holds that a page of each type's resources, and
-// the look behind its cursor, go down an index that ends each type's part at the
-// page's size, in one statement however many types there are.
+// TestNestedPagesReadWhatTheyShow holds that a page of each type's resources,
+// and the look behind its cursor, go down an index that ends each type's part
+// at the page's size, in one statement however many types there are.
 func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 	t.Parallel()
 	count := planSize()
@@ -125,13 +126,7 @@ func planSize() int {
 // fillResources writes resources by bulk: the values of their items are 500.
 func fillResources(t *testing.T, url string, count int) {
 	t.Helper()
-	migrated, err := store.Open(t.Context(), store.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := migrated.Close(); err != nil {
-		t.Fatal(err)
-	}
+	migrate(t, url)
 	db := storetest.Database(t, url)
 	tx, err := db.Begin()
 	if err != nil {
@@ -151,13 +146,7 @@ func fillResources(t *testing.T, url string, count int) {
 		run("SET LOCAL statement_timeout = 0")
 		uuid, name = "'00000000-0000-4000-8000-' || lpad(n::text, 12, '0')", "'resource-' || lpad(n::text, 6, '0')"
 	}
-	run("CREATE TEMPORARY TABLE vals (n bigint, value varchar(1023), value_hash bigint)")
-	for n := range 500 {
-		value := fmt.Sprint("value-", n)
-		run(fmt.Sprintf("INSERT INTO vals VALUES (%d, '%s', %d)", n, value, resourcedb.HashOf(value)))
-	}
-	run("CREATE UNIQUE INDEX vals_n ON vals (n)")
-	run("ANALYZE vals")
+	fillValues(run)
 	run(numbers + ` INSERT INTO resources (uuid, resource_type_id, name, name_key, project_id, visibility, revision, created_at, updated_at)
 		SELECT ` + uuid + `, (SELECT MIN(id) FROM resource_types), ` + name + `, ` + name + `, 'demo', 'PUBLIC', 1, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP FROM numbers`)
 	run(`WITH RECURSIVE keys (k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM keys WHERE k < 4)
@@ -171,6 +160,29 @@ func fillResources(t *testing.T, url string, count int) {
 		return // where nobody gathers statistics
 	}
 	if _, err := db.Exec("ANALYZE"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fillValues makes a temporary table of 500 values with their hashes.
+func fillValues(run func(statement string, args ...any)) {
+	run("CREATE TEMPORARY TABLE vals (n bigint, value varchar(1023), value_hash bigint)")
+	for n := range 500 {
+		value := fmt.Sprint("value-", n)
+		run(fmt.Sprintf("INSERT INTO vals VALUES (%d, '%s', %d)", n, value, resourcedb.HashOf(value)))
+	}
+	run("CREATE UNIQUE INDEX vals_n ON vals (n)")
+	run("ANALYZE vals")
+}
+
+// migrate makes the tables of a database.
+func migrate(t *testing.T, url string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 }

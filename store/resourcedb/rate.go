@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// maxLimiters is how many projects are remembered before those that wrote nothing
-// lately are forgotten.
+// maxLimiters is how many projects are remembered before those that wrote
+// nothing lately are forgotten.
 const maxLimiters = 10_000
 
 // writeRates limits the writes of each project, in this process.
@@ -37,7 +37,7 @@ func (s *ResourceStore) mayWriteNow(ctx context.Context) error {
 		return nil
 	}
 	wait := time.Duration((1 - limiter.TokensAt(now)) / float64(limiter.Limit()) * float64(time.Second))
-	return problem.Refuse(problem.ErrRateLimited, "the project writes more than %d times a minute", limit.PerMinute).After(wait)
+	return problem.Refuse(problem.ErrRateLimited, "too many writes: a project may write %d times a minute", limit.PerMinute).After(wait)
 }
 
 // of returns the limiter of a project, which starts full.

@@ -63,8 +63,8 @@ func TestConcurrentMovesMakeNoCircle(t *testing.T) {
 	})
 }
 
-// TestDeletingRefusesWhatIsInUse also holds that a resource takes what hangs off
-// it away, and that its capabilities are counted no more.
+// TestDeletingRefusesWhatIsInUse also holds that a resource takes what belongs
+// to it away, and that its capabilities are counted no more.
 func TestDeletingRefusesWhatIsInUse(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -31,7 +31,7 @@ func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, o
 	if err != nil {
 		return none, err
 	}
-	wanted, err := s.resourcesThat(ctx, filter)
+	wanted, err := s.resourcesMatching(ctx, filter)
 	if err != nil {
 		return none, err
 	}
@@ -39,12 +39,12 @@ func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, o
 	if err != nil {
 		return none, fmt.Errorf("list resources: %w", err)
 	}
-	return sqldb.NewPage(paging, rows, resourceNoun, resourcePlace(order)), nil
+	return sqldb.NewPage(paging, rows, resourceNoun, resourcePosition(order)), nil
 }
 
 // CountResources returns how many resources Resources goes through in all.
 func (s *ResourceStore) CountResources(ctx context.Context, filter resource.Filter) (int, error) {
-	wanted, err := s.resourcesThat(ctx, filter)
+	wanted, err := s.resourcesMatching(ctx, filter)
 	if err != nil {
 		return 0, err
 	}
@@ -55,8 +55,8 @@ func (s *ResourceStore) CountResources(ctx context.Context, filter resource.Filt
 	return n, nil
 }
 
-// ResourcesWithin returns a page of the resources of each scope: the children of
-// a resource, or the resources of a type.
+// ResourcesWithin returns a page of the resources of each scope: the children
+// of a resource, or the resources of a type.
 func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]page.Page[*resource.Resource], error) {
 	paging, wanted, err := s.pagingWithin(ctx, scope, filter, order, request)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scop
 	if err != nil {
 		return nil, fmt.Errorf("list resources within others: %w", err)
 	}
-	return sqldb.PagesOf(paging, keys, rows, scopeKey(scope), resourceNoun, resourcePlace(order)), nil
+	return sqldb.PagesOf(paging, keys, rows, scopeKey(scope), resourceNoun, resourcePosition(order)), nil
 }
 
 // ResourcesBehind returns for which keys there are resources on the side where
@@ -88,13 +88,13 @@ func (s *ResourceStore) pagingWithin(ctx context.Context, scope resource.Scope, 
 	if err != nil {
 		return paging, nil, err
 	}
-	wanted, err := s.resourcesThat(ctx, filter)
+	wanted, err := s.resourcesMatching(ctx, filter)
 	return paging, wanted, err
 }
 
 // CountResourcesWithin returns how many resources each scope has.
 func (s *ResourceStore) CountResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter) (map[int64]int, error) {
-	wanted, err := s.resourcesThat(ctx, filter)
+	wanted, err := s.resourcesMatching(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (s *ResourceStore) CountResourcesWithin(ctx context.Context, scope resource
 func (s *ResourceStore) ResourceByUUID(ctx context.Context, uuid string) (*resource.Resource, error) {
 	row, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), entresource.UUID(uuid)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, noResource(uuid)
+		return nil, refuseUnknownResource(uuid)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up a resource: %w", err)
@@ -128,7 +128,7 @@ func (s *ResourceStore) ResourceByUUID(ctx context.Context, uuid string) (*resou
 	return resourceNoun(row), nil
 }
 
-func noResource(uuid string) *problem.Refusal {
+func refuseUnknownResource(uuid string) *problem.Refusal {
 	return problem.Refuse(problem.ErrNotFound, "resource %s does not exist", uuid)
 }
 
@@ -142,7 +142,7 @@ func (s *ResourceStore) ResourcesByID(ctx context.Context, ids []int64) (map[int
 // case.
 func (s *ResourceStore) TagsOfResources(ctx context.Context, resources []int64) (map[int64][]string, error) {
 	rows, err := s.Ent.ResourceTag.Query().
-		Where(sqldb.Among(resourcetag.FieldResourceID, resources), visible.ResourceOf(ctx)).
+		Where(sqldb.Among(resourcetag.FieldResourceID, resources), visible.OfResources(ctx)).
 		Order(resourcetag.ByResourceID(), resourcetag.ByNameKey(), resourcetag.ByID()).All(ctx)
 	return sqldb.ByParent(rows, err, "tags of resources",
 		func(row *ent.ResourceTag) string { return row.Name },
@@ -156,7 +156,7 @@ func scopeKey(scope resource.Scope) func(*ent.Resource) int64 {
 	return func(row *ent.Resource) int64 { return row.ResourceTypeID }
 }
 
-func resourcePlace(order page.Order) func(*ent.Resource) (any, int64) {
+func resourcePosition(order page.Order) func(*ent.Resource) (any, int64) {
 	return func(row *ent.Resource) (any, int64) {
 		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
 	}

@@ -1,6 +1,7 @@
-// Package resourcedb keeps resources with their metadata, tags and capabilities,
-// and the registry of capabilities. It uses metadefdb for the resource types
-// that resources name and for the definitions that strict types are held to.
+// Package resourcedb keeps resources with their metadata, tags and
+// capabilities, and the registry of capabilities. It uses metadefdb for the
+// resource types that resources name and for the definitions that strict types
+// are held to.
 package resourcedb
 
 import (
@@ -12,13 +13,13 @@ import (
 
 // Options are the rules of an operator.
 type Options struct {
-	// CapabilityDiscovery says who discovers public capabilities; empty is
+	// CapabilityDiscovery is who discovers public capabilities; empty is
 	// resource.DiscoveryAdmin.
 	CapabilityDiscovery resource.CapabilityDiscovery
 	// CapabilityDefaultVisibility is that of a capability whose name is
 	// registered by its first use; empty is access.Private.
 	CapabilityDefaultVisibility access.Visibility
-	// CapabilityRegistration says how a name comes into the registry; empty is
+	// CapabilityRegistration is how a name comes into the registry; empty is
 	// resource.RegisterOnUse.
 	CapabilityRegistration resource.CapabilityRegistration
 	// ProtectedMetadataKeys are those that only administrators and services

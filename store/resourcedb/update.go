@@ -35,7 +35,7 @@ func (s *ResourceStore) UpdateResource(ctx context.Context, patch resource.Patch
 	}
 	var row *ent.Resource
 	err = s.Write(ctx, "updateResource", func(tx *sqldb.Tx) error {
-		row, err = s.updateResource(ctx, tx, patch)
+		row, err = s.applyPatch(ctx, tx, patch)
 		return err
 	})
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *ResourceStore) mayWriteInput(ctx context.Context, check func(*problem.P
 	return s.mayWriteNow(ctx)
 }
 
-func (s *ResourceStore) updateResource(ctx context.Context, tx *sqldb.Tx, patch resource.Patch) (*ent.Resource, error) {
+func (s *ResourceStore) applyPatch(ctx context.Context, tx *sqldb.Tx, patch resource.Patch) (*ent.Resource, error) {
 	if patch.Parent.Set && s.Postgres() {
 		if _, err := tx.ExecContext(sqldb.Uncounted(ctx), "SELECT pg_advisory_xact_lock($1)", movesKey); err != nil {
 			return nil, err
@@ -64,21 +64,7 @@ func (s *ResourceStore) updateResource(ctx context.Context, tx *sqldb.Tx, patch 
 	if err != nil {
 		return nil, err
 	}
-	wanted := *row
-	if patch.NewName.Set {
-		wanted.Name = *patch.NewName.Value
-	}
-	if patch.Description.Set {
-		if wanted.Description = patch.Description.Value; text.OrEmpty(wanted.Description) == "" {
-			wanted.Description = nil
-		}
-	}
-	if patch.Visibility.Set {
-		wanted.Visibility = string(access.Private)
-		if patch.Visibility.Value != nil {
-			wanted.Visibility = string(*patch.Visibility.Value)
-		}
-	}
+	wanted := patched(*row, patch)
 	if patch.Parent.Set {
 		parent, err := s.newParent(ctx, tx, row, text.OrEmpty(patch.Parent.Value))
 		if err != nil {
@@ -104,6 +90,25 @@ func (s *ResourceStore) updateResource(ctx context.Context, tx *sqldb.Tx, patch 
 	return changed, nil
 }
 
+// patched returns a resource with the fields that a patch sets, but the parent.
+func patched(wanted ent.Resource, patch resource.Patch) ent.Resource {
+	if patch.NewName.Set {
+		wanted.Name = *patch.NewName.Value
+	}
+	if patch.Description.Set {
+		if wanted.Description = patch.Description.Value; text.OrEmpty(wanted.Description) == "" {
+			wanted.Description = nil
+		}
+	}
+	if patch.Visibility.Set {
+		wanted.Visibility = string(access.Private)
+		if patch.Visibility.Value != nil {
+			wanted.Visibility = string(*patch.Visibility.Value)
+		}
+	}
+	return wanted
+}
+
 // newParent returns the row id of the parent that a resource is to have, 0 for
 // none. A resource cannot be below itself.
 func (s *ResourceStore) newParent(ctx context.Context, tx *sqldb.Tx, row *ent.Resource, parent string) (int64, error) {
@@ -126,7 +131,7 @@ func (s *ResourceStore) newParent(ctx context.Context, tx *sqldb.Tx, row *ent.Re
 		return 0, err
 	}
 	if above {
-		return 0, problem.Invalid("input.parent", "the resource %s is %s itself or below it", parent, row.UUID)
+		return 0, problem.Invalid("input.parent", "resource %s is %s itself or a descendant of it", parent, row.UUID)
 	}
 	return id, nil
 }
@@ -144,9 +149,9 @@ func (s *ResourceStore) DeleteResource(ctx context.Context, uuid string, revisio
 		if row, err = s.lockResource(ctx, tx, uuid, revision); err != nil {
 			return err
 		}
-		err := s.deleteResource(ctx, tx, row)
+		err := s.removeResource(ctx, tx, row)
 		if sqldb.IsReferred(err) {
-			return problem.Refuse(problem.ErrInUse, "the resource %s is in use", uuid).Because(err)
+			return problem.Refuse(problem.ErrInUse, "resource %s is in use", uuid).Because(err)
 		}
 		return err
 	})
@@ -156,20 +161,20 @@ func (s *ResourceStore) DeleteResource(ctx context.Context, uuid string, revisio
 	return resourceNoun(row), nil
 }
 
-func (s *ResourceStore) deleteResource(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) error {
+func (s *ResourceStore) removeResource(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) error {
 	children, err := tx.Resource.Query().Where(entresource.ParentID(row.ID)).Exist(ctx)
 	if err != nil {
 		return err
 	}
 	if children {
-		return problem.Refuse(problem.ErrInUse, "the resource %s has children", row.UUID)
+		return problem.Refuse(problem.ErrInUse, "resource %s has children", row.UUID)
 	}
 	provided, err := tx.ResourceProvider.Query().Where(resourceprovider.ResourceID(row.ID)).Exist(ctx)
 	if err != nil {
 		return err
 	}
 	if provided {
-		return problem.Refuse(problem.ErrInUse, "a resource provider is linked to the resource %s", row.UUID)
+		return problem.Refuse(problem.ErrInUse, "resource %s is in use: a resource provider is linked to it", row.UUID)
 	}
 	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).All(ctx)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 )
 
 // CreateResource creates a resource with everything given for it, in one
-// transaction: for members in their own project, for administrators and services
-// in any. A type that does not exist is ErrNotFound, a uuid that is taken
-// ErrAlreadyExists.
+// transaction: for members in their own project, for administrators and
+// services in any. A type that does not exist is ErrNotFound, a uuid that is
+// taken ErrAlreadyExists.
 func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input) (*resource.Resource, error) {
 	viewer := access.ViewerFrom(ctx)
 	if err := mayCreateResource(viewer, input); err != nil {
@@ -30,7 +30,7 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 	input.Check(&problems, "input")
 	record := recordOf(viewer, input)
 	if record.ProjectID == "" && input.ProjectID == nil {
-		problems.Add("input.projectId", "must be given by a viewer without a project")
+		problems.Add("input.projectId", "is required of a viewer without a project")
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
@@ -53,12 +53,12 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 		plan.Set = append(plan.Set, resource.MetadataItem{Key: item.Key, Value: item.Value})
 	}
 	if most := s.limits.MetadataItems; most > 0 && len(plan.Set) > most {
-		return nil, problem.Refuse(problem.ErrQuotaExceeded, "a resource can have at most %d metadata items, this has %d", most, len(plan.Set))
+		return nil, problem.Refuse(problem.ErrQuotaExceeded, "resource would have %d metadata items, at most %d are allowed", len(plan.Set), most)
 	}
 	record.Metadata = plan.Set
 	var row *ent.Resource
 	err = s.Write(ctx, "createResource", func(tx *sqldb.Tx) error {
-		row, err = s.createResource(ctx, tx, record, input)
+		row, err = s.insertResource(ctx, tx, record, input)
 		return err
 	})
 	if sqldb.IsDuplicate(err) {
@@ -82,7 +82,7 @@ func mayCreateResource(viewer access.Viewer, input resource.Input) error {
 		}
 	}
 	if input.ProjectID != nil {
-		return resource.MayWriteForProject(viewer, *input.ProjectID, "what is to be created")
+		return resource.MayWriteForProject(viewer, *input.ProjectID, "the resource to create")
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func recordOf(viewer access.Viewer, input resource.Input) ResourceRecord {
 	return record
 }
 
-func (s *ResourceStore) createResource(ctx context.Context, tx *sqldb.Tx, record ResourceRecord, input resource.Input) (*ent.Resource, error) {
+func (s *ResourceStore) insertResource(ctx context.Context, tx *sqldb.Tx, record ResourceRecord, input resource.Input) (*ent.Resource, error) {
 	of, err := metadefdb.ResourceTypeRow(ctx, tx, record.Type)
 	if err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func (s *ResourceStore) createResource(ctx context.Context, tx *sqldb.Tx, record
 		return nil, err
 	}
 	if of.Strict {
-		writes := []strictly{{of.ID, "input.metadata", input.Metadata}, {of.ID, "input.serviceMetadata", input.ServiceMetadata}}
-		if err := holdsStrictly(ctx, tx, writes); err != nil {
+		writes := []strictWrite{{of.ID, "input.metadata", input.Metadata}, {of.ID, "input.serviceMetadata", input.ServiceMetadata}}
+		if err := checkStrict(ctx, tx, writes); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +130,7 @@ func (s *ResourceStore) createResource(ctx context.Context, tx *sqldb.Tx, record
 func recordFields(record ResourceRecord) sqldb.Fields {
 	return sqldb.Fields{
 		"type": record.Type, "name": record.Name, "description": record.Description, "projectId": record.ProjectID,
-		"visibility": record.Visibility, "parent": record.Parent, "metadata": metadataFields(record.Metadata),
+		"visibility": record.Visibility, "parent": record.Parent, "metadata": metadataFields(pointersTo(record.Metadata)),
 		"capabilities": record.Capabilities, "tags": record.Tags,
 	}
 }
