@@ -1,0 +1,123 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// toRename are the scopes and folded names that still differ by case alone. A
+// pair that does no longer is to be struck from the list.
+var toRename = map[string]bool{
+	"metadef documentschema":       true,
+	"metadef differences":          true,
+	"metadef merge":                true,
+	"metadef overwrite":            true,
+	"metadef propertyschema":       true,
+	"placement.Ledger written":     true,
+	"store/sqldb.DB write":         true,
+	"store/sqldb.Database dialect": true,
+	"store/sqldb.Tx flush":         true,
+	"store/sqldb.Tx after":         true,
+}
+
+// TestNoTwoNamesDifferByCaseAlone holds for the code that is written by hand: the
+// identifiers of a package, and the fields and methods of each of its types.
+func TestNoTwoNamesDifferByCaseAlone(t *testing.T) {
+	t.Parallel()
+	declared := map[string]string{} // the spelling of each scope and folded name
+	found := map[string]bool{}
+	check := func(scope string, names ...*ast.Ident) {
+		for _, name := range names {
+			key := scope + " " + strings.ToLower(name.Name)
+			if other, ok := declared[key]; ok && other != name.Name {
+				if found[key] = true; toRename[key] {
+					continue
+				}
+				t.Errorf("%s: %s and %s differ by case alone", scope, other, name.Name)
+			}
+			declared[key] = name.Name
+		}
+	}
+	for path, file := range handWritten(t) {
+		scope := filepath.ToSlash(filepath.Dir(path))
+		for _, declaration := range file.Decls {
+			switch d := declaration.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					check(scope, d.Name)
+				} else {
+					check(scope+"."+receiver(d.Recv.List[0].Type), d.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch s := spec.(type) {
+					case *ast.ValueSpec:
+						check(scope, s.Names...)
+					case *ast.TypeSpec:
+						check(scope, s.Name)
+						ast.Inspect(s.Type, func(node ast.Node) bool {
+							if structure, ok := node.(*ast.StructType); ok {
+								for _, field := range structure.Fields.List {
+									check(scope+"."+s.Name.Name, field.Names...)
+								}
+							}
+							return true
+						})
+					}
+				}
+			}
+		}
+	}
+	for key := range toRename {
+		if !found[key] {
+			t.Errorf("%s: no two names differ any more; strike it from toRename", key)
+		}
+	}
+}
+
+// handWritten returns the files of the module by their paths, without tests and
+// generated code.
+func handWritten(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata"):
+			return filepath.SkipDir
+		case entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		head, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil || ast.IsGenerated(head) {
+			return err
+		}
+		files[path], err = parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// receiver returns the name of the type of a method.
+func receiver(of ast.Expr) string {
+	switch e := of.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
