@@ -73,11 +73,11 @@ func (a AppliedNamespace) Definitions() []*PropertyDefinition {
 // for the same target; each of their namespaces lists it, sorted by name. One
 // definition that two associations name alike is no conflict.
 func NoteConflicts(applied []AppliedNamespace) {
-	type key struct{ target, name string }
-	keyOf := func(a AppliedNamespace, p *PropertyDefinition) key {
-		return key{text.OrEmpty(a.Association.PropertiesTarget), p.Name}
+	type sharedName struct{ target, name string }
+	keyOf := func(a AppliedNamespace, p *PropertyDefinition) sharedName {
+		return sharedName{text.OrEmpty(a.Association.PropertiesTarget), p.Name}
 	}
-	sharing := map[key][]*PropertyDefinition{}
+	sharing := map[sharedName][]*PropertyDefinition{}
 	for _, a := range applied {
 		for _, p := range a.Definitions() {
 			k := keyOf(a, p)

@@ -176,13 +176,13 @@ func TestMatchingKeepsWhatTheSearchFinds(t *testing.T) {
 		"objects":[{"name":"Speed","properties":{"r":{"title":"R","type":"string"}}},{"name":"o","properties":{"speed":{"title":"S","type":"string"},"t":{"title":"T","type":"string"}}}]}`)
 	applied := applyDocuments([]*Document{document}, "T")[0]
 	for search, want := range map[string]string{"": "p q r speed t", "STORAGE": "p q r speed t", "GRÖSSE": "", "größE": "p", "speed": "r speed t", "nothing": ""} {
-		found, any := applied.Matching(search)
+		found, ok := applied.Matching(search)
 		var names []string
 		for _, d := range found.Definitions() {
 			names = append(names, d.Name)
 		}
-		if got := strings.Join(names, " "); got != want || any != (want != "") {
-			t.Errorf("%q finds %q (%v), want %q", search, got, any, want)
+		if got := strings.Join(names, " "); got != want || ok != (want != "") {
+			t.Errorf("%q finds %q (%v), want %q", search, got, ok, want)
 		}
 	}
 	if len(applied.Objects) != 2 || len(applied.Objects[1].Properties) != 2 {

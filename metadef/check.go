@@ -12,16 +12,16 @@ import (
 // Check returns everything that is wrong with a new association: names have 1 to
 // 80 characters, and a prefix ends in a separator.
 func (a DocumentAssociation) Check(path string) problem.Problems {
-	c := checker{mode: Strict}
-	c.association(a, path)
+	c := checker{level: Strict}
+	c.validateAssociation(a, path)
 	return c.problems
 }
 
 // CheckPrefix adds what is wrong with an association's prefix: 1 to 80
 // characters, no control characters, a separator at its end.
 func CheckPrefix(problems *problem.Problems, path, prefix string) {
-	c := checker{mode: Strict}
-	c.prefix(prefix, path)
+	c := checker{level: Strict}
+	c.validatePrefix(prefix, path)
 	*problems = append(*problems, c.problems...)
 }
 
@@ -35,18 +35,18 @@ func CheckTarget(problems *problem.Problems, path, target string) {
 	}
 }
 
-// text checks a text that is there.
-func (c *checker) text(input *string, path string, least, most int) {
+// validateText checks a validateText that is there.
+func (c *checker) validateText(input *string, path string, least, most int) {
 	text.CheckOptional(&c.problems, path, input, least, most)
 }
 
-func (c *checker) name(name, path string) { text.CheckName(&c.problems, path, name) }
+func (c *checker) validateName(name, path string) { text.CheckName(&c.problems, path, name) }
 
-// namespaceFields checks the fields of a namespace itself but for its name.
-func (c *checker) namespaceFields(d *Document, path string) {
-	c.text(d.DisplayName, c.field(path, "displayName", "display_name"), 0, text.MaxName)
-	c.text(d.Description, problem.Join(path, "description"), 0, MaxDescription)
-	c.text(d.Owner, problem.Join(path, "owner"), 1, MaxOwner)
+// validateFields checks the fields of a namespace itself but for its name.
+func (c *checker) validateFields(d *Document, path string) {
+	c.validateText(d.DisplayName, c.field(path, "displayName", "display_name"), 0, text.MaxName)
+	c.validateText(d.Description, problem.Join(path, "description"), 0, MaxDescription)
+	c.validateText(d.Owner, problem.Join(path, "owner"), 1, MaxOwner)
 	access.CheckVisibility(&c.problems, problem.Join(path, "visibility"), d.Visibility)
 }
 
@@ -54,8 +54,8 @@ func (c *checker) namespaceFields(d *Document, path string) {
 // and adds a problem where it has more.
 func (c *checker) few(count int, path string) bool { return c.atMost(count, MaxDefinitions, path) }
 
-// newProperties checks new properties and returns them.
-func (c *checker) newProperties(inputs []PropertyInput, path string) []DocumentProperty {
+// propertiesOf checks new properties and returns them.
+func (c *checker) propertiesOf(inputs []PropertyInput, path string) []DocumentProperty {
 	if !c.few(len(inputs), path) {
 		return nil
 	}
@@ -67,33 +67,33 @@ func (c *checker) newProperties(inputs []PropertyInput, path string) []DocumentP
 		properties = append(properties, DocumentProperty{input.Name, schema})
 		names, paths = append(names, input.Name), append(paths, problem.Join(problem.Index(path, i), "name"))
 	}
-	c.once(names, paths, "property")
+	c.validateOnce(names, paths, "property")
 	return properties
 }
 
-// newObjects checks new objects and returns them.
-func (c *checker) newObjects(inputs []ObjectInput, path string) []DocumentObject {
+// objectsOf checks new objects and returns them.
+func (c *checker) objectsOf(inputs []ObjectInput, path string) []DocumentObject {
 	if !c.few(len(inputs), path) {
 		return nil
 	}
 	var objects []DocumentObject
 	var names, paths []string
 	for i, input := range inputs {
-		objects = append(objects, c.newObject(input, problem.Index(path, i)))
+		objects = append(objects, c.objectOf(input, problem.Index(path, i)))
 		names, paths = append(names, input.Name), append(paths, problem.Join(problem.Index(path, i), "name"))
 	}
-	c.once(names, paths, "object")
+	c.validateOnce(names, paths, "object")
 	return objects
 }
 
-func (c *checker) newObject(input ObjectInput, path string) DocumentObject {
-	c.name(input.Name, problem.Join(path, "name"))
-	return input.apply(DocumentObject{Name: input.Name}, path, c)
+func (c *checker) objectOf(input ObjectInput, path string) DocumentObject {
+	c.validateName(input.Name, problem.Join(path, "name"))
+	return input.applyTo(DocumentObject{Name: input.Name}, path, c)
 }
 
-// required returns the required names that are properties, each once. Others
+// requiredNames returns the requiredNames names that are properties, each once. Others
 // are problems through the API and left out of files.
-func (c *checker) required(required []string, path func(i int) string, properties []DocumentProperty) []string {
+func (c *checker) requiredNames(required []string, path func(i int) string, properties []DocumentProperty) []string {
 	var names []string
 	defined, seen := byKey(properties, propertyName), map[string]bool{}
 	for i, name := range required {
@@ -109,8 +109,8 @@ func (c *checker) required(required []string, path func(i int) string, propertie
 	return names
 }
 
-// once checks that no name was there before.
-func (c *checker) once(names, paths []string, what string) {
+// validateOnce checks that no name was there before.
+func (c *checker) validateOnce(names, paths []string, what string) {
 	seen := map[string]bool{}
 	for i, name := range names {
 		if seen[name] {
@@ -120,7 +120,7 @@ func (c *checker) once(names, paths []string, what string) {
 	}
 }
 
-func (c *checker) prefix(prefix, path string) {
+func (c *checker) validatePrefix(prefix, path string) {
 	before := len(c.problems)
 	if text.Check(&c.problems, path, prefix, 1, text.MaxName); len(c.problems) > before {
 		return
@@ -132,33 +132,33 @@ func (c *checker) prefix(prefix, path string) {
 	}
 }
 
-func (c *checker) association(a DocumentAssociation, path string) {
-	c.name(a.ResourceType, c.field(path, "resourceType", "name"))
+func (c *checker) validateAssociation(a DocumentAssociation, path string) {
+	c.validateName(a.ResourceType, c.field(path, "resourceType", "name"))
 	if a.Prefix != nil {
-		c.prefix(*a.Prefix, problem.Join(path, "prefix"))
+		c.validatePrefix(*a.Prefix, problem.Join(path, "prefix"))
 	}
 	if a.PropertiesTarget != nil {
 		CheckTarget(&c.problems, c.field(path, "propertiesTarget", "properties_target"), *a.PropertiesTarget)
 	}
 }
 
-// associations checks a list of associations: no two of one type that differ in
+// validateAssociations checks a list of validateAssociations: no two of one type that differ in
 // neither prefix nor target.
-func (c *checker) associations(associations []DocumentAssociation, paths []string) {
+func (c *checker) validateAssociations(associations []DocumentAssociation, paths []string) {
 	seen := map[associationKey]bool{}
 	for i, a := range associations {
-		c.association(a, paths[i])
-		if seen[a.key()] {
+		c.validateAssociation(a, paths[i])
+		if seen[a.identity()] {
 			c.problem(c.field(paths[i], "resourceType", "name"),
 				"%s is associated twice with the same prefix and target", Shorten(a.ResourceType))
 		}
-		seen[a.key()] = true
+		seen[a.identity()] = true
 	}
 }
 
 // associationKey is what an association of a namespace is known by.
 type associationKey struct{ resourceType, prefix, target string }
 
-func (a DocumentAssociation) key() associationKey {
+func (a DocumentAssociation) identity() associationKey {
 	return associationKey{a.ResourceType, text.OrEmpty(a.Prefix), text.OrEmpty(a.PropertiesTarget)}
 }

@@ -30,7 +30,7 @@ const (
 // checker collects the problems of a definition while it is read, and warnings
 // of what was accepted or repaired.
 type checker struct {
-	mode               Strictness
+	level              Strictness
 	warnings, problems problem.Problems
 }
 
@@ -45,7 +45,7 @@ func (c *checker) warn(path, format string, args ...any) {
 // strictly adds what only the reference system accepts: through the API as a
 // problem, from a file as a warning that says what becomes of it.
 func (c *checker) strictly(path, fate, format string, args ...any) {
-	if c.mode == Strict {
+	if c.level == Strict {
 		c.problem(path, format, args...)
 	} else {
 		c.warn(path, format+"; "+fate, args...)
@@ -54,7 +54,7 @@ func (c *checker) strictly(path, fate, format string, args ...any) {
 
 // field returns the path of a field by its name in the API or in files.
 func (c *checker) field(path, api, file string) string {
-	if c.mode == Lenient {
+	if c.level == Lenient {
 		return problem.Join(path, file)
 	}
 	return problem.Join(path, api)

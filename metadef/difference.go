@@ -18,23 +18,23 @@ const maxDifferences = 1000
 // 6`. Things are named by their names; the order of tags and of associations
 // makes no difference. Equal documents have none.
 func Differences(before, after *Document) []string {
-	var d differences
-	d.text("$.display_name", before.DisplayName, after.DisplayName)
-	d.text("$.description", before.Description, after.Description)
-	d.value("$.visibility", visibilityText(before.Visibility), visibilityText(after.Visibility))
-	d.value("$.protected", jsonvalue.Boolean(before.Protected), jsonvalue.Boolean(after.Protected))
-	d.text("$.owner", before.Owner, after.Owner)
+	var d differenceList
+	d.addText("$.display_name", before.DisplayName, after.DisplayName)
+	d.addText("$.description", before.Description, after.Description)
+	d.addValue("$.visibility", visibilityText(before.Visibility), visibilityText(after.Visibility))
+	d.addValue("$.protected", jsonvalue.Boolean(before.Protected), jsonvalue.Boolean(after.Protected))
+	d.addText("$.owner", before.Owner, after.Owner)
 	compare(&d, "$.resource_type_associations", before.Associations, after.Associations, DocumentAssociation.label, nil)
-	d.properties("$.properties", before.Properties, after.Properties)
+	d.addProperties("$.properties", before.Properties, after.Properties)
 	compare(&d, "$.objects", before.Objects, after.Objects, objectName, func(path string, a, b DocumentObject) {
-		d.text(problem.Join(path, "description"), a.Description, b.Description)
-		d.value(problem.Join(path, "required"), listOfTexts(a.Required), listOfTexts(b.Required))
-		d.properties(problem.Join(path, "properties"), a.Properties, b.Properties)
+		d.addText(problem.Join(path, "description"), a.Description, b.Description)
+		d.addValue(problem.Join(path, "required"), listOfTexts(a.Required), listOfTexts(b.Required))
+		d.addProperties(problem.Join(path, "properties"), a.Properties, b.Properties)
 	})
-	d.order("$.objects", namesOf(before.Objects, objectName), namesOf(after.Objects, objectName))
+	d.addOrder("$.objects", namesOf(before.Objects, objectName), namesOf(after.Objects, objectName))
 	compare(&d, "$.tags", before.Tags, after.Tags, tagKey, func(path string, a, b DocumentTag) {
-		d.value(problem.Join(path, "name"), jsonvalue.Quote(a.Name), jsonvalue.Quote(b.Name))
-		d.value(problem.Join(path, "parent"), jsonvalue.Quote(a.Parent), jsonvalue.Quote(b.Parent))
+		d.addValue(problem.Join(path, "name"), jsonvalue.Quote(a.Name), jsonvalue.Quote(b.Name))
+		d.addValue(problem.Join(path, "parent"), jsonvalue.Quote(a.Parent), jsonvalue.Quote(b.Parent))
 	})
 	return d.lines
 }
@@ -70,9 +70,9 @@ func visibilityText(visibility *access.Visibility) text.JSON {
 	return jsonvalue.Quote(strings.ToLower(string(*visibility)))
 }
 
-type differences struct{ lines []string }
+type differenceList struct{ lines []string }
 
-func (d *differences) add(line string) {
+func (d *differenceList) add(line string) {
 	switch {
 	case len(d.lines) < maxDifferences:
 		d.lines = append(d.lines, line)
@@ -81,11 +81,11 @@ func (d *differences) add(line string) {
 	}
 }
 
-func (d *differences) text(path string, before, after *string) {
-	d.value(path, jsonvalue.Text(before), jsonvalue.Text(after))
+func (d *differenceList) addText(path string, before, after *string) {
+	d.addValue(path, jsonvalue.Text(before), jsonvalue.Text(after))
 }
 
-func (d *differences) value(path string, before, after text.JSON) {
+func (d *differenceList) addValue(path string, before, after text.JSON) {
 	switch {
 	case before == after:
 	case before == "":
@@ -97,7 +97,7 @@ func (d *differences) value(path string, before, after text.JSON) {
 	}
 }
 
-func (d *differences) properties(path string, before, after []DocumentProperty) {
+func (d *differenceList) addProperties(path string, before, after []DocumentProperty) {
 	compare(d, path, before, after, propertyName, func(at string, a, b DocumentProperty) {
 		if a.Keywords == b.Keywords {
 			return
@@ -107,15 +107,15 @@ func (d *differences) properties(path string, before, after []DocumentProperty) 
 		for _, name := range union(namesOf(old.Members, key), namesOf(now.Members, key)) {
 			x, _ := old.Member(name)
 			y, _ := now.Member(name)
-			d.value(problem.Join(at, name), x.Raw, y.Raw)
+			d.addValue(problem.Join(at, name), x.Raw, y.Raw)
 		}
-		d.order(at, namesOf(old.Members, key), namesOf(now.Members, key))
+		d.addOrder(at, namesOf(old.Members, key), namesOf(now.Members, key))
 	})
-	d.order(path, namesOf(before, propertyName), namesOf(after, propertyName))
+	d.addOrder(path, namesOf(before, propertyName), namesOf(after, propertyName))
 }
 
-// order adds that what both have has another order.
-func (d *differences) order(path string, before, after []string) {
+// addOrder adds that what both have has another addOrder.
+func (d *differenceList) addOrder(path string, before, after []string) {
 	if !sameOrder(before, after) {
 		d.add("reordered " + path)
 	}
@@ -123,7 +123,7 @@ func (d *differences) order(path string, before, after []string) {
 
 // compare adds what only one of two lists has and, where inner is given, what
 // differs in what both have.
-func compare[T any](d *differences, path string, before, after []T, key func(T) string, inner func(path string, a, b T)) {
+func compare[T any](d *differenceList, path string, before, after []T, key func(T) string, inner func(path string, a, b T)) {
 	old := byKey(before, key)
 	for _, item := range after {
 		at := problem.Join(path, key(item))

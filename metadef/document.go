@@ -76,12 +76,12 @@ type DocumentAssociation struct {
 // repaired, is in warnings. With problems the document is what could be read,
 // fit for naming the namespace in a report only, and nil where nothing could.
 func ParseDocument(input string) (document *Document, warnings, problems problem.Problems) {
-	c := checker{mode: Lenient}
-	document = c.document(input)
+	c := checker{level: Lenient}
+	document = c.readDocument(input)
 	return document, c.warnings, withoutRepeats(c.problems)
 }
 
-func (c *checker) document(input string) *Document {
+func (c *checker) readDocument(input string) *Document {
 	input, marked := strings.CutPrefix(input, "\uFEFF")
 	if marked {
 		c.warn("$", "starts with a byte order mark; left out")

@@ -47,19 +47,19 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 	var result *Document
 	switch mode {
 	case Merge:
-		result = merge(existing, incoming, false)
+		result = mergeDocuments(existing, incoming, false)
 	case PreferNew:
-		result = merge(existing, incoming, true)
-		if object := poorer(existing.Objects, result.Objects); closed && object != "" {
+		result = mergeDocuments(existing, incoming, true)
+		if object := losingObject(existing.Objects, result.Objects); closed && object != "" {
 			return failure("PROTECTED: %s is protected; replacing the object %s by one with fewer properties takes includeProtected", Shorten(existing.Name), Shorten(object))
 		}
 	case Overwrite:
 		if closed {
 			return failure("PROTECTED: %s is protected; overwriting it takes includeProtected", Shorten(existing.Name))
 		}
-		result = overwrite(existing, incoming)
+		result = withAccessOf(existing, incoming)
 	case Skip:
-		plan := ImportPlan{Outcome: ImportSkipped, Differences: Differences(existing, filled(existing, incoming))}
+		plan := ImportPlan{Outcome: ImportSkipped, Differences: Differences(existing, withFieldsOf(existing, incoming))}
 		if len(plan.Differences) == 0 {
 			plan.Outcome = ImportUnchanged
 		}
@@ -70,9 +70,9 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 	return planChange(existing, result)
 }
 
-// poorer returns the name of an object that lacks a property which it had, or
-// empty.
-func poorer(before, after []DocumentObject) string {
+// losingObject returns the name of an object that lacks a property which it had,
+// or empty.
+func losingObject(before, after []DocumentObject) string {
 	now := byKey(after, objectName)
 	for _, old := range before {
 		if old.LosesProperties(now[old.Name]) {
@@ -106,7 +106,7 @@ func planCreation(incoming *Document) ImportPlan {
 // planChange checks what a namespace is to become: alone each document is
 // sound, but together they may be too large or put a tag under itself.
 func planChange(existing, result *Document) ImportPlan {
-	c := checker{mode: Lenient}
+	c := checker{level: Lenient}
 	for _, list := range []struct {
 		path  string
 		count int
@@ -116,7 +116,7 @@ func planChange(existing, result *Document) ImportPlan {
 	} {
 		c.few(list.count, list.path)
 	}
-	result.Tags = c.tags(slices.Clone(result.Tags), pathsOf("$.tags", len(result.Tags)), nil)
+	result.Tags = c.validateTags(slices.Clone(result.Tags), pathsOf("$.tags", len(result.Tags)), nil)
 	if size := len(result.compact()); size > MaxDocument {
 		c.problem("$", "would have %d bytes, more than %d", size, MaxDocument)
 	}
@@ -138,17 +138,17 @@ func pathsOf(path string, count int) []string {
 	return paths
 }
 
-// filled returns the incoming document with everything it is silent about.
-func filled(existing, incoming *Document) *Document {
-	result := *overwrite(existing, incoming)
+// withFieldsOf returns the incoming document with everything it is silent about.
+func withFieldsOf(existing, incoming *Document) *Document {
+	result := *withAccessOf(existing, incoming)
 	result.DisplayName = cmp.Or(incoming.DisplayName, existing.DisplayName)
 	result.Description = cmp.Or(incoming.Description, existing.Description)
 	return &result
 }
 
-// overwrite returns the incoming document with the access that it is silent
+// withAccessOf returns the incoming document with the access that it is silent
 // about.
-func overwrite(existing, incoming *Document) *Document {
+func withAccessOf(existing, incoming *Document) *Document {
 	result := *incoming
 	result.Visibility = cmp.Or(incoming.Visibility, existing.Visibility)
 	result.Protected = cmp.Or(incoming.Protected, existing.Protected)
@@ -156,12 +156,12 @@ func overwrite(existing, incoming *Document) *Document {
 	return &result
 }
 
-// merge adds to what is there; where both have a thing, the incoming one
+// mergeDocuments adds to what is there; where both have a thing, the incoming one
 // replaces it only if preferred.
-func merge(existing, incoming *Document, prefer bool) *Document {
+func mergeDocuments(existing, incoming *Document, prefer bool) *Document {
 	result := *existing
 	if prefer {
-		result = *filled(existing, incoming)
+		result = *withFieldsOf(existing, incoming)
 		result.Name = existing.Name
 	}
 	result.Associations = mergeAssociations(existing.Associations, incoming.Associations, prefer)
@@ -197,7 +197,7 @@ func mergeAssociations(existing, incoming []DocumentAssociation, prefer bool) []
 	} {
 		for i, new := range incoming {
 			for j, old := range existing {
-				if placed[i] || taken[j] || !alike(old.key(), new.key()) {
+				if placed[i] || taken[j] || !alike(old.identity(), new.identity()) {
 					continue
 				}
 				placed[i], taken[j] = true, true

@@ -10,10 +10,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// documentSchema is the schema of a document without that of a property.
+// schemaTemplate is the schema of a document without that of a property.
 //
 //go:embed document.schema.json
-var documentSchema string
+var schemaTemplate string
 
 // DocumentSchema returns the JSON Schema (draft 2020-12) of a definition
 // document, for editors; that of a property is made from the keyword table. It
@@ -21,15 +21,15 @@ var documentSchema string
 // far as a JSON Schema can: it knows nothing of names that are there twice, tag
 // parents, sizes in bytes and texts that no database can hold.
 func DocumentSchema() string {
-	schema := strings.Replace(documentSchema, `"property": {}`, `"property": `+string(propertySchema()), 1)
+	schema := strings.Replace(schemaTemplate, `"property": {}`, `"property": `+string(schemaOfProperty()), 1)
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, []byte(schema), "", "    "); err != nil {
-		return documentSchema
+		return schemaTemplate
 	}
 	return indented.String()
 }
 
-func propertySchema() text.JSON {
+func schemaOfProperty() text.JSON {
 	deprecated := func(name, about string) jsonvalue.Member {
 		return jsonvalue.MemberOf(name, jsonvalue.MapOf("description", jsonvalue.Quote(about), "deprecated", "true"))
 	}

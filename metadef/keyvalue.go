@@ -5,11 +5,12 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-const MaxMetadataKey = 255
-
-const MaxMetadataValue = 1023
-
-const MaxMetadataItems = 128 // items of one resource, unless configured otherwise
+// Limits of metadata, in code points unless said otherwise.
+const (
+	MaxMetadataKey   = 255
+	MaxMetadataValue = 1023
+	MaxMetadataItems = 128 // items of one resource, unless configured otherwise
+)
 
 // KeyValue is a key and its value, as they come in and in filters.
 type KeyValue struct {

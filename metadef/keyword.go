@@ -78,10 +78,10 @@ type keyword struct {
 	required string       // what is missing where the keyword is, in words
 	members  keywordTable // of a keyword whose value is a map
 
-	// schema is the field that the keyword fills, and patch the one that sets it.
+	// fills is the field that the keyword fills, and patch the one that sets it.
 	// A keyword without them has no effect; only files have it.
-	schema func(*PropertySchema) any
-	patch  func(*PropertyPatch) jsonChange
+	fills func(*PropertySchema) any
+	setBy func(*PropertyPatch) jsonChange
 
 	// rule returns how a value breaks the keyword of a definition, empty where it
 	// does not; itemRule is the same for the items of a list.
@@ -102,66 +102,66 @@ var (
 // changed and checked by it, and the published JSON Schema is generated from it.
 var propertyKeywords = keywordTable{
 	{name: "title", shape: aTitle, required: "is required", about: "What people call the property.",
-		schema: func(s *PropertySchema) any { return &s.Title }, patch: func(p *PropertyPatch) jsonChange { return p.Title }},
+		fills: func(s *PropertySchema) any { return &s.Title }, setBy: func(p *PropertyPatch) jsonChange { return p.Title }},
 	{name: "description", shape: aText, about: "What the property is for.",
-		schema: func(s *PropertySchema) any { return &s.Description }, patch: func(p *PropertyPatch) jsonChange { return p.Description }},
+		fills: func(s *PropertySchema) any { return &s.Description }, setBy: func(p *PropertyPatch) jsonChange { return p.Description }},
 	{name: "type", shape: aType, required: "is required: one of " + strings.Join(typeNames(), ", "),
-		about:  "The type of its values. Objects cannot be nested.",
-		schema: func(s *PropertySchema) any { return &s.Type }, patch: func(p *PropertyPatch) jsonChange { return p.Type }},
+		about: "The type of its values. Objects cannot be nested.",
+		fills: func(s *PropertySchema) any { return &s.Type }, setBy: func(p *PropertyPatch) jsonChange { return p.Type }},
 	{name: "items", field: "itemType", shape: aMap, types: typesOfLists, about: "What the members of an array are.",
 		members: keywordTable{
 			{name: "type", field: "itemType", shape: anItemType, required: "is required: one of string, integer, number, boolean",
-				schema: func(s *PropertySchema) any { return &s.ItemType }, patch: func(p *PropertyPatch) jsonChange { return p.ItemType },
+				fills: func(s *PropertySchema) any { return &s.ItemType }, setBy: func(p *PropertyPatch) jsonChange { return p.ItemType },
 				itemRule: PropertySchema.ofItemType},
 			{name: "enum", field: "itemEnum", shape: someValues,
-				schema: func(s *PropertySchema) any { return &s.ItemEnum }, patch: func(p *PropertyPatch) jsonChange { return p.ItemEnum },
+				fills: func(s *PropertySchema) any { return &s.ItemEnum }, setBy: func(p *PropertyPatch) jsonChange { return p.ItemEnum },
 				itemRule: PropertySchema.inItemEnum},
 		}},
 	{name: "enum", shape: someValues, types: typesOfScalars, about: "The values it may have, of its type.",
-		schema: func(s *PropertySchema) any { return &s.Enum }, patch: func(p *PropertyPatch) jsonChange { return p.Enum },
+		fills: func(s *PropertySchema) any { return &s.Enum }, setBy: func(p *PropertyPatch) jsonChange { return p.Enum },
 		rule: PropertySchema.inEnum},
 	{name: "default", shape: aValue, about: "The value that is assumed where none is given.",
-		schema: func(s *PropertySchema) any { return &s.Default }, patch: func(p *PropertyPatch) jsonChange { return p.Default }},
+		fills: func(s *PropertySchema) any { return &s.Default }, setBy: func(p *PropertyPatch) jsonChange { return p.Default }},
 	{name: "minimum", shape: aNumber, types: typesOfNumbers, about: "The least number allowed.",
-		schema: func(s *PropertySchema) any { return &s.Minimum }, patch: func(p *PropertyPatch) jsonChange { return p.Minimum },
+		fills: func(s *PropertySchema) any { return &s.Minimum }, setBy: func(p *PropertyPatch) jsonChange { return p.Minimum },
 		rule: PropertySchema.notUnder},
 	{name: "maximum", shape: aNumber, types: typesOfNumbers, about: "The greatest number allowed.",
-		schema: func(s *PropertySchema) any { return &s.Maximum }, patch: func(p *PropertyPatch) jsonChange { return p.Maximum },
+		fills: func(s *PropertySchema) any { return &s.Maximum }, setBy: func(p *PropertyPatch) jsonChange { return p.Maximum },
 		rule: PropertySchema.notOver},
 	{name: "minLength", shape: aCount, types: typesOfText, about: "The least number of characters.",
-		schema: func(s *PropertySchema) any { return &s.MinLength }, patch: func(p *PropertyPatch) jsonChange { return p.MinLength },
+		fills: func(s *PropertySchema) any { return &s.MinLength }, setBy: func(p *PropertyPatch) jsonChange { return p.MinLength },
 		rule: func(s PropertySchema, v jsonvalue.Value) string {
 			return notFewer(s.MinLength, text.Length(v.Text), "characters")
 		}},
 	{name: "maxLength", shape: aCount, types: typesOfText, about: "The greatest number of characters.",
-		schema: func(s *PropertySchema) any { return &s.MaxLength }, patch: func(p *PropertyPatch) jsonChange { return p.MaxLength },
+		fills: func(s *PropertySchema) any { return &s.MaxLength }, setBy: func(p *PropertyPatch) jsonChange { return p.MaxLength },
 		rule: func(s PropertySchema, v jsonvalue.Value) string {
 			return notMore(s.MaxLength, text.Length(v.Text), "characters")
 		}},
 	{name: "pattern", shape: aPattern, types: typesOfText, about: "A regular expression in RE2 syntax that is to be found in the value.",
-		schema: func(s *PropertySchema) any { return &s.Pattern }, patch: func(p *PropertyPatch) jsonChange { return p.Pattern },
+		fills: func(s *PropertySchema) any { return &s.Pattern }, setBy: func(p *PropertyPatch) jsonChange { return p.Pattern },
 		rule: PropertySchema.likePattern},
 	{name: "minItems", shape: aCount, types: typesOfLists, about: "The least number of members.",
-		schema: func(s *PropertySchema) any { return &s.MinItems }, patch: func(p *PropertyPatch) jsonChange { return p.MinItems },
+		fills: func(s *PropertySchema) any { return &s.MinItems }, setBy: func(p *PropertyPatch) jsonChange { return p.MinItems },
 		rule: func(s PropertySchema, v jsonvalue.Value) string { return notFewer(s.MinItems, len(v.List), "items") }},
 	{name: "maxItems", shape: aCount, types: typesOfLists, about: "The greatest number of members.",
-		schema: func(s *PropertySchema) any { return &s.MaxItems }, patch: func(p *PropertyPatch) jsonChange { return p.MaxItems },
+		fills: func(s *PropertySchema) any { return &s.MaxItems }, setBy: func(p *PropertyPatch) jsonChange { return p.MaxItems },
 		rule: func(s PropertySchema, v jsonvalue.Value) string { return notMore(s.MaxItems, len(v.List), "items") }},
 	{name: "uniqueItems", shape: aBoolean, types: typesOfLists, about: "Whether no member may be repeated.",
-		schema: func(s *PropertySchema) any { return &s.UniqueItems }, patch: func(p *PropertyPatch) jsonChange { return p.UniqueItems },
+		fills: func(s *PropertySchema) any { return &s.UniqueItems }, setBy: func(p *PropertyPatch) jsonChange { return p.UniqueItems },
 		itemRule: PropertySchema.notRepeated},
 	{name: "additionalItems", shape: aBoolean, types: typesOfLists, about: "Whether members beyond the listed ones are allowed.",
-		schema: func(s *PropertySchema) any { return &s.AdditionalItems }, patch: func(p *PropertyPatch) jsonChange { return p.AdditionalItems }},
+		fills: func(s *PropertySchema) any { return &s.AdditionalItems }, setBy: func(p *PropertyPatch) jsonChange { return p.AdditionalItems }},
 	{name: "readonly", field: "readOnly", shape: aBoolean, about: "Whether users may only read the value.",
-		schema: func(s *PropertySchema) any { return &s.ReadOnly }, patch: func(p *PropertyPatch) jsonChange { return p.ReadOnly }},
+		fills: func(s *PropertySchema) any { return &s.ReadOnly }, setBy: func(p *PropertyPatch) jsonChange { return p.ReadOnly }},
 	{name: "operators", shape: someOperators, about: "The operators that a requirement on it may use; the first one is the default.",
-		schema: func(s *PropertySchema) any { return &s.Operators }, patch: func(p *PropertyPatch) jsonChange { return p.Operators }},
+		fills: func(s *PropertySchema) any { return &s.Operators }, setBy: func(p *PropertyPatch) jsonChange { return p.Operators }},
 	{name: "confidential", shape: aBoolean, about: "Kept, without effect."},
 	{name: "required", shape: distinctTexts, about: "Kept, without effect: properties are required by their object."},
 }
 
 // hasEffect reports whether the keyword says anything about a property.
-func (k keyword) hasEffect() bool { return k.schema != nil || k.members != nil }
+func (k keyword) hasEffect() bool { return k.fills != nil || k.members != nil }
 
 // inAPI returns the name that the API has for the keyword.
 func (k keyword) inAPI() string { return cmp.Or(k.field, k.name) }
@@ -187,13 +187,13 @@ func (t keywordTable) named(name string) (keyword, bool) {
 	return keyword{}, false
 }
 
-// all returns all keywords with their paths below path, those within a map
+// walk returns walk keywords with their paths below path, those within a map
 // before the map's own.
-func (t keywordTable) all(path string) iter.Seq2[string, keyword] {
+func (t keywordTable) walk(path string) iter.Seq2[string, keyword] {
 	return func(yield func(string, keyword) bool) {
 		for _, k := range t {
 			at := problem.Join(path, k.name)
-			for inner, member := range k.members.all(at) {
+			for inner, member := range k.members.walk(at) {
 				if !yield(inner, member) {
 					return
 				}

@@ -13,14 +13,14 @@ func TestEveryFieldOfADefinitionHasARow(t *testing.T) {
 	rows := map[string]bool{}
 	var schema PropertySchema
 	var patch PropertyPatch
-	for path, k := range propertyKeywords.all("") {
-		if k.schema == nil {
+	for path, k := range propertyKeywords.walk("") {
+		if k.fills == nil {
 			continue
 		}
 		name := strings.ToUpper(k.inAPI()[:1]) + k.inAPI()[1:]
 		rows[name] = true
 		field := reflect.ValueOf(&schema).Elem().FieldByName(name)
-		if !field.IsValid() || field.Addr().Interface() != k.schema(&schema) {
+		if !field.IsValid() || field.Addr().Interface() != k.fills(&schema) {
 			t.Errorf("%s does not fill the field %s of a schema", path, name)
 		}
 		change := reflect.ValueOf(&patch).Elem().FieldByName(name)
@@ -29,7 +29,7 @@ func TestEveryFieldOfADefinitionHasARow(t *testing.T) {
 			continue
 		}
 		change.FieldByName("Set").SetBool(true)
-		if _, set, _ := k.patch(&patch).json(); !set {
+		if _, set, _ := k.setBy(&patch).json(); !set {
 			t.Errorf("%s is not set by the field %s of a patch", path, name)
 		}
 		change.SetZero()

@@ -38,9 +38,9 @@ func (p PropertyPatch) Apply(current PropertySchema, path string) (PropertySchem
 
 // sets reports whether the patch sets the field that a path is at or inside.
 func (p PropertyPatch) sets(field, path string) bool {
-	for _, k := range propertyKeywords.all(path) {
-		if k.patch != nil && isBelow(field, problem.Join(path, k.inAPI())) {
-			_, set, _ := k.patch(&p).json()
+	for _, k := range propertyKeywords.walk(path) {
+		if k.setBy != nil && isBelow(field, problem.Join(path, k.inAPI())) {
+			_, set, _ := k.setBy(&p).json()
 			return set
 		}
 	}
@@ -70,8 +70,8 @@ func (t keywordTable) write(members []jsonvalue.Member, patch *PropertyPatch, pa
 			if inner, sets = k.members.write(current.Members, patch, path, problems); len(inner) > 0 {
 				value = jsonvalue.Map(inner)
 			}
-		case k.patch != nil:
-			value, sets, err = k.patch(patch).json()
+		case k.setBy != nil:
+			value, sets, err = k.setBy(patch).json()
 		}
 		if err != nil {
 			problems.Add(problem.Join(path, k.inAPI()), "is not JSON")
@@ -110,17 +110,17 @@ func (t keywordTable) with(members []jsonvalue.Member, k keyword, value text.JSO
 // Document returns what a new namespace defines, and everything wrong with it,
 // each with its path below path (`input.properties[2].enum[1]`).
 func (n NamespaceInput) Document(path string) (*Document, problem.Problems) {
-	c := checker{mode: Strict}
+	c := checker{level: Strict}
 	document := &Document{Name: n.Name}
-	n.apply(document)
-	c.name(n.Name, problem.Join(path, "name"))
-	c.namespaceFields(document, path)
-	document.Properties = c.newProperties(n.Properties, problem.Join(path, "properties"))
-	document.Objects = c.newObjects(n.Objects, problem.Join(path, "objects"))
-	document.Tags = c.newTags(n.Tags, nil, problem.Join(path, "tags"))
+	n.setOn(document)
+	c.validateName(n.Name, problem.Join(path, "name"))
+	c.validateFields(document, path)
+	document.Properties = c.propertiesOf(n.Properties, problem.Join(path, "properties"))
+	document.Objects = c.objectsOf(n.Objects, problem.Join(path, "objects"))
+	document.Tags = c.tagsOf(n.Tags, nil, problem.Join(path, "tags"))
 	if at := problem.Join(path, "resourceTypeAssociations"); c.few(len(n.ResourceTypeAssociations), at) {
 		document.Associations = n.ResourceTypeAssociations
-		c.associations(document.Associations, pathsOf(at, len(document.Associations)))
+		c.validateAssociations(document.Associations, pathsOf(at, len(document.Associations)))
 	}
 	return document, c.problems
 }
@@ -128,12 +128,12 @@ func (n NamespaceInput) Document(path string) (*Document, problem.Problems) {
 // Apply changes the fields of a namespace itself: what the change does not name
 // stays as it is.
 func (n NamespaceChange) Apply(current *Document, path string) (*Document, problem.Problems) {
-	c := checker{mode: Strict}
+	c := checker{level: Strict}
 	changed, given := *current, &Document{}
 	changed.Name = RenamedAs(&c.problems, problem.Join(path, "newName"), current.Name, n.NewName)
-	n.apply(&changed)
-	n.apply(given)
-	c.namespaceFields(given, path)
+	n.setOn(&changed)
+	n.setOn(given)
+	c.validateFields(given, path)
 	if n.Owner.Set && n.Owner.Value == nil {
 		c.problem(problem.Join(path, "owner"), "must not be null")
 		changed.Owner = current.Owner
@@ -141,8 +141,8 @@ func (n NamespaceChange) Apply(current *Document, path string) (*Document, probl
 	return &changed, c.problems
 }
 
-// apply sets the fields that the patch names.
-func (p NamespacePatch) apply(to *Document) {
+// setOn sets the fields that the patch names.
+func (p NamespacePatch) setOn(to *Document) {
 	if p.DisplayName.Set {
 		if to.DisplayName = p.DisplayName.Value; text.OrEmpty(to.DisplayName) == "" {
 			to.DisplayName = nil
@@ -164,35 +164,35 @@ func (p NamespacePatch) apply(to *Document) {
 
 // Object returns what a new object defines, and everything wrong with it.
 func (o ObjectInput) Object(path string) (DocumentObject, problem.Problems) {
-	c := checker{mode: Strict}
-	object := c.newObject(o, path)
+	c := checker{level: Strict}
+	object := c.objectOf(o, path)
 	return object, c.problems
 }
 
 // Apply changes an object: what the change does not name stays as it is.
 func (o ObjectChange) Apply(current DocumentObject, path string) (DocumentObject, problem.Problems) {
-	c := checker{mode: Strict}
+	c := checker{level: Strict}
 	current.Name = RenamedAs(&c.problems, problem.Join(path, "newName"), current.Name, o.NewName)
-	object := o.apply(current, path, &c)
+	object := o.applyTo(current, path, &c)
 	return object, c.problems
 }
 
-// apply changes an object. A name that is required must be a property of the
+// applyTo changes an object. A name that is required must be a property of the
 // object as it is to be.
-func (p ObjectPatch) apply(object DocumentObject, path string, c *checker) DocumentObject {
+func (p ObjectPatch) applyTo(object DocumentObject, path string, c *checker) DocumentObject {
 	if p.Description.Set {
 		object.Description = p.Description.Value
-		c.text(object.Description, problem.Join(path, "description"), 0, MaxDefinition)
+		c.validateText(object.Description, problem.Join(path, "description"), 0, MaxDefinition)
 	}
 	if p.Properties.Set {
-		object.Properties = c.newProperties(p.Properties.Value, problem.Join(path, "properties"))
+		object.Properties = c.propertiesOf(p.Properties.Value, problem.Join(path, "properties"))
 	}
 	switch {
 	case p.Required.Set:
 		at := problem.Join(path, "required")
-		object.Required = c.required(p.Required.Value, func(i int) string { return problem.Index(at, i) }, object.Properties)
+		object.Required = c.requiredNames(p.Required.Value, func(i int) string { return problem.Index(at, i) }, object.Properties)
 	case p.Properties.Set:
-		object.Required = c.required(object.Required, func(int) string { return problem.Join(path, "properties") }, object.Properties)
+		object.Required = c.requiredNames(object.Required, func(int) string { return problem.Join(path, "properties") }, object.Properties)
 	}
 	return object
 }

@@ -12,8 +12,8 @@ import (
 // repetitions are written out: searching a value takes time in proportion to it.
 const maxPatternSize = 2000
 
-// pattern checks that values can be checked with a regular expression.
-func (c *checker) pattern(pattern, path string) {
+// validatePattern checks that values can be checked with a regular expression.
+func (c *checker) validatePattern(pattern, path string) {
 	if length := text.Length(pattern); length > MaxPattern {
 		c.strictly(path, "not checked", "must have at most %d characters, has %d", MaxPattern, length)
 		return
@@ -31,7 +31,7 @@ func (c *checker) pattern(pattern, path string) {
 // be checked with.
 func matches(pattern, text string) bool {
 	var c checker
-	if c.pattern(pattern, ""); len(c.problems) > 0 {
+	if c.validatePattern(pattern, ""); len(c.problems) > 0 {
 		return true
 	}
 	expression, err := regexp.Compile(pattern)

@@ -12,12 +12,12 @@ import (
 // documentReader reads the maps of a definition file.
 type documentReader struct {
 	*checker
-	document *Document // as far as it is read
+	into *Document // as far as it is read
 }
 
 // fileKey is a key that a map of a file can have.
 type fileKey struct {
-	key  string
+	word string
 	read func(value jsonvalue.Value, path string)
 }
 
@@ -28,7 +28,7 @@ func (r documentReader) fields(value jsonvalue.Value, path string, fields ...fil
 	known := make([]string, len(fields))
 	readers := map[string]func(jsonvalue.Value, string){}
 	for i, f := range fields {
-		known[i], readers[f.key] = f.key, f.read
+		known[i], readers[f.word] = f.word, f.read
 	}
 	for _, m := range value.Members {
 		at := problem.Join(path, m.Key)
@@ -64,7 +64,7 @@ func (r documentReader) leftOut(key, path string, known []string) {
 }
 
 func (r documentReader) readNamespace(value jsonvalue.Value) {
-	d := r.document
+	d := r.into
 	fields := []fileKey{
 		{"namespace", r.readText(&d.Name)},
 		{"display_name", r.readNonEmpty(&d.DisplayName)},
@@ -91,9 +91,9 @@ func (r documentReader) readNamespace(value jsonvalue.Value) {
 		}})
 	}
 	if r.fields(value, "$", fields...) {
-		r.name(d.Name, "$.namespace")
+		r.validateName(d.Name, "$.namespace")
 	}
-	r.namespaceFields(d, "$")
+	r.validateFields(d, "$")
 }
 
 // readText reads a text.
@@ -142,8 +142,8 @@ func (r documentReader) readProperties(value jsonvalue.Value, path string) []Doc
 	var properties []DocumentProperty
 	for _, m := range value.Members {
 		at := problem.Join(path, m.Key)
-		r.name(m.Key, at)
-		properties = append(properties, DocumentProperty{m.Key, r.property(m.Value, m.Key, at)})
+		r.validateName(m.Key, at)
+		properties = append(properties, DocumentProperty{m.Key, r.readProperty(m.Value, m.Key, at)})
 	}
 	return properties
 }
@@ -181,7 +181,7 @@ func (r documentReader) readObjects(value jsonvalue.Value, path string) []Docume
 			names, paths = append(names, object.Name), append(paths, problem.Join(at, "name"))
 		}
 	}
-	r.once(names, paths, "object")
+	r.validateOnce(names, paths, "object")
 	return objects
 }
 
@@ -201,16 +201,16 @@ func (r documentReader) readObject(value jsonvalue.Value, path string) (Document
 		}},
 		fileKey{"properties", func(value jsonvalue.Value, path string) { object.Properties = r.readProperties(value, path) }},
 		fileKey{"namespace", func(value jsonvalue.Value, path string) {
-			if value.Text == r.document.Name {
+			if value.Text == r.into.Name {
 				r.warn(path, "repeats the namespace; left out")
 			} else {
 				r.warn(path, "differs from the namespace of the document; left out")
 			}
 		}})
-	object.Required = r.required(required, func(i int) string { return paths[i] }, object.Properties)
+	object.Required = r.requiredNames(required, func(i int) string { return paths[i] }, object.Properties)
 	if named {
-		r.name(object.Name, problem.Join(path, "name"))
-		r.text(object.Description, problem.Join(path, "description"), 0, MaxDefinition)
+		r.validateName(object.Name, problem.Join(path, "name"))
+		r.validateText(object.Description, problem.Join(path, "description"), 0, MaxDefinition)
 	}
 	return object, named
 }
@@ -224,7 +224,7 @@ func (r documentReader) readTags(value jsonvalue.Value, path string) []DocumentT
 			tags, paths = append(tags, tag), append(paths, at)
 		}
 	}
-	return r.tags(tags, paths, nil)
+	return r.validateTags(tags, paths, nil)
 }
 
 func (r documentReader) readAssociations(value jsonvalue.Value, path string) []DocumentAssociation {
@@ -238,6 +238,6 @@ func (r documentReader) readAssociations(value jsonvalue.Value, path string) []D
 			associations, paths = append(associations, association), append(paths, at)
 		}
 	}
-	r.associations(associations, paths)
+	r.validateAssociations(associations, paths)
 	return associations
 }

@@ -13,7 +13,7 @@ type ImportRequest struct {
 	// same origin brought takes them, under Skip, as a three-way upgrade.
 	Origin           *string
 	IncludeProtected bool // overwrites protected namespaces, too
-	DryRun           bool // tells what would be done and does nothing
+	DryRun           bool // reports what would be done and does nothing
 }
 
 // OwnOrigin is the origin of the product's own definitions.
@@ -33,7 +33,7 @@ const (
 	ImportFailed    ImportOutcome = "FAILED"
 )
 
-// ImportReport tells what became of one imported document. Warnings and errors
+// ImportReport is what became of one imported document. Warnings and errors
 // begin with their path in the document.
 type ImportReport struct {
 	Namespace   string
@@ -85,7 +85,7 @@ const (
 	UnloadFailed UnloadOutcome = "FAILED"
 )
 
-// UnloadReport tells what became of one namespace.
+// UnloadReport is what became of one namespace.
 type UnloadReport struct {
 	Namespace string
 	Outcome   UnloadOutcome

@@ -21,9 +21,9 @@ import (
 // that takes time linear in the value. Look-around and back references are
 // problems; from files they are kept with a warning and not checked.
 func ParsePropertySchema(text text.JSON, name, path string, mode Strictness) (schema PropertySchema, warnings, problems problem.Problems) {
-	c := checker{mode: mode}
+	c := checker{level: mode}
 	if value, ok := jsonvalue.Read(string(text), path, &c.problems); ok {
-		schema = c.property(value, name, path)
+		schema = c.readProperty(value, name, path)
 	}
 	if mode == Strict {
 		nameAsInAPI(c.problems, path)
@@ -55,8 +55,8 @@ func schemaOf(value jsonvalue.Value) PropertySchema {
 func (t keywordTable) read(value jsonvalue.Value, schema *PropertySchema) {
 	for _, m := range value.Members {
 		k, _ := t.named(m.Key)
-		if k.schema != nil {
-			setField(k.schema(schema), m.Value)
+		if k.fills != nil {
+			setField(k.fills(schema), m.Value)
 		}
 		k.members.read(m.Value, schema)
 	}
@@ -66,7 +66,7 @@ func (t keywordTable) read(value jsonvalue.Value, schema *PropertySchema) {
 // keywords as files do, in the words of the API.
 func nameAsInAPI(problems problem.Problems, path string) {
 	for i, one := range problems {
-		for at, k := range propertyKeywords.all(path) {
+		for at, k := range propertyKeywords.walk(path) {
 			if isBelow(one.Field, at) {
 				problems[i].Field = problem.Join(path, k.inAPI()) + one.Field[len(at):]
 				break
@@ -81,33 +81,33 @@ func isBelow(path, outer string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// property reads and checks a definition.
-func (c *checker) property(value jsonvalue.Value, name, path string) PropertySchema {
+// readProperty reads and checks a definition.
+func (c *checker) readProperty(value jsonvalue.Value, name, path string) PropertySchema {
 	if value.Kind != jsonvalue.KindMap {
 		c.problem(path, "must be a map of keywords, is %s", value.Kind)
 		return PropertySchema{}
 	}
-	if c.mode == Lenient {
+	if c.level == Lenient {
 		value = c.repaired(value, name, path)
 	}
 	// Through the API the size is for the quota to refuse, which has its own code.
-	if len(value.Raw) > MaxDefinition && c.mode == Lenient {
+	if len(value.Raw) > MaxDefinition && c.level == Lenient {
 		c.problem(path, "QUOTA_EXCEEDED: must have at most %d bytes, has %d", MaxDefinition, len(value.Raw))
 		return PropertySchema{}
 	}
-	c.keywords(propertyKeywords, value, path, func(key string) string {
+	c.validateKeywords(propertyKeywords, value, path, func(key string) string {
 		return "is not a keyword of property definitions" + hintOf(key)
 	})
 	schema := schemaOf(value)
 	if schema.Type != "" {
-		c.againstType(value, schema.Type, path)
-		c.together(value, schema, path)
+		c.validateAgainstType(value, schema.Type, path)
+		c.validateTogether(value, schema, path)
 	}
 	return schema
 }
 
-// keywords checks the keywords of a map, each by itself.
-func (c *checker) keywords(table keywordTable, value jsonvalue.Value, path string, unknown func(key string) string) {
+// validateKeywords checks the validateKeywords of a map, each by itself.
+func (c *checker) validateKeywords(table keywordTable, value jsonvalue.Value, path string, unknown func(key string) string) {
 	for _, m := range value.Members {
 		at := problem.Join(path, m.Key)
 		k, known := table.named(m.Key)
@@ -118,9 +118,9 @@ func (c *checker) keywords(table keywordTable, value jsonvalue.Value, path strin
 		if !k.hasEffect() {
 			c.strictly(at, "accepted", "has no effect on a property")
 		}
-		k.shape.check(c, m.Value, at)
+		k.shape.validate(c, m.Value, at)
 		if k.members != nil && m.Value.Kind == jsonvalue.KindMap {
-			c.keywords(k.members, m.Value, at, func(string) string {
+			c.validateKeywords(k.members, m.Value, at, func(string) string {
 				return "is not a keyword of items; they have type and enum"
 			})
 		}
@@ -141,16 +141,16 @@ func hintOf(name string) string {
 	return ""
 }
 
-// againstType checks keywords that do not apply to the type, and that a list
+// validateAgainstType checks keywords that do not apply to the type, and that a list
 // says what is in it.
-func (c *checker) againstType(value jsonvalue.Value, of PropertyType, path string) {
+func (c *checker) validateAgainstType(value jsonvalue.Value, of PropertyType, path string) {
 	for _, m := range value.Members {
 		k, known := propertyKeywords.named(m.Key)
 		if !known || k.appliesTo(of) {
 			continue
 		}
 		paths := []string{problem.Join(path, k.name)}
-		if k.members != nil && c.mode == Strict { // where each has a field of its own
+		if k.members != nil && c.level == Strict { // where each has a field of its own
 			paths = nil
 			for _, inner := range m.Value.Members {
 				paths = append(paths, problem.Join(problem.Join(path, k.name), inner.Key))
@@ -165,8 +165,8 @@ func (c *checker) againstType(value jsonvalue.Value, of PropertyType, path strin
 	}
 }
 
-// together checks keywords against each other.
-func (c *checker) together(value jsonvalue.Value, schema PropertySchema, path string) {
+// validateTogether checks keywords against each other.
+func (c *checker) validateTogether(value jsonvalue.Value, schema PropertySchema, path string) {
 	for _, pair := range [][2]string{{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}} {
 		least, _ := value.Member(pair[0])
 		most, _ := value.Member(pair[1])
@@ -175,19 +175,19 @@ func (c *checker) together(value jsonvalue.Value, schema PropertySchema, path st
 		}
 	}
 	if schema.Type != Array {
-		c.ofType(schema.Enum, schema.Type, problem.Join(path, "enum"))
+		c.validateTypes(schema.Enum, schema.Type, problem.Join(path, "enum"))
 	} else if schema.ItemType != nil {
-		c.ofType(schema.ItemEnum, *schema.ItemType, problem.Join(problem.Join(path, "items"), "enum"))
+		c.validateTypes(schema.ItemEnum, *schema.ItemType, problem.Join(problem.Join(path, "items"), "enum"))
 	}
 	if schema.Default != nil {
-		for _, violation := range schema.violations(jsonvalue.Of(*schema.Default)) {
+		for _, violation := range schema.brokenBy(jsonvalue.Of(*schema.Default)) {
 			c.strictly(problem.Join(path, "default")+violation.at, "accepted", "%s", violation.Message)
 		}
 	}
 }
 
-// ofType checks the types of an enum's members.
-func (c *checker) ofType(members []text.JSON, of PropertyType, path string) {
+// validateTypes checks the types of an enum's members.
+func (c *checker) validateTypes(members []text.JSON, of PropertyType, path string) {
 	for i, member := range members {
 		if value := jsonvalue.Of(member); !of.matches(value) {
 			c.strictly(problem.Index(path, i), "accepted", "%s", of.mismatch(value))

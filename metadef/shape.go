@@ -12,43 +12,43 @@ import (
 // shape is what the value of a keyword must be.
 type shape struct {
 	// is is the JSON Schema type of the value, or empty where pairs say it all.
-	is    string
-	pairs []text.JSON // further pairs of the JSON Schema
-	check func(c *checker, value jsonvalue.Value, path string)
-	write func(text.JSON) text.JSON // from the API's spelling to that of files; nil for as it is
+	is       string
+	pairs    []text.JSON // further pairs of the JSON Schema
+	validate func(c *checker, value jsonvalue.Value, path string)
+	write    func(text.JSON) text.JSON // from the API's spelling to that of files; nil for as it is
 }
 
 var (
-	aText    = shape{is: "string", check: expecting(jsonvalue.KindText)}
-	aBoolean = shape{is: "boolean", check: expecting(jsonvalue.KindBoolean)}
-	aMap     = shape{is: "object", check: expecting(jsonvalue.KindMap)}
-	aValue   = shape{check: func(*checker, jsonvalue.Value, string) {}}
-	aTitle   = shape{is: "string", check: func(c *checker, value jsonvalue.Value, path string) {
+	aText    = shape{is: "string", validate: expecting(jsonvalue.KindText)}
+	aBoolean = shape{is: "boolean", validate: expecting(jsonvalue.KindBoolean)}
+	aMap     = shape{is: "object", validate: expecting(jsonvalue.KindMap)}
+	aValue   = shape{validate: func(*checker, jsonvalue.Value, string) {}}
+	aTitle   = shape{is: "string", validate: func(c *checker, value jsonvalue.Value, path string) {
 		if c.expect(value, jsonvalue.KindText, path) && value.Text == "" {
 			c.strictly(path, "accepted", "must not be empty")
 		}
 	}}
-	aPattern = shape{is: "string", check: func(c *checker, value jsonvalue.Value, path string) {
+	aPattern = shape{is: "string", validate: func(c *checker, value jsonvalue.Value, path string) {
 		if c.expect(value, jsonvalue.KindText, path) {
-			c.pattern(value.Text, path)
+			c.validatePattern(value.Text, path)
 		}
 	}}
 	aNumber = shape{is: "number", pairs: []text.JSON{"minimum", "-1.7976931348623157e308", "maximum", "1.7976931348623157e308"},
-		check: func(c *checker, value jsonvalue.Value, path string) {
+		validate: func(c *checker, value jsonvalue.Value, path string) {
 			if c.expect(value, jsonvalue.KindNumber, path) && numberOf(value) == nil {
 				c.problem(path, "is beyond what a double-precision number can hold")
 			}
 		}}
-	aCount     = shape{is: "integer", pairs: []text.JSON{"minimum", "0"}, check: (*checker).count}
-	aType      = shape{pairs: []text.JSON{"enum", listOfTexts(typeNames())}, check: (*checker).typeName, write: inLowerCase}
-	anItemType = shape{pairs: aType.pairs, write: inLowerCase, check: func(c *checker, value jsonvalue.Value, path string) {
-		if c.typeName(value, path); value.Text == Array.typeName() {
+	aCount     = shape{is: "integer", pairs: []text.JSON{"minimum", "0"}, validate: (*checker).validateCount}
+	aType      = shape{pairs: []text.JSON{"enum", listOfTexts(typeNames())}, validate: (*checker).validateType, write: inLowerCase}
+	anItemType = shape{pairs: aType.pairs, write: inLowerCase, validate: func(c *checker, value jsonvalue.Value, path string) {
+		if c.validateType(value, path); value.Text == Array.typeName() {
 			c.strictly(path, "accepted", "must be one of string, integer, number, boolean: arrays cannot be nested")
 		}
 	}}
-	someValues    = shape{is: "array", pairs: []text.JSON{"maxItems", jsonvalue.Number(MaxEnumMembers)}, check: (*checker).distinctValues}
-	someOperators = shape{is: "array", pairs: pairsOfTexts, check: (*checker).operators}
-	distinctTexts = shape{is: "array", pairs: pairsOfTexts, check: (*checker).distinctTexts}
+	someValues    = shape{is: "array", pairs: []text.JSON{"maxItems", jsonvalue.Number(MaxEnumMembers)}, validate: (*checker).validateDistinctValues}
+	someOperators = shape{is: "array", pairs: pairsOfTexts, validate: (*checker).validateOperators}
+	distinctTexts = shape{is: "array", pairs: pairsOfTexts, validate: (*checker).validateDistinctTexts}
 )
 
 var pairsOfTexts = []text.JSON{"maxItems", jsonvalue.Number(MaxEnumMembers), "items", `{"type":"string"}`}
@@ -73,7 +73,7 @@ func expecting(kind jsonvalue.Kind) func(*checker, jsonvalue.Value, string) {
 	return func(c *checker, value jsonvalue.Value, path string) { c.expect(value, kind, path) }
 }
 
-func (c *checker) typeName(value jsonvalue.Value, path string) {
+func (c *checker) validateType(value jsonvalue.Value, path string) {
 	types := strings.Join(typeNames(), ", ")
 	if value.Kind != jsonvalue.KindText {
 		c.problem(path, "must be one of %s, is %s", types, value.Kind)
@@ -84,7 +84,7 @@ func (c *checker) typeName(value jsonvalue.Value, path string) {
 	}
 }
 
-func (c *checker) count(value jsonvalue.Value, path string) {
+func (c *checker) validateCount(value jsonvalue.Value, path string) {
 	if !c.expect(value, jsonvalue.KindNumber, path) {
 		return
 	}
@@ -100,10 +100,10 @@ func (c *checker) count(value jsonvalue.Value, path string) {
 	}
 }
 
-// distinctValues checks the list of an enum.
-func (c *checker) distinctValues(list jsonvalue.Value, path string) {
+// validateDistinctValues checks the list of an enum.
+func (c *checker) validateDistinctValues(list jsonvalue.Value, path string) {
 	first := map[string]int{}
-	for i, item := range c.items(list, path) {
+	for i, item := range c.listItems(list, path) {
 		if j, repeated := first[item.Same()]; repeated {
 			c.strictly(problem.Index(path, i), "accepted", "repeats member %d, %s", j, Shorten(string(item.Raw)))
 		} else {
@@ -112,18 +112,18 @@ func (c *checker) distinctValues(list jsonvalue.Value, path string) {
 	}
 }
 
-func (c *checker) operators(list jsonvalue.Value, path string) {
-	for i, item := range c.items(list, path) {
+func (c *checker) validateOperators(list jsonvalue.Value, path string) {
+	for i, item := range c.listItems(list, path) {
 		at := problem.Index(path, i)
-		if c.expect(item, jsonvalue.KindText, at) && c.mode == Lenient && !isOperator(item.Text) {
+		if c.expect(item, jsonvalue.KindText, at) && c.level == Lenient && !isOperator(item.Text) {
 			c.warn(at, "unknown operator %s, known are <in>, <or>, <all-in>; kept", Shorten(item.Text))
 		}
 	}
 }
 
-func (c *checker) distinctTexts(list jsonvalue.Value, path string) {
+func (c *checker) validateDistinctTexts(list jsonvalue.Value, path string) {
 	seen := map[string]bool{}
-	for i, item := range c.items(list, path) {
+	for i, item := range c.listItems(list, path) {
 		at := problem.Index(path, i)
 		if c.expect(item, jsonvalue.KindText, at) && seen[item.Text] {
 			c.strictly(at, "accepted", "is repeated")
@@ -132,8 +132,8 @@ func (c *checker) distinctTexts(list jsonvalue.Value, path string) {
 	}
 }
 
-// items returns the members of a list, and none of one that is too long.
-func (c *checker) items(list jsonvalue.Value, path string) []jsonvalue.Value {
+// listItems returns the members of a list, and none of one that is too long.
+func (c *checker) listItems(list jsonvalue.Value, path string) []jsonvalue.Value {
 	if !c.expect(list, jsonvalue.KindList, path) || !c.atMost(len(list.List), MaxEnumMembers, path) {
 		return nil
 	}

@@ -10,21 +10,21 @@ import (
 // where they are to be replaced). It returns the tags with each parent spelled
 // as that tag is. Problems have paths below path (`input.tags[1].parent`).
 func CheckTags(inputs []TagInput, existing []string, path string) ([]DocumentTag, problem.Problems) {
-	c := checker{mode: Strict}
-	tags := c.newTags(inputs, existing, path)
+	c := checker{level: Strict}
+	tags := c.tagsOf(inputs, existing, path)
 	return tags, c.problems
 }
 
-func (c *checker) newTags(inputs []TagInput, existing []string, path string) []DocumentTag {
+func (c *checker) tagsOf(inputs []TagInput, existing []string, path string) []DocumentTag {
 	if !c.few(len(inputs), path) {
 		return nil
 	}
 	var tags []DocumentTag
 	for i, input := range inputs {
-		c.text(input.Parent, problem.Join(problem.Index(path, i), "parent"), 1, text.MaxName)
+		c.validateText(input.Parent, problem.Join(problem.Index(path, i), "parent"), 1, text.MaxName)
 		tags = append(tags, DocumentTag{input.Name, text.OrEmpty(input.Parent)})
 	}
-	return c.tags(tags, pathsOf(path, len(tags)), existing)
+	return c.validateTags(tags, pathsOf(path, len(tags)), existing)
 }
 
 // MakesTagCycle reports whether a tag would become its own ancestor with that
@@ -65,16 +65,16 @@ func DescendantsOf(tag *Tag, tags []*Tag) []*Tag {
 	return found
 }
 
-// tags checks a list of tags and returns them with each parent spelled as that
+// validateTags checks a list of validateTags and returns them with each parent spelled as that
 // tag is.
-func (c *checker) tags(tags []DocumentTag, paths []string, existing []string) []DocumentTag {
+func (c *checker) validateTags(tags []DocumentTag, paths []string, existing []string) []DocumentTag {
 	spelled, own := map[string]string{}, map[string]bool{} // by folded name
 	for _, name := range existing {
 		spelled[text.Fold(name)] = name
 	}
 	for i, tag := range tags {
 		at, key := problem.Join(paths[i], "name"), tagKey(tag)
-		c.name(tag.Name, at)
+		c.validateName(tag.Name, at)
 		if own[key] {
 			c.problem(at, "there is another tag named %s; case makes no difference", Shorten(tag.Name))
 			continue

@@ -15,8 +15,8 @@ import (
 // same thing differently the local one stays. Warnings report the drift: every
 // local edit that keeps the namespace from being what is shipped.
 func PlanUpgrade(base, local, shipped *Document) ImportPlan {
-	c := &checker{mode: Lenient}
-	known, fresh := overwrite(local, base), overwrite(local, shipped)
+	c := &checker{level: Lenient}
+	known, fresh := withAccessOf(local, base), withAccessOf(local, shipped)
 	result := &Document{
 		Name:        local.Name,
 		DisplayName: pick(c, "$.display_name", base.DisplayName, local.DisplayName, shipped.DisplayName, jsonvalue.Text),
@@ -56,9 +56,9 @@ func pick[T any](c *checker, path string, base, local, shipped T, write func(T) 
 // written as. Merge makes one of three things that all exist and of which the
 // local one was edited; without it the local one stays.
 type parts[T any] struct {
-	key   func(T) string
-	write func(T) text.JSON
-	merge func(c *checker, path string, base, local, shipped T) T
+	nameOf  func(T) string
+	write   func(T) text.JSON
+	combine func(c *checker, path string, base, local, shipped T) T
 }
 
 var (
@@ -68,16 +68,16 @@ var (
 
 // upgrade returns one list of the three.
 func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T {
-	was, here, now := byKey(base, p.key), byKey(local, p.key), byKey(shipped, p.key)
+	was, here, now := byKey(base, p.nameOf), byKey(local, p.nameOf), byKey(shipped, p.nameOf)
 	var result []T
-	for _, name := range p.names(base, local, shipped) {
+	for _, name := range p.orderedNames(base, local, shipped) {
 		old, wasThere := was[name]
 		mine, isHere := here[name]
 		theirs, comes := now[name]
 		at, edited := problem.Join(path, name), p.write(mine) != p.write(old)
 		switch {
-		case isHere && comes && wasThere && edited && p.merge != nil:
-			result = append(result, p.merge(c, at, old, mine, theirs))
+		case isHere && comes && wasThere && edited && p.combine != nil:
+			result = append(result, p.combine(c, at, old, mine, theirs))
 		case isHere && comes && wasThere:
 			result = append(result, pick(c, at, old, mine, theirs, p.write))
 		case isHere && wasThere && !edited: // the product has retired it
@@ -93,11 +93,11 @@ func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T
 	return result
 }
 
-// names returns the names of the local and shipped things, in the local order
+// orderedNames returns the orderedNames of the local and shipped things, in the local order
 // where that was edited, and in the shipped one otherwise.
-func (p parts[T]) names(base, local, shipped []T) []string {
-	localNames, shippedNames := namesOf(local, p.key), namesOf(shipped, p.key)
-	if sameOrder(namesOf(base, p.key), localNames) {
+func (p parts[T]) orderedNames(base, local, shipped []T) []string {
+	localNames, shippedNames := namesOf(local, p.nameOf), namesOf(shipped, p.nameOf)
+	if sameOrder(namesOf(base, p.nameOf), localNames) {
 		return union(shippedNames, localNames)
 	}
 	return union(localNames, shippedNames)
@@ -121,7 +121,7 @@ func (p parts[T]) warnOfEdit(c *checker, path string, local, shipped T, wasThere
 // stays whole.
 func upgradeProperty(c *checker, path string, base, local, shipped DocumentProperty) DocumentProperty {
 	members := func(p DocumentProperty) []jsonvalue.Member { return jsonvalue.Of(p.Keywords).Members }
-	merged := checker{mode: Lenient}
+	merged := checker{level: Lenient}
 	keywords := jsonvalue.Map(keywordParts.upgrade(&merged, path, members(base), members(local), members(shipped)))
 	schema, warnings, problems := ParsePropertySchema(keywords, local.Name, path, Lenient)
 	_, before, _ := ParsePropertySchema(local.Keywords, local.Name, path, Lenient)

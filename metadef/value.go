@@ -57,74 +57,76 @@ type MetadataReportItem struct {
 // breaks least. Hints are given for as many custom keys as a resource can have;
 // callers take at most MaxReportValues values.
 func ValidateMetadata(definitions []*PropertyDefinition, values []KeyValue) MetadataReport {
-	known := knownKeys(definitions)
+	index := indexKeys(definitions)
 	report := MetadataReport{Valid: true, Items: make([]MetadataReportItem, len(values))}
 	hints := 0
 	for i, value := range values {
-		item := known.match(value.Key, hints < MaxMetadataItems)
+		item := index.match(value.Key, hints < MaxMetadataItems)
 		if item.IsCustom {
 			hints++
 		}
-		item.check(value.Value)
+		item.report(value.Value)
 		report.Valid = report.Valid && len(item.Violations) == 0
 		report.Items[i] = item
 	}
 	return report
 }
 
-// keyBook finds definitions by key.
-type keyBook struct {
+// keyIndex finds definitions by key.
+type keyIndex struct {
 	exact    map[string][]*PropertyDefinition
 	alike    map[string][]*PropertyDefinition // by alikeKey
-	names    []string                         // each effective name once
 	spelling text.Speller
 }
 
-func knownKeys(definitions []*PropertyDefinition) keyBook {
-	book := keyBook{exact: map[string][]*PropertyDefinition{}, alike: map[string][]*PropertyDefinition{}}
+func indexKeys(definitions []*PropertyDefinition) keyIndex {
+	index := keyIndex{exact: map[string][]*PropertyDefinition{}, alike: map[string][]*PropertyDefinition{}}
+	var names []string // each effective name once
 	for _, d := range definitions {
-		if len(book.exact[d.Name]) == 0 {
-			book.names = append(book.names, d.Name)
-		}
-		if slices.ContainsFunc(book.exact[d.Name], func(other *PropertyDefinition) bool { return other.ID == d.ID && d.ID != 0 }) {
+		same := index.exact[d.Name]
+		if slices.ContainsFunc(same, func(other *PropertyDefinition) bool { return other.ID == d.ID && d.ID != 0 }) {
 			continue
 		}
-		book.exact[d.Name] = append(book.exact[d.Name], d)
-		book.alike[alikeKey(d.Name)] = append(book.alike[alikeKey(d.Name)], d)
+		if len(same) == 0 {
+			names = append(names, d.Name)
+		}
+		index.exact[d.Name] = append(same, d)
+		index.alike[alikeKey(d.Name)] = append(index.alike[alikeKey(d.Name)], d)
 	}
-	book.spelling = text.NewSpeller(book.names)
-	return book
+	index.spelling = text.NewSpeller(names)
+	return index
 }
 
 // alikeKey returns what keys share that differ in case or in the scope of
 // capabilities only.
 func alikeKey(key string) string { return strings.TrimPrefix(text.Fold(key), CapabilitiesScope) }
 
-func (b keyBook) match(key string, suggest bool) MetadataReportItem {
+// match returns the item of a key, with its definitions or what may be meant.
+func (x keyIndex) match(key string, suggest bool) MetadataReportItem {
 	item := MetadataReportItem{Key: key}
-	if item.Definitions = b.exact[key]; len(item.Definitions) > 0 {
+	if item.Definitions = x.exact[key]; len(item.Definitions) > 0 {
 		return item
 	}
 	if unscoped, scoped := strings.CutPrefix(key, CapabilitiesScope); scoped {
-		if item.Definitions = b.exact[unscoped]; len(item.Definitions) > 0 {
+		if item.Definitions = x.exact[unscoped]; len(item.Definitions) > 0 {
 			return item
 		}
 	}
-	if item.Definitions = b.alike[alikeKey(key)]; len(item.Definitions) > 0 {
+	if item.Definitions = x.alike[alikeKey(key)]; len(item.Definitions) > 0 {
 		item.Suggestion = &item.Definitions[0].Name
 		return item
 	}
 	item.IsCustom = true
 	if suggest && text.Length(key) <= MaxMetadataKey {
-		if near := b.spelling.Nearest(key); near != "" {
+		if near := x.spelling.Nearest(key); near != "" {
 			item.Suggestion = &near
 		}
 	}
 	return item
 }
 
-// check reads the value by each definition and keeps what the mildest says.
-func (item *MetadataReportItem) check(value string) {
+// report reads the value by each definition and keeps what the mildest says.
+func (item *MetadataReportItem) report(value string) {
 	if item.IsCustom {
 		operator, values := SplitOperator(value, nil)
 		if item.Values = []string{value}; operator != "" {
@@ -192,7 +194,7 @@ func (s PropertySchema) checkOne(one string, add func(rule, message string)) {
 		add("type", Shorten(one)+" is not of type "+s.Type.typeName())
 		return
 	}
-	for _, violation := range s.violations(value) {
+	for _, violation := range s.brokenBy(value) {
 		if violation.Rule != "enum" || !listsText(s.Enum, one) {
 			add(violation.Rule, violation.Message)
 		}
@@ -216,7 +218,7 @@ func (s PropertySchema) checkItems(items []string, add func(rule, message string
 		}
 		list.List = append(list.List, item)
 	}
-	for _, violation := range s.violations(list) {
+	for _, violation := range s.brokenBy(list) {
 		if violation.Rule != "itemType" { // which was checked above
 			add(violation.Rule, violation.Message)
 		}

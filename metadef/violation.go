@@ -19,8 +19,8 @@ type Violation struct {
 	at      string // where in the value: "" for the value itself, `[2]` for an item
 }
 
-// violations returns every rule of the definition that a value breaks.
-func (s PropertySchema) violations(value jsonvalue.Value) []Violation {
+// brokenBy returns every rule of the definition that a value breaks.
+func (s PropertySchema) brokenBy(value jsonvalue.Value) []Violation {
 	if !s.Type.matches(value) {
 		return []Violation{{Rule: "type", Message: s.Type.mismatch(value)}}
 	}
@@ -31,7 +31,7 @@ func (s PropertySchema) violations(value jsonvalue.Value) []Violation {
 		}
 	}
 	itemRules := map[string]itemRule{}
-	for path, k := range propertyKeywords.all("") {
+	for path, k := range propertyKeywords.walk("") {
 		if k.rule != nil && k.appliesTo(s.Type) {
 			add(k, k.rule(s, value), "")
 		}
@@ -40,7 +40,7 @@ func (s PropertySchema) violations(value jsonvalue.Value) []Violation {
 		}
 	}
 	for i, item := range value.List {
-		for path, k := range propertyKeywords.all("") {
+		for path, k := range propertyKeywords.walk("") {
 			if rule := itemRules[path]; rule != nil {
 				add(k, rule(item), problem.Index("", i))
 			}

@@ -135,7 +135,7 @@ func alternatives(words []string, problems *problem.Problems, path string) []str
 }
 
 // operatorHint returns what may be meant by a first word that looks like an
-// operator and is none; empty where it does not look like one.
+// operator but is not; empty where it does not look like one.
 func operatorHint(word string) string {
 	for _, operator := range []string{"s==", "s!=", "s<=", "s>=", "==", "!=", ">=", "<=", metadef.OperatorAllIn, metadef.OperatorIn, metadef.OperatorOr, "s<", "s>", "="} {
 		if strings.HasPrefix(word, operator) {
