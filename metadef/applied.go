@@ -73,11 +73,10 @@ func (a AppliedNamespace) Definitions() []*PropertyDefinition {
 // for the same target; each of their namespaces lists it, sorted by name. One
 // definition that two associations name alike is no conflict.
 func NoteConflicts(applied []AppliedNamespace) {
-	type sharedName struct{ target, name string }
-	keyOf := func(a AppliedNamespace, p *PropertyDefinition) sharedName {
-		return sharedName{text.OrEmpty(a.Association.PropertiesTarget), p.Name}
+	keyOf := func(a AppliedNamespace, p *PropertyDefinition) [2]string {
+		return [2]string{text.OrEmpty(a.Association.PropertiesTarget), p.Name}
 	}
-	sharing := map[sharedName][]*PropertyDefinition{}
+	sharing := map[[2]string][]*PropertyDefinition{} // by target and name
 	for _, a := range applied {
 		for _, p := range a.Definitions() {
 			k := keyOf(a, p)

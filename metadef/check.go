@@ -14,7 +14,7 @@ import (
 func (a DocumentAssociation) Check(path string) problem.Problems {
 	c := checker{level: Strict}
 	c.validateAssociation(a, path)
-	return c.problems
+	return c.found
 }
 
 // CheckPrefix adds what is wrong with an association's prefix: 1 to 80
@@ -22,7 +22,7 @@ func (a DocumentAssociation) Check(path string) problem.Problems {
 func CheckPrefix(problems *problem.Problems, path, prefix string) {
 	c := checker{level: Strict}
 	c.validatePrefix(prefix, path)
-	*problems = append(*problems, c.problems...)
+	*problems = append(*problems, c.found...)
 }
 
 // CheckTarget adds what is wrong with an association's properties target: 1 to
@@ -37,17 +37,17 @@ func CheckTarget(problems *problem.Problems, path, target string) {
 
 // validateText checks a validateText that is there.
 func (c *checker) validateText(input *string, path string, least, most int) {
-	text.CheckOptional(&c.problems, path, input, least, most)
+	text.CheckOptional(&c.found, path, input, least, most)
 }
 
-func (c *checker) validateName(name, path string) { text.CheckName(&c.problems, path, name) }
+func (c *checker) validateName(name, path string) { text.CheckName(&c.found, path, name) }
 
 // validateFields checks the fields of a namespace itself but for its name.
 func (c *checker) validateFields(d *Document, path string) {
 	c.validateText(d.DisplayName, c.field(path, "displayName", "display_name"), 0, text.MaxName)
 	c.validateText(d.Description, problem.Join(path, "description"), 0, MaxDescription)
 	c.validateText(d.Owner, problem.Join(path, "owner"), 1, MaxOwner)
-	access.CheckVisibility(&c.problems, problem.Join(path, "visibility"), d.Visibility)
+	access.CheckVisibility(&c.found, problem.Join(path, "visibility"), d.Visibility)
 }
 
 // few reports whether a list or map has no more members than a namespace may,
@@ -63,7 +63,7 @@ func (c *checker) propertiesOf(inputs []PropertyInput, path string) []DocumentPr
 	var names, paths []string
 	for i, input := range inputs {
 		schema, problems := input.Schema(problem.Index(path, i))
-		c.problems = append(c.problems, problems...)
+		c.found = append(c.found, problems...)
 		properties = append(properties, DocumentProperty{input.Name, schema})
 		names, paths = append(names, input.Name), append(paths, problem.Join(problem.Index(path, i), "name"))
 	}
@@ -121,8 +121,8 @@ func (c *checker) validateOnce(names, paths []string, what string) {
 }
 
 func (c *checker) validatePrefix(prefix, path string) {
-	before := len(c.problems)
-	if text.Check(&c.problems, path, prefix, 1, text.MaxName); len(c.problems) > before {
+	before := len(c.found)
+	if text.Check(&c.found, path, prefix, 1, text.MaxName); len(c.found) > before {
 		return
 	}
 	if strings.ContainsFunc(prefix, unicode.IsControl) {
@@ -138,14 +138,14 @@ func (c *checker) validateAssociation(a DocumentAssociation, path string) {
 		c.validatePrefix(*a.Prefix, problem.Join(path, "prefix"))
 	}
 	if a.PropertiesTarget != nil {
-		CheckTarget(&c.problems, c.field(path, "propertiesTarget", "properties_target"), *a.PropertiesTarget)
+		CheckTarget(&c.found, c.field(path, "propertiesTarget", "properties_target"), *a.PropertiesTarget)
 	}
 }
 
 // validateAssociations checks a list of validateAssociations: no two of one type that differ in
 // neither prefix nor target.
 func (c *checker) validateAssociations(associations []DocumentAssociation, paths []string) {
-	seen := map[associationKey]bool{}
+	seen := map[[3]string]bool{}
 	for i, a := range associations {
 		c.validateAssociation(a, paths[i])
 		if seen[a.identity()] {
@@ -156,9 +156,8 @@ func (c *checker) validateAssociations(associations []DocumentAssociation, paths
 	}
 }
 
-// associationKey is what an association of a namespace is known by.
-type associationKey struct{ resourceType, prefix, target string }
-
-func (a DocumentAssociation) identity() associationKey {
-	return associationKey{a.ResourceType, text.OrEmpty(a.Prefix), text.OrEmpty(a.PropertiesTarget)}
+// identity returns what an association of a namespace is known by: type, target
+// and prefix.
+func (a DocumentAssociation) identity() [3]string {
+	return [3]string{a.ResourceType, text.OrEmpty(a.PropertiesTarget), text.OrEmpty(a.Prefix)}
 }

@@ -30,16 +30,16 @@ const (
 // checker collects the problems of a definition while it is read, and warnings
 // of what was accepted or repaired.
 type checker struct {
-	level              Strictness
-	warnings, problems problem.Problems
+	level         Strictness
+	warned, found problem.Problems
 }
 
 func (c *checker) problem(path, format string, args ...any) {
-	c.problems.AddBounded(path, format, args...)
+	c.found.AddBounded(path, format, args...)
 }
 
 func (c *checker) warn(path, format string, args ...any) {
-	c.warnings.AddBounded(path, format, args...)
+	c.warned.AddBounded(path, format, args...)
 }
 
 // strictly adds what only the reference system accepts: through the API as a

@@ -127,7 +127,7 @@ func compare[T any](d *differenceList, path string, before, after []T, key func(
 	old := byKey(before, key)
 	for _, item := range after {
 		at := problem.Join(path, key(item))
-		if other, both := old[key(item)]; !both {
+		if other, ok := old[key(item)]; !ok {
 			d.add("added " + at)
 		} else if inner != nil {
 			inner(at, other, item)
@@ -135,7 +135,7 @@ func compare[T any](d *differenceList, path string, before, after []T, key func(
 	}
 	now := byKey(after, key)
 	for _, item := range before {
-		if _, both := now[key(item)]; !both {
+		if _, ok := now[key(item)]; !ok {
 			d.add("removed " + problem.Join(path, key(item)))
 		}
 	}

@@ -51,8 +51,8 @@ type DocumentObject struct {
 func (o DocumentObject) LosesProperties(after DocumentObject) bool {
 	now := byKey(after.Properties, propertyName)
 	return slices.ContainsFunc(o.Properties, func(old DocumentProperty) bool {
-		_, there := now[old.Name]
-		return !there
+		_, ok := now[old.Name]
+		return !ok
 	})
 }
 
@@ -78,7 +78,7 @@ type DocumentAssociation struct {
 func ParseDocument(input string) (document *Document, warnings, problems problem.Problems) {
 	c := checker{level: Lenient}
 	document = c.readDocument(input)
-	return document, c.warnings, withoutRepeats(c.problems)
+	return document, c.warned, withoutRepeats(c.found)
 }
 
 func (c *checker) readDocument(input string) *Document {
@@ -90,7 +90,7 @@ func (c *checker) readDocument(input string) *Document {
 		c.problem("$", "must have at most %d bytes, has %d", maxDocumentText, len(input))
 		return nil
 	}
-	value, ok := jsonvalue.Read(input, "$", &c.problems)
+	value, ok := jsonvalue.Read(input, "$", &c.found)
 	switch {
 	case !ok:
 		return nil
@@ -103,7 +103,7 @@ func (c *checker) readDocument(input string) *Document {
 	}
 	document := &Document{}
 	documentReader{c, document}.readNamespace(value)
-	if size := len(document.compact()); size > MaxDocument && len(c.problems) == 0 {
+	if size := len(document.compact()); size > MaxDocument && len(c.found) == 0 {
 		c.problem("$", "must have at most %d bytes without white space, has %d after repairs", MaxDocument, size)
 	}
 	return document

@@ -120,8 +120,8 @@ func planChange(existing, result *Document) ImportPlan {
 	if size := len(result.compact()); size > MaxDocument {
 		c.problem("$", "would have %d bytes, more than %d", size, MaxDocument)
 	}
-	if len(c.problems) > 0 {
-		return ImportPlan{Outcome: ImportFailed, Problems: c.problems}
+	if len(c.found) > 0 {
+		return ImportPlan{Outcome: ImportFailed, Problems: c.found}
 	}
 	plan := ImportPlan{Outcome: ImportUnchanged, Differences: Differences(existing, result)}
 	if len(plan.Differences) > 0 {
@@ -190,26 +190,23 @@ func mergeLists[T any](existing, incoming []T, key func(T) string, prefer bool) 
 func mergeAssociations(existing, incoming []DocumentAssociation, prefer bool) []DocumentAssociation {
 	merged := slices.Clone(existing)
 	taken, placed := make([]bool, len(existing)), make([]bool, len(incoming))
-	for _, alike := range []func(a, b associationKey) bool{
-		func(a, b associationKey) bool { return a == b },
-		func(a, b associationKey) bool { return a.resourceType == b.resourceType && a.target == b.target },
-		func(a, b associationKey) bool { return a.resourceType == b.resourceType },
-	} {
-		for i, new := range incoming {
+	for inCommon := 3; inCommon > 0; inCommon-- { // type, target and prefix, or fewer of them
+		for i, item := range incoming {
 			for j, old := range existing {
-				if placed[i] || taken[j] || !alike(old.identity(), new.identity()) {
+				a, b := old.identity(), item.identity()
+				if placed[i] || taken[j] || !slices.Equal(a[:inCommon], b[:inCommon]) {
 					continue
 				}
 				placed[i], taken[j] = true, true
 				if prefer {
-					merged[j] = new
+					merged[j] = item
 				}
 			}
 		}
 	}
-	for i, new := range incoming {
+	for i, item := range incoming {
 		if !placed[i] {
-			merged = append(merged, new)
+			merged = append(merged, item)
 		}
 	}
 	return merged

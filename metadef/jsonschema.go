@@ -55,7 +55,7 @@ func (t keywordTable) jsonSchema(nullable bool) []jsonvalue.Member {
 		if k.members != nil {
 			pairs = append(pairs, "required", `["type"]`, "properties", jsonvalue.Map(k.members.jsonSchema(false)), "additionalProperties", "false")
 		}
-		members[i] = jsonvalue.MemberOf(k.name, jsonvalue.MapOf(pairs...))
+		members[i] = jsonvalue.MemberOf(k.word, jsonvalue.MapOf(pairs...))
 	}
 	return members
 }

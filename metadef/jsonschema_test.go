@@ -162,7 +162,7 @@ func TestDocumentSchemaAgreesWithParseDocument(t *testing.T) {
 		`[` + strings.Repeat(`"a",`, MaxEnumMembers) + `"a"]`}
 	keywords := []string{"name", "defaultValue", "bogus", "readOnly"}
 	for _, k := range propertyKeywords {
-		keywords = append(keywords, k.name)
+		keywords = append(keywords, k.word)
 	}
 	documentKeys := []string{"namespace", "display_name", "description", "visibility", "protected", "owner",
 		"resource_type_associations", "properties", "objects", "tags"}
@@ -240,10 +240,10 @@ func TestDocumentSchemaNamesEveryKeyword(t *testing.T) {
 	property, _ := definitions.Member("property")
 	keywords, _ := property.Member("properties")
 	for _, k := range propertyKeywords {
-		if got, ok := keywords.Member(k.name); !ok {
-			t.Errorf("%s is missing", k.name)
+		if got, ok := keywords.Member(k.word); !ok {
+			t.Errorf("%s is missing", k.word)
 		} else if description, _ := got.Member("description"); description.Text == "" {
-			t.Errorf("%s is not described", k.name)
+			t.Errorf("%s is not described", k.word)
 		}
 	}
 }

@@ -69,24 +69,24 @@ type PropertyPatch struct {
 // (metadata definitions catalog specification, "JSON Schema common
 // definitions", and the multivalue operators specification).
 type keyword struct {
-	name  string         // in definition files and in Keywords
+	word  string         // in definition files and in Keywords
 	field string         // in the API, where it has another name there
 	about string         // what it says, for editors
 	shape shape          // what its value must be
 	types []PropertyType // of the properties that it applies to; nil for all
 
-	required string       // what is missing where the keyword is, in words
-	members  keywordTable // of a keyword whose value is a map
+	needed  string       // what is wrong without the keyword; empty where it is optional
+	members keywordTable // of a keyword whose value is a map
 
 	// fills is the field that the keyword fills, and patch the one that sets it.
 	// A keyword without them has no effect; only files have it.
 	fills func(*PropertySchema) any
 	setBy func(*PropertyPatch) jsonChange
 
-	// rule returns how a value breaks the keyword of a definition, empty where it
-	// does not; itemRule is the same for the items of a list.
-	rule     func(PropertySchema, jsonvalue.Value) string
-	itemRule func(PropertySchema) itemRule
+	// breaks returns how a value breaks the keyword of a definition, empty where it
+	// does not; itemBreaks is the same for the items of a list.
+	breaks     func(PropertySchema, jsonvalue.Value) string
+	itemBreaks func(PropertySchema) itemRule
 }
 
 type keywordTable []keyword
@@ -101,70 +101,70 @@ var (
 // propertyKeywords is the one table of keywords: definitions are read, written,
 // changed and checked by it, and the published JSON Schema is generated from it.
 var propertyKeywords = keywordTable{
-	{name: "title", shape: aTitle, required: "is required", about: "What people call the property.",
+	{word: "title", shape: aTitle, needed: "is required", about: "What people call the property.",
 		fills: func(s *PropertySchema) any { return &s.Title }, setBy: func(p *PropertyPatch) jsonChange { return p.Title }},
-	{name: "description", shape: aText, about: "What the property is for.",
+	{word: "description", shape: aText, about: "What the property is for.",
 		fills: func(s *PropertySchema) any { return &s.Description }, setBy: func(p *PropertyPatch) jsonChange { return p.Description }},
-	{name: "type", shape: aType, required: "is required: one of " + strings.Join(typeNames(), ", "),
+	{word: "type", shape: aType, needed: "is required: one of " + strings.Join(typeNames(), ", "),
 		about: "The type of its values. Objects cannot be nested.",
 		fills: func(s *PropertySchema) any { return &s.Type }, setBy: func(p *PropertyPatch) jsonChange { return p.Type }},
-	{name: "items", field: "itemType", shape: aMap, types: typesOfLists, about: "What the members of an array are.",
+	{word: "items", field: "itemType", shape: aMap, types: typesOfLists, about: "What the members of an array are.",
 		members: keywordTable{
-			{name: "type", field: "itemType", shape: anItemType, required: "is required: one of string, integer, number, boolean",
+			{word: "type", field: "itemType", shape: anItemType, needed: "is required: one of string, integer, number, boolean",
 				fills: func(s *PropertySchema) any { return &s.ItemType }, setBy: func(p *PropertyPatch) jsonChange { return p.ItemType },
-				itemRule: PropertySchema.ofItemType},
-			{name: "enum", field: "itemEnum", shape: someValues,
+				itemBreaks: PropertySchema.ofItemType},
+			{word: "enum", field: "itemEnum", shape: someValues,
 				fills: func(s *PropertySchema) any { return &s.ItemEnum }, setBy: func(p *PropertyPatch) jsonChange { return p.ItemEnum },
-				itemRule: PropertySchema.inItemEnum},
+				itemBreaks: PropertySchema.inItemEnum},
 		}},
-	{name: "enum", shape: someValues, types: typesOfScalars, about: "The values it may have, of its type.",
+	{word: "enum", shape: someValues, types: typesOfScalars, about: "The values it may have, of its type.",
 		fills: func(s *PropertySchema) any { return &s.Enum }, setBy: func(p *PropertyPatch) jsonChange { return p.Enum },
-		rule: PropertySchema.inEnum},
-	{name: "default", shape: aValue, about: "The value that is assumed where none is given.",
+		breaks: PropertySchema.inEnum},
+	{word: "default", shape: aValue, about: "The value that is assumed where none is given.",
 		fills: func(s *PropertySchema) any { return &s.Default }, setBy: func(p *PropertyPatch) jsonChange { return p.Default }},
-	{name: "minimum", shape: aNumber, types: typesOfNumbers, about: "The least number allowed.",
+	{word: "minimum", shape: aNumber, types: typesOfNumbers, about: "The least number allowed.",
 		fills: func(s *PropertySchema) any { return &s.Minimum }, setBy: func(p *PropertyPatch) jsonChange { return p.Minimum },
-		rule: PropertySchema.notUnder},
-	{name: "maximum", shape: aNumber, types: typesOfNumbers, about: "The greatest number allowed.",
+		breaks: PropertySchema.notUnder},
+	{word: "maximum", shape: aNumber, types: typesOfNumbers, about: "The greatest number allowed.",
 		fills: func(s *PropertySchema) any { return &s.Maximum }, setBy: func(p *PropertyPatch) jsonChange { return p.Maximum },
-		rule: PropertySchema.notOver},
-	{name: "minLength", shape: aCount, types: typesOfText, about: "The least number of characters.",
+		breaks: PropertySchema.notOver},
+	{word: "minLength", shape: aCount, types: typesOfText, about: "The least number of characters.",
 		fills: func(s *PropertySchema) any { return &s.MinLength }, setBy: func(p *PropertyPatch) jsonChange { return p.MinLength },
-		rule: func(s PropertySchema, v jsonvalue.Value) string {
+		breaks: func(s PropertySchema, v jsonvalue.Value) string {
 			return notFewer(s.MinLength, text.Length(v.Text), "characters")
 		}},
-	{name: "maxLength", shape: aCount, types: typesOfText, about: "The greatest number of characters.",
+	{word: "maxLength", shape: aCount, types: typesOfText, about: "The greatest number of characters.",
 		fills: func(s *PropertySchema) any { return &s.MaxLength }, setBy: func(p *PropertyPatch) jsonChange { return p.MaxLength },
-		rule: func(s PropertySchema, v jsonvalue.Value) string {
+		breaks: func(s PropertySchema, v jsonvalue.Value) string {
 			return notMore(s.MaxLength, text.Length(v.Text), "characters")
 		}},
-	{name: "pattern", shape: aPattern, types: typesOfText, about: "A regular expression in RE2 syntax that is to be found in the value.",
+	{word: "pattern", shape: aPattern, types: typesOfText, about: "A regular expression in RE2 syntax that is to be found in the value.",
 		fills: func(s *PropertySchema) any { return &s.Pattern }, setBy: func(p *PropertyPatch) jsonChange { return p.Pattern },
-		rule: PropertySchema.likePattern},
-	{name: "minItems", shape: aCount, types: typesOfLists, about: "The least number of members.",
+		breaks: PropertySchema.likePattern},
+	{word: "minItems", shape: aCount, types: typesOfLists, about: "The least number of members.",
 		fills: func(s *PropertySchema) any { return &s.MinItems }, setBy: func(p *PropertyPatch) jsonChange { return p.MinItems },
-		rule: func(s PropertySchema, v jsonvalue.Value) string { return notFewer(s.MinItems, len(v.List), "items") }},
-	{name: "maxItems", shape: aCount, types: typesOfLists, about: "The greatest number of members.",
+		breaks: func(s PropertySchema, v jsonvalue.Value) string { return notFewer(s.MinItems, len(v.List), "items") }},
+	{word: "maxItems", shape: aCount, types: typesOfLists, about: "The greatest number of members.",
 		fills: func(s *PropertySchema) any { return &s.MaxItems }, setBy: func(p *PropertyPatch) jsonChange { return p.MaxItems },
-		rule: func(s PropertySchema, v jsonvalue.Value) string { return notMore(s.MaxItems, len(v.List), "items") }},
-	{name: "uniqueItems", shape: aBoolean, types: typesOfLists, about: "Whether no member may be repeated.",
+		breaks: func(s PropertySchema, v jsonvalue.Value) string { return notMore(s.MaxItems, len(v.List), "items") }},
+	{word: "uniqueItems", shape: aBoolean, types: typesOfLists, about: "Whether no member may be repeated.",
 		fills: func(s *PropertySchema) any { return &s.UniqueItems }, setBy: func(p *PropertyPatch) jsonChange { return p.UniqueItems },
-		itemRule: PropertySchema.notRepeated},
-	{name: "additionalItems", shape: aBoolean, types: typesOfLists, about: "Whether members beyond the listed ones are allowed.",
+		itemBreaks: PropertySchema.notRepeated},
+	{word: "additionalItems", shape: aBoolean, types: typesOfLists, about: "Whether members beyond the listed ones are allowed.",
 		fills: func(s *PropertySchema) any { return &s.AdditionalItems }, setBy: func(p *PropertyPatch) jsonChange { return p.AdditionalItems }},
-	{name: "readonly", field: "readOnly", shape: aBoolean, about: "Whether users may only read the value.",
+	{word: "readonly", field: "readOnly", shape: aBoolean, about: "Whether users may only read the value.",
 		fills: func(s *PropertySchema) any { return &s.ReadOnly }, setBy: func(p *PropertyPatch) jsonChange { return p.ReadOnly }},
-	{name: "operators", shape: someOperators, about: "The operators that a requirement on it may use; the first one is the default.",
+	{word: "operators", shape: someOperators, about: "The operators that a requirement on it may use; the first one is the default.",
 		fills: func(s *PropertySchema) any { return &s.Operators }, setBy: func(p *PropertyPatch) jsonChange { return p.Operators }},
-	{name: "confidential", shape: aBoolean, about: "Kept, without effect."},
-	{name: "required", shape: distinctTexts, about: "Kept, without effect: properties are required by their object."},
+	{word: "confidential", shape: aBoolean, about: "Kept, without effect."},
+	{word: "required", shape: distinctTexts, about: "Kept, without effect: properties are required by their object."},
 }
 
 // hasEffect reports whether the keyword says anything about a property.
 func (k keyword) hasEffect() bool { return k.fills != nil || k.members != nil }
 
 // inAPI returns the name that the API has for the keyword.
-func (k keyword) inAPI() string { return cmp.Or(k.field, k.name) }
+func (k keyword) inAPI() string { return cmp.Or(k.field, k.word) }
 
 // appliesTo reports whether the keyword says anything about values of a type.
 func (k keyword) appliesTo(of PropertyType) bool {
@@ -173,7 +173,7 @@ func (k keyword) appliesTo(of PropertyType) bool {
 
 // index returns the place of a keyword in the table; unknown ones come last.
 func (t keywordTable) index(name string) int {
-	if i := slices.IndexFunc(t, func(k keyword) bool { return k.name == name }); i >= 0 {
+	if i := slices.IndexFunc(t, func(k keyword) bool { return k.word == name }); i >= 0 {
 		return i
 	}
 	return len(t)
@@ -192,7 +192,7 @@ func (t keywordTable) named(name string) (keyword, bool) {
 func (t keywordTable) walk(path string) iter.Seq2[string, keyword] {
 	return func(yield func(string, keyword) bool) {
 		for _, k := range t {
-			at := problem.Join(path, k.name)
+			at := problem.Join(path, k.word)
 			for inner, member := range k.members.walk(at) {
 				if !yield(inner, member) {
 					return

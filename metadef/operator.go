@@ -26,8 +26,8 @@ func isOperator(text string) bool {
 func SplitOperator(text string, offered []string) (operator string, values []string) {
 	text = strings.TrimSpace(text)
 	for _, candidate := range append([]string{OperatorIn, OperatorOr, OperatorAllIn}, offered...) {
-		rest, found := strings.CutPrefix(text, candidate)
-		if !found || len(candidate) <= len(operator) {
+		rest, ok := strings.CutPrefix(text, candidate)
+		if !ok || len(candidate) <= len(operator) {
 			continue
 		}
 		// A known operator needs no space after it; a word does.

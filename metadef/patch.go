@@ -66,7 +66,7 @@ func (t keywordTable) write(members []jsonvalue.Member, patch *PropertyPatch, pa
 		switch {
 		case k.members != nil:
 			var inner []jsonvalue.Member
-			current, _ := jsonvalue.Value{Members: written}.Member(k.name)
+			current, _ := jsonvalue.Value{Members: written}.Member(k.word)
 			if inner, sets = k.members.write(current.Members, patch, path, problems); len(inner) > 0 {
 				value = jsonvalue.Map(inner)
 			}
@@ -89,8 +89,8 @@ func (t keywordTable) with(members []jsonvalue.Member, k keyword, value text.JSO
 	if k.shape.write != nil {
 		value = k.shape.write(value)
 	}
-	member := jsonvalue.MemberOf(k.name, value)
-	i := slices.IndexFunc(members, func(m jsonvalue.Member) bool { return m.Key == k.name })
+	member := jsonvalue.MemberOf(k.word, value)
+	i := slices.IndexFunc(members, func(m jsonvalue.Member) bool { return m.Key == k.word })
 	switch {
 	case value == "" && i >= 0:
 		return slices.Delete(members, i, i+1)
@@ -100,7 +100,7 @@ func (t keywordTable) with(members []jsonvalue.Member, k keyword, value text.JSO
 		members[i] = member
 		return members
 	}
-	at := slices.IndexFunc(members, func(m jsonvalue.Member) bool { return t.index(m.Key) > t.index(k.name) })
+	at := slices.IndexFunc(members, func(m jsonvalue.Member) bool { return t.index(m.Key) > t.index(k.word) })
 	if at < 0 {
 		at = len(members)
 	}
@@ -122,7 +122,7 @@ func (n NamespaceInput) Document(path string) (*Document, problem.Problems) {
 		document.Associations = n.ResourceTypeAssociations
 		c.validateAssociations(document.Associations, pathsOf(at, len(document.Associations)))
 	}
-	return document, c.problems
+	return document, c.found
 }
 
 // Apply changes the fields of a namespace itself: what the change does not name
@@ -130,7 +130,7 @@ func (n NamespaceInput) Document(path string) (*Document, problem.Problems) {
 func (n NamespaceChange) Apply(current *Document, path string) (*Document, problem.Problems) {
 	c := checker{level: Strict}
 	changed, given := *current, &Document{}
-	changed.Name = RenamedAs(&c.problems, problem.Join(path, "newName"), current.Name, n.NewName)
+	changed.Name = RenamedAs(&c.found, problem.Join(path, "newName"), current.Name, n.NewName)
 	n.setOn(&changed)
 	n.setOn(given)
 	c.validateFields(given, path)
@@ -138,7 +138,7 @@ func (n NamespaceChange) Apply(current *Document, path string) (*Document, probl
 		c.problem(problem.Join(path, "owner"), "must not be null")
 		changed.Owner = current.Owner
 	}
-	return &changed, c.problems
+	return &changed, c.found
 }
 
 // setOn sets the fields that the patch names.
@@ -166,15 +166,15 @@ func (p NamespacePatch) setOn(to *Document) {
 func (o ObjectInput) Object(path string) (DocumentObject, problem.Problems) {
 	c := checker{level: Strict}
 	object := c.objectOf(o, path)
-	return object, c.problems
+	return object, c.found
 }
 
 // Apply changes an object: what the change does not name stays as it is.
 func (o ObjectChange) Apply(current DocumentObject, path string) (DocumentObject, problem.Problems) {
 	c := checker{level: Strict}
-	current.Name = RenamedAs(&c.problems, problem.Join(path, "newName"), current.Name, o.NewName)
+	current.Name = RenamedAs(&c.found, problem.Join(path, "newName"), current.Name, o.NewName)
 	object := o.applyTo(current, path, &c)
-	return object, c.problems
+	return object, c.found
 }
 
 // applyTo changes an object. A name that is required must be a property of the

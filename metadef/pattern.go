@@ -31,7 +31,7 @@ func (c *checker) validatePattern(pattern, path string) {
 // be checked with.
 func matches(pattern, text string) bool {
 	var c checker
-	if c.validatePattern(pattern, ""); len(c.problems) > 0 {
+	if c.validatePattern(pattern, ""); len(c.found) > 0 {
 		return true
 	}
 	expression, err := regexp.Compile(pattern)

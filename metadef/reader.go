@@ -84,7 +84,7 @@ func (r documentReader) readNamespace(value jsonvalue.Value) {
 			r.warn(path, "is a list, but a document defines one namespace; left out")
 		}},
 	}
-	if _, both := value.Member("display_name"); !both {
+	if _, ok := value.Member("display_name"); !ok {
 		fields = append(fields, fileKey{"title", func(value jsonvalue.Value, path string) {
 			r.warn(path, "is unknown; read as display_name")
 			r.readNonEmpty(&d.DisplayName)(value, path)

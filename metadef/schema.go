@@ -22,13 +22,13 @@ import (
 // problems; from files they are kept with a warning and not checked.
 func ParsePropertySchema(text text.JSON, name, path string, mode Strictness) (schema PropertySchema, warnings, problems problem.Problems) {
 	c := checker{level: mode}
-	if value, ok := jsonvalue.Read(string(text), path, &c.problems); ok {
+	if value, ok := jsonvalue.Read(string(text), path, &c.found); ok {
 		schema = c.readProperty(value, name, path)
 	}
 	if mode == Strict {
-		nameAsInAPI(c.problems, path)
+		nameAsInAPI(c.found, path)
 	}
-	return schema, c.warnings, c.problems
+	return schema, c.warned, c.found
 }
 
 // ReadPropertySchema returns the schema that stored Keywords say, without
@@ -110,8 +110,8 @@ func (c *checker) readProperty(value jsonvalue.Value, name, path string) Propert
 func (c *checker) validateKeywords(table keywordTable, value jsonvalue.Value, path string, unknown func(key string) string) {
 	for _, m := range value.Members {
 		at := problem.Join(path, m.Key)
-		k, known := table.named(m.Key)
-		if !known {
+		k, ok := table.named(m.Key)
+		if !ok {
 			c.problem(at, "%s", unknown(m.Key))
 			continue
 		}
@@ -126,16 +126,16 @@ func (c *checker) validateKeywords(table keywordTable, value jsonvalue.Value, pa
 		}
 	}
 	for _, k := range table {
-		if _, ok := value.Member(k.name); !ok && k.required != "" {
-			c.problem(problem.Join(path, k.name), "%s", k.required)
+		if _, ok := value.Member(k.word); !ok && k.needed != "" {
+			c.problem(problem.Join(path, k.word), "%s", k.needed)
 		}
 	}
 }
 
 func hintOf(name string) string {
 	for _, k := range propertyKeywords {
-		if strings.EqualFold(k.name, name) {
-			return "; did you mean " + k.name + "?"
+		if strings.EqualFold(k.word, name) {
+			return "; did you mean " + k.word + "?"
 		}
 	}
 	return ""
@@ -145,15 +145,15 @@ func hintOf(name string) string {
 // says what is in it.
 func (c *checker) validateAgainstType(value jsonvalue.Value, of PropertyType, path string) {
 	for _, m := range value.Members {
-		k, known := propertyKeywords.named(m.Key)
-		if !known || k.appliesTo(of) {
+		k, ok := propertyKeywords.named(m.Key)
+		if !ok || k.appliesTo(of) {
 			continue
 		}
-		paths := []string{problem.Join(path, k.name)}
+		paths := []string{problem.Join(path, k.word)}
 		if k.members != nil && c.level == Strict { // where each has a field of its own
 			paths = nil
 			for _, inner := range m.Value.Members {
-				paths = append(paths, problem.Join(problem.Join(path, k.name), inner.Key))
+				paths = append(paths, problem.Join(problem.Join(path, k.word), inner.Key))
 			}
 		}
 		for _, at := range paths {
@@ -259,7 +259,7 @@ func setField(field any, v jsonvalue.Value) {
 	case *PropertyType:
 		*field, _ = propertyTypeNamed(v.Text)
 	case **PropertyType:
-		if of, known := propertyTypeNamed(v.Text); known {
+		if of, ok := propertyTypeNamed(v.Text); ok {
 			*field = &of
 		}
 	case **text.JSON:

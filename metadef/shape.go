@@ -104,7 +104,7 @@ func (c *checker) validateCount(value jsonvalue.Value, path string) {
 func (c *checker) validateDistinctValues(list jsonvalue.Value, path string) {
 	first := map[string]int{}
 	for i, item := range c.listItems(list, path) {
-		if j, repeated := first[item.Same()]; repeated {
+		if j, ok := first[item.Same()]; ok {
 			c.strictly(problem.Index(path, i), "accepted", "repeats member %d, %s", j, Shorten(string(item.Raw)))
 		} else {
 			first[item.Same()] = i

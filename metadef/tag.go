@@ -12,7 +12,7 @@ import (
 func CheckTags(inputs []TagInput, existing []string, path string) ([]DocumentTag, problem.Problems) {
 	c := checker{level: Strict}
 	tags := c.tagsOf(inputs, existing, path)
-	return tags, c.problems
+	return tags, c.found
 }
 
 func (c *checker) tagsOf(inputs []TagInput, existing []string, path string) []DocumentTag {
@@ -84,7 +84,7 @@ func (c *checker) validateTags(tags []DocumentTag, paths []string, existing []st
 	parents := map[string]string{} // by folded name
 	for i, tag := range tags {
 		parent := text.Fold(tag.Parent)
-		if name, known := spelled[parent]; known {
+		if name, ok := spelled[parent]; ok {
 			tags[i].Parent, parents[tagKey(tag)] = name, parent
 		} else if tag.Parent != "" {
 			c.problem(problem.Join(paths[i], "parent"), "%s is not a tag of the namespace", Shorten(tag.Parent))

@@ -33,7 +33,7 @@ func PlanUpgrade(base, local, shipped *Document) ImportPlan {
 	}
 	c.removeLostParents(result.Tags)
 	plan := planChange(local, result)
-	plan.Warnings = append(plan.Warnings, c.warnings...)
+	plan.Warnings = append(plan.Warnings, c.warned...)
 	return plan
 }
 
@@ -131,7 +131,7 @@ func upgradeProperty(c *checker, path string, base, local, shipped DocumentPrope
 		c.warn(path, "was edited here and does not fit the shipped definition; kept as it is")
 		return local
 	}
-	c.warnings = append(c.warnings, merged.warnings...)
+	c.warned = append(c.warned, merged.warned...)
 	return DocumentProperty{local.Name, schema}
 }
 

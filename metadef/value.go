@@ -107,7 +107,7 @@ func (x keyIndex) match(key string, suggest bool) MetadataReportItem {
 	if item.Definitions = x.exact[key]; len(item.Definitions) > 0 {
 		return item
 	}
-	if unscoped, scoped := strings.CutPrefix(key, CapabilitiesScope); scoped {
+	if unscoped, ok := strings.CutPrefix(key, CapabilitiesScope); ok {
 		if item.Definitions = x.exact[unscoped]; len(item.Definitions) > 0 {
 			return item
 		}

@@ -32,11 +32,11 @@ func (s PropertySchema) brokenBy(value jsonvalue.Value) []Violation {
 	}
 	itemRules := map[string]itemRule{}
 	for path, k := range propertyKeywords.walk("") {
-		if k.rule != nil && k.appliesTo(s.Type) {
-			add(k, k.rule(s, value), "")
+		if k.breaks != nil && k.appliesTo(s.Type) {
+			add(k, k.breaks(s, value), "")
 		}
-		if k.itemRule != nil && s.Type == Array {
-			itemRules[path] = k.itemRule(s)
+		if k.itemBreaks != nil && s.Type == Array {
+			itemRules[path] = k.itemBreaks(s)
 		}
 	}
 	for i, item := range value.List {

@@ -22,7 +22,7 @@ func Read(input, path string, problems *problem.Problems) (Value, bool) {
 	r := reader{input: input, path: path, problems: problems,
 		decoder: jsontext.NewDecoder(bytes.NewBufferString(input), jsontext.AllowDuplicateNames(true)),
 		compact: make([]byte, 0, len(input))}
-	value, ok := r.value(path)
+	value, ok := r.readValue(path)
 	rest := strings.TrimLeft(input[r.decoder.InputOffset():], " \t\r\n")
 	if ok && rest != "" {
 		return value, r.refuse(path, len(input)-len(rest), "there is more after the value")
@@ -51,17 +51,17 @@ type reader struct {
 	unquoted []byte // the last text
 }
 
-// value reads the next value, which is at path. False means that the text is
+// readValue reads the next value, which is at path. False means that the text is
 // not JSON, for which there is a problem then.
-func (r *reader) value(path string) (v Value, ok bool) {
+func (r *reader) readValue(path string) (v Value, ok bool) {
 	start := len(r.compact)
 	switch r.decoder.PeekKind() {
 	case '{':
 		v.Kind = KindMap
-		v.Members, ok = r.members(path)
+		v.Members, ok = r.readMembers(path)
 	case '[':
 		v.Kind = KindList
-		v.List, ok = r.items(path)
+		v.List, ok = r.readItems(path)
 	case '"':
 		v.Kind = KindText
 		v.Text, ok = r.quoted(path, "")
@@ -75,7 +75,7 @@ func (r *reader) value(path string) (v Value, ok bool) {
 	return v, ok
 }
 
-func (r *reader) members(path string) ([]Member, bool) {
+func (r *reader) readMembers(path string) ([]Member, bool) {
 	members := []Member{}
 	seen := map[string]bool{}
 	for first := true; ; first = false {
@@ -88,7 +88,7 @@ func (r *reader) members(path string) ([]Member, bool) {
 		}
 		at := problem.Join(path, key)
 		r.compact = append(r.compact, ':')
-		value, ok := r.value(at)
+		value, ok := r.readValue(at)
 		if !ok {
 			return nil, false
 		}
@@ -101,13 +101,13 @@ func (r *reader) members(path string) ([]Member, bool) {
 	}
 }
 
-func (r *reader) items(path string) ([]Value, bool) {
+func (r *reader) readItems(path string) ([]Value, bool) {
 	items := []Value{}
 	for first := true; ; first = false {
 		if more, ok := r.next('[', ']', first); !ok || !more {
 			return items, ok
 		}
-		item, ok := r.value(problem.Index(path, len(items)))
+		item, ok := r.readValue(problem.Index(path, len(items)))
 		if !ok {
 			return nil, false
 		}
