@@ -10,8 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// applyDocuments brings the documents into the shape that they have when they come
-// from the store, applied to one resource type, with definitions numbered
+// applyDocuments brings the documents into the shape that they have when they
+// come from the store, applied to one resource type, with definitions numbered
 // throughout.
 func applyDocuments(documents []*Document, resourceType string) []AppliedNamespace {
 	var applied []AppliedNamespace

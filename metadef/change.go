@@ -10,8 +10,8 @@ import (
 )
 
 // Change is what an input says about one field: the zero Change keeps it, a set
-// one replaces it, and a set one whose value is nil clears it. T is a pointer or
-// a slice. Creating is a change of nothing.
+// one replaces it, and a set one whose value is nil clears it. T is a pointer
+// or a slice. Creating is a change of nothing.
 type Change[T any] struct {
 	Set   bool
 	Value T
@@ -45,8 +45,8 @@ func (c *Change[T]) UnmarshalGQL(v any) error {
 	return c.UnmarshalJSON([]byte(value))
 }
 
-// withEmptyLists returns the value of a literal with empty lists in place of nil
-// ones, which its parser makes of them.
+// withEmptyLists returns the value of a literal with empty lists in place of
+// nil ones, which its parser makes of them.
 func withEmptyLists(v any) any {
 	switch v := v.(type) {
 	case []any:

@@ -9,8 +9,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Check returns everything that is wrong with a new association: names have 1 to
-// 80 characters, and a prefix ends in a separator.
+// Check returns everything that is wrong with a new association: names have 1
+// to 80 characters, and a prefix ends in a separator.
 func (a DocumentAssociation) Check(path string) problem.Problems {
 	c := checker{level: Strict}
 	c.validateAssociation(a, path)
@@ -35,7 +35,7 @@ func CheckTarget(problems *problem.Problems, path, target string) {
 	}
 }
 
-// validateText checks a validateText that is there.
+// validateText checks a text that is there.
 func (c *checker) validateText(input *string, path string, least, most int) {
 	text.CheckOptional(&c.found, path, input, least, most)
 }
@@ -91,8 +91,8 @@ func (c *checker) objectOf(input ObjectInput, path string) DocumentObject {
 	return input.applyTo(DocumentObject{Name: input.Name}, path, c)
 }
 
-// requiredNames returns the requiredNames names that are properties, each once. Others
-// are problems through the API and left out of files.
+// requiredNames returns the required names that are properties, each once.
+// Others are problems through the API and left out of files.
 func (c *checker) requiredNames(required []string, path func(i int) string, properties []DocumentProperty) []string {
 	var names []string
 	defined, seen := byKey(properties, propertyName), map[string]bool{}
@@ -142,8 +142,8 @@ func (c *checker) validateAssociation(a DocumentAssociation, path string) {
 	}
 }
 
-// validateAssociations checks a list of validateAssociations: no two of one type that differ in
-// neither prefix nor target.
+// validateAssociations checks a list of associations: no two of one type that
+// differ in neither prefix nor target.
 func (c *checker) validateAssociations(associations []DocumentAssociation, paths []string) {
 	seen := map[[3]string]bool{}
 	for i, a := range associations {

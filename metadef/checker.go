@@ -22,8 +22,8 @@ const (
 	// paths use the API's names (`input.itemEnum[1]`).
 	Strict Strictness = iota
 	// Lenient is for definition files: what is questionable but legal in the
-	// reference system is accepted with a warning, and paths use the file's names
-	// (`$.properties.hw_cpu.items.enum[1]`).
+	// reference system is accepted with a warning, and paths use the file's
+	// names (`$.properties.hw_cpu.items.enum[1]`).
 	Lenient
 )
 

@@ -114,7 +114,7 @@ func (d *differenceList) addProperties(path string, before, after []DocumentProp
 	d.addOrder(path, namesOf(before, propertyName), namesOf(after, propertyName))
 }
 
-// addOrder adds that what both have has another addOrder.
+// addOrder adds that what both have has another order.
 func (d *differenceList) addOrder(path string, before, after []string) {
 	if !sameOrder(before, after) {
 		d.add("reordered " + path)

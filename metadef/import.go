@@ -70,8 +70,8 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 	return planChange(existing, result)
 }
 
-// losingObject returns the name of an object that lacks a property which it had,
-// or empty.
+// losingObject returns the name of an object that lacks a property which it
+// had, or empty.
 func losingObject(before, after []DocumentObject) string {
 	now := byKey(after, objectName)
 	for _, old := range before {
@@ -138,7 +138,8 @@ func pathsOf(path string, count int) []string {
 	return paths
 }
 
-// withFieldsOf returns the incoming document with everything it is silent about.
+// withFieldsOf returns the incoming document with everything it is silent
+// about.
 func withFieldsOf(existing, incoming *Document) *Document {
 	result := *withAccessOf(existing, incoming)
 	result.DisplayName = cmp.Or(incoming.DisplayName, existing.DisplayName)
@@ -156,8 +157,8 @@ func withAccessOf(existing, incoming *Document) *Document {
 	return &result
 }
 
-// mergeDocuments adds to what is there; where both have a thing, the incoming one
-// replaces it only if preferred.
+// mergeDocuments adds to what is there; where both have a thing, the incoming
+// one replaces it only if preferred.
 func mergeDocuments(existing, incoming *Document, prefer bool) *Document {
 	result := *existing
 	if prefer {

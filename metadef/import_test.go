@@ -136,8 +136,8 @@ func TestPlanImportRefusesToOverwriteWhatIsProtected(t *testing.T) {
 	}
 }
 
-// TestPlanImportDeletesNothingFromWhatIsProtected: an object that is replaced by
-// one with fewer properties would lose some.
+// TestPlanImportDeletesNothingFromWhatIsProtected: an object that is replaced
+// by one with fewer properties would lose some.
 func TestPlanImportDeletesNothingFromWhatIsProtected(t *testing.T) {
 	t.Parallel()
 	existing := parsed(t, `{"namespace":"N","visibility":"public","protected":true,"owner":"us","resource_type_associations":[{"name":"T"}],

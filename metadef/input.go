@@ -118,8 +118,8 @@ type NewAssociation struct {
 	DocumentAssociation
 }
 
-// AssociationChange is a change of an association, which has no prefix or target
-// where that is cleared.
+// AssociationChange is a change of an association, which has no prefix or
+// target where that is cleared.
 type AssociationChange struct {
 	ID               int64
 	Prefix           Change[*string]

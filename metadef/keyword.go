@@ -78,13 +78,14 @@ type keyword struct {
 	needed  string       // what is wrong without the keyword; empty where it is optional
 	members keywordTable // of a keyword whose value is a map
 
-	// fills is the field that the keyword fills, and patch the one that sets it.
-	// A keyword without them has no effect; only files have it.
+	// fills is the field of a schema that the keyword fills, and setBy the one
+	// of a patch that sets it. A keyword without them has no effect; only files
+	// have it.
 	fills func(*PropertySchema) any
 	setBy func(*PropertyPatch) jsonChange
 
-	// breaks returns how a value breaks the keyword of a definition, empty where it
-	// does not; itemBreaks is the same for the items of a list.
+	// breaks returns how a value breaks the keyword of a definition, empty
+	// where it does not; itemBreaks is the same for the items of a list.
 	breaks     func(PropertySchema, jsonvalue.Value) string
 	itemBreaks func(PropertySchema) itemRule
 }
@@ -99,7 +100,8 @@ var (
 )
 
 // propertyKeywords is the one table of keywords: definitions are read, written,
-// changed and checked by it, and the published JSON Schema is generated from it.
+// changed and checked by it, and the published JSON Schema is generated from
+// it.
 var propertyKeywords = keywordTable{
 	{word: "title", shape: aTitle, needed: "is required", about: "What people call the property.",
 		fills: func(s *PropertySchema) any { return &s.Title }, setBy: func(p *PropertyPatch) jsonChange { return p.Title }},
@@ -187,7 +189,7 @@ func (t keywordTable) named(name string) (keyword, bool) {
 	return keyword{}, false
 }
 
-// walk returns walk keywords with their paths below path, those within a map
+// walk returns all keywords with their paths below path, those within a map
 // before the map's own.
 func (t keywordTable) walk(path string) iter.Seq2[string, keyword] {
 	return func(yield func(string, keyword) bool) {

@@ -163,8 +163,8 @@ func (r documentReader) maps(value jsonvalue.Value, path string) iter.Seq2[strin
 	}
 }
 
-// readObjects reads the list of objects, or the one map that stands for a list of
-// one in the specification's own examples.
+// readObjects reads the list of objects, or the one map that stands for a list
+// of one in the specification's own examples.
 func (r documentReader) readObjects(value jsonvalue.Value, path string) []DocumentObject {
 	if value.Kind == jsonvalue.KindMap {
 		r.warn(path, "is one map; read as a list of one object")

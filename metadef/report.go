@@ -9,8 +9,8 @@ import (
 type ImportRequest struct {
 	Documents []string // the text of one file each
 	Mode      ImportMode
-	// Origin says where the documents come from as a bundle. A namespace that the
-	// same origin brought takes them, under Skip, as a three-way upgrade.
+	// Origin says where the documents come from as a bundle. A namespace that
+	// the same origin brought takes them, under Skip, as a three-way upgrade.
 	Origin           *string
 	IncludeProtected bool // overwrites protected namespaces, too
 	DryRun           bool // reports what would be done and does nothing

@@ -90,7 +90,8 @@ func (c *checker) readProperty(value jsonvalue.Value, name, path string) Propert
 	if c.level == Lenient {
 		value = c.repaired(value, name, path)
 	}
-	// Through the API the size is for the quota to refuse, which has its own code.
+	// Through the API the size is for the quota to refuse, which has its own
+	// code.
 	if len(value.Raw) > MaxDefinition && c.level == Lenient {
 		c.problem(path, "QUOTA_EXCEEDED: must have at most %d bytes, has %d", MaxDefinition, len(value.Raw))
 		return PropertySchema{}
@@ -106,7 +107,7 @@ func (c *checker) readProperty(value jsonvalue.Value, name, path string) Propert
 	return schema
 }
 
-// validateKeywords checks the validateKeywords of a map, each by itself.
+// validateKeywords checks the keywords of a map, each by itself.
 func (c *checker) validateKeywords(table keywordTable, value jsonvalue.Value, path string, unknown func(key string) string) {
 	for _, m := range value.Members {
 		at := problem.Join(path, m.Key)
@@ -141,8 +142,8 @@ func hintOf(name string) string {
 	return ""
 }
 
-// validateAgainstType checks keywords that do not apply to the type, and that a list
-// says what is in it.
+// validateAgainstType checks that each keyword applies to the type, and that a
+// list says what is in it.
 func (c *checker) validateAgainstType(value jsonvalue.Value, of PropertyType, path string) {
 	for _, m := range value.Members {
 		k, ok := propertyKeywords.named(m.Key)
@@ -229,8 +230,8 @@ func (c *checker) repaired(value jsonvalue.Value, name, path string) jsonvalue.V
 	return value
 }
 
-// superfluous returns why a member of a definition from a file is left out, empty
-// where it is not.
+// superfluous returns why a member of a definition from a file is left out,
+// empty where it is not.
 func superfluous(m jsonvalue.Member, name string, hasDefault bool) string {
 	_, known := propertyKeywords.named(m.Key)
 	switch {
@@ -246,8 +247,8 @@ func superfluous(m jsonvalue.Member, name string, hasDefault bool) string {
 	return ""
 }
 
-// setField sets a field of a schema to a value, or to nothing where the value is
-// of another type.
+// setField sets a field of a schema to a value, or to nothing where the value
+// is of another type.
 func setField(field any, v jsonvalue.Value) {
 	switch field := field.(type) {
 	case *string:
@@ -291,8 +292,8 @@ func listOf[T any](v jsonvalue.Value, of func(jsonvalue.Value) T) []T {
 	return list
 }
 
-// numberOf returns a number rounded to a double, and nil for any other value and
-// for numbers beyond all doubles.
+// numberOf returns a number rounded to a double, and nil for any other value
+// and for numbers beyond all doubles.
 func numberOf(v jsonvalue.Value) *float64 {
 	number, err := strconv.ParseFloat(string(v.Raw), 64)
 	if v.Kind != jsonvalue.KindNumber || err != nil {

@@ -143,7 +143,8 @@ func (c *checker) listItems(list jsonvalue.Value, path string) []jsonvalue.Value
 }
 
 // maxPatternSize bounds what a regular expression amounts to when its
-// repetitions are written out: searching a value takes time in proportion to it.
+// repetitions are written out: searching a value takes time in proportion to
+// it.
 const maxPatternSize = 2000
 
 // validatePattern checks that values can be checked with a regular expression.

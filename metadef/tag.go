@@ -44,8 +44,8 @@ func lastAncestor[K comparable](parents map[K]K, tag, parent K) K {
 	return parent
 }
 
-// DescendantsOf returns the tags of a list that are below a tag, at any depth, in
-// their order.
+// DescendantsOf returns the tags of a list that are below a tag, at any depth,
+// in their order.
 func DescendantsOf(tag *Tag, tags []*Tag) []*Tag {
 	below := map[int64]bool{tag.ID: true}
 	for grown := true; grown; {
@@ -65,8 +65,8 @@ func DescendantsOf(tag *Tag, tags []*Tag) []*Tag {
 	return found
 }
 
-// validateTags checks a list of validateTags and returns them with each parent spelled as that
-// tag is.
+// validateTags checks a list of tags and returns them with each parent spelled
+// as that tag is.
 func (c *checker) validateTags(tags []DocumentTag, paths []string, existing []string) []DocumentTag {
 	spelled, own := map[string]string{}, map[string]bool{} // by folded name
 	for _, name := range existing {

@@ -93,8 +93,8 @@ func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T
 	return result
 }
 
-// orderedNames returns the orderedNames of the local and shipped things, in the local order
-// where that was edited, and in the shipped one otherwise.
+// orderedNames returns the names of the local and shipped things, in the local
+// order where that was edited, and in the shipped one otherwise.
 func (p parts[T]) orderedNames(base, local, shipped []T) []string {
 	localNames, shippedNames := namesOf(local, p.nameOf), namesOf(shipped, p.nameOf)
 	if sameOrder(namesOf(base, p.nameOf), localNames) {

@@ -250,8 +250,8 @@ func listsText(enum []text.JSON, one string) bool {
 	return slices.Contains(enum, jsonvalue.Quote(one))
 }
 
-// read returns the value of the type that a text in metadata stands for: numbers
-// are in JSON's notation, true and false in any case.
+// read returns the value of the type that a text in metadata stands for:
+// numbers are in JSON's notation, true and false in any case.
 func (t PropertyType) read(input string) (jsonvalue.Value, bool) {
 	trimmed := strings.TrimSpace(input)
 	switch t {

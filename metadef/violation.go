@@ -49,8 +49,8 @@ func (s PropertySchema) brokenBy(value jsonvalue.Value) []Violation {
 	return broken
 }
 
-// itemRule returns how an item of a list breaks a keyword of a definition, empty
-// where it does not. It is asked for each item in turn.
+// itemRule returns how an item of a list breaks a keyword of a definition,
+// empty where it does not. It is asked for each item in turn.
 type itemRule func(item jsonvalue.Value) string
 
 func (s PropertySchema) inEnum(value jsonvalue.Value) string {
@@ -86,8 +86,8 @@ func (s PropertySchema) notOver(value jsonvalue.Value) string {
 	return Shorten(string(value.Raw)) + " is over the maximum " + bounded(*s.Maximum)
 }
 
-// bound returns a minimum or maximum to the last digit. A double holds 15 digits
-// of any number; what has more is read from the keywords again.
+// bound returns a minimum or maximum to the last digit. A double holds 15
+// digits of any number; what has more is read from the keywords again.
 func (s PropertySchema) bound(name string, rounded float64) text.Decimal {
 	number, _ := text.ParseDecimal(strconv.FormatFloat(rounded, 'e', -1, 64))
 	if len(number.Digits) > 15 {

@@ -51,8 +51,8 @@ type reader struct {
 	unquoted []byte // the last text
 }
 
-// readValue reads the next value, which is at path. False means that the text is
-// not JSON, for which there is a problem then.
+// readValue reads the next value, which is at path. False means that the text
+// is not JSON, for which there is a problem then.
 func (r *reader) readValue(path string) (v Value, ok bool) {
 	start := len(r.compact)
 	switch r.decoder.PeekKind() {
