@@ -10,35 +10,15 @@ import (
 	"testing"
 )
 
-// toRename are the scopes and folded names that still differ by case alone. A
-// pair that does no longer is to be struck from the list.
-var toRename = map[string]bool{
-	"metadef documentschema":                 true,
-	"metadef differences":                    true,
-	"metadef merge":                          true,
-	"metadef overwrite":                      true,
-	"metadef propertyschema":                 true,
-	"placement.Ledger written":               true,
-	"store/placementdb.PlacementStore world": true,
-	"store/sqldb.DB write":                   true,
-	"store/sqldb.Database dialect":           true,
-	"store/sqldb.Tx flush":                   true,
-	"store/sqldb.Tx after":                   true,
-}
-
 // TestNoTwoNamesDifferByCaseAlone holds for the code that is written by hand: the
 // identifiers of a package, and the fields and methods of each of its types.
 func TestNoTwoNamesDifferByCaseAlone(t *testing.T) {
 	t.Parallel()
 	declared := map[string]string{} // the spelling of each scope and folded name
-	found := map[string]bool{}
 	check := func(scope string, names ...*ast.Ident) {
 		for _, name := range names {
 			key := scope + " " + strings.ToLower(name.Name)
 			if other, ok := declared[key]; ok && other != name.Name {
-				if found[key] = true; toRename[key] {
-					continue
-				}
 				t.Errorf("%s: %s and %s differ by case alone", scope, other, name.Name)
 			}
 			declared[key] = name.Name
@@ -72,11 +52,6 @@ func TestNoTwoNamesDifferByCaseAlone(t *testing.T) {
 					}
 				}
 			}
-		}
-	}
-	for key := range toRename {
-		if !found[key] {
-			t.Errorf("%s: no two names differ any more; strike it from toRename", key)
 		}
 	}
 }

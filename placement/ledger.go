@@ -13,7 +13,7 @@ import (
 type Ledger struct {
 	consumers map[string]*LedgerConsumer
 	providers map[string]*LedgerProvider
-	written   map[string]bool
+	touched   map[string]bool
 }
 
 // LedgerConsumer is a consumer in a Ledger. Its Generation is 0 if it does not
@@ -51,11 +51,11 @@ func (c LedgerConsumer) SortedKeys() []AllocationKey {
 // NewLedger returns a ledger of the consumers that exist, with all of their
 // allocations, and of the providers that exist. It keeps the maps.
 func NewLedger(consumers map[string]*LedgerConsumer, providers map[string]*LedgerProvider) *Ledger {
-	return &Ledger{consumers: consumers, providers: providers, written: map[string]bool{}}
+	return &Ledger{consumers: consumers, providers: providers, touched: map[string]bool{}}
 }
 
 // Written returns the uuids of the consumers that were written, sorted.
-func (l *Ledger) Written() []string { return slices.Sorted(maps.Keys(l.written)) }
+func (l *Ledger) Written() []string { return slices.Sorted(maps.Keys(l.touched)) }
 
 // Consumer returns the consumer as the claims left it; its Generation is 0 if
 // it does not exist any more.
@@ -227,7 +227,7 @@ func (l *Ledger) write(claim *ConsumerClaim, touched map[string]bool) {
 		}
 	}
 	l.consumers[claim.UUID] = &next
-	l.written[claim.UUID] = true
+	l.touched[claim.UUID] = true
 }
 
 // Release removes all allocations of a consumer without changing the generation
@@ -239,7 +239,7 @@ func (l *Ledger) Release(uuid string) bool {
 	}
 	l.returnAllocations(consumer)
 	l.consumers[uuid] = &LedgerConsumer{}
-	l.written[uuid] = true
+	l.touched[uuid] = true
 	return true
 }
 

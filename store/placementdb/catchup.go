@@ -40,7 +40,7 @@ func (f *follower) catchUpTo(ctx context.Context, commit *ownCommit) error {
 	defer cancel()
 	for {
 		err := f.exclusively(ctx, func() error {
-			if f.store.world.ApplyIfComplete(commit) {
+			if f.store.cache.ApplyIfComplete(commit) {
 				return nil
 			}
 			return f.catchUp(ctx)
@@ -106,7 +106,7 @@ var errNotInLog = errors.New("the log of changes does not reach back to the worl
 func (f *follower) forward(ctx context.Context) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sqldb.StatementTimeout)
 	defer cancel()
-	s, held := f.store, f.store.world.held.Load()
+	s, held := f.store, f.store.cache.held.Load()
 	var r reading
 	err = s.ReadAt(ctx, func(on sqldb.Conn, at sqldb.Snapshot) error {
 		notes, err := s.readNotes(ctx, on, held.upTo.Oldest)
@@ -123,7 +123,7 @@ func (f *follower) forward(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("read what other servers changed: %w", err)
 	}
-	return s.world.Apply(r), nil
+	return s.cache.Apply(r), nil
 }
 
 // load makes the world anew.
@@ -151,7 +151,7 @@ func (f *follower) settle(uncertain []sqldb.TransactionID, caughtUp bool) {
 		return
 	}
 	var run []sqldb.TransactionID
-	upTo := f.store.world.UpTo()
+	upTo := f.store.cache.UpTo()
 	for _, transaction := range uncertain {
 		if !caughtUp || upTo.Server == transaction.Server && !upTo.Contains(transaction) {
 			run = append(run, transaction)

@@ -192,7 +192,7 @@ func (s *PlacementStore) readInventories(ctx context.Context, c *claimTx, provid
 func (s *PlacementStore) existingClasses(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]bool, error) {
 	exist := make(map[string]bool, len(names))
 	var unknown []string
-	world := s.world.World()
+	world := s.cache.World()
 	for _, name := range names {
 		if exist[name] = world.HasResourceClass(name); !exist[name] {
 			unknown = append(unknown, name)
@@ -380,7 +380,7 @@ func (s *PlacementStore) writeProviders(ctx context.Context, c *claimTx) error {
 func (s *PlacementStore) publishClaim(ctx context.Context, c *claimTx) error {
 	var commit ownCommit
 	var unknown []int64
-	world := s.world.World()
+	world := s.cache.World()
 	for _, uuid := range slices.Sorted(maps.Keys(c.providers)) {
 		locked, after := c.providers[uuid], c.ledger.Provider(uuid)
 		held, found := world.Provider(uuid)

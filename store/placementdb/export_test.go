@@ -35,14 +35,14 @@ func (s *PlacementStore) WorldDifference(ctx context.Context) (string, error) {
 	if _, err := fresh.loadWorld(ctx); err != nil {
 		return "", err
 	}
-	return placementtest.Difference(s.world.World(), fresh.world.World()), nil
+	return placementtest.Difference(s.cache.World(), fresh.cache.World()), nil
 }
 
 // DeletedElsewhere deletes a provider as another process does, loads the world
 // anew, and publishes the commit that created the provider after that.
 func (s *PlacementStore) DeletedElsewhere(ctx context.Context, uuid string) error {
-	provider, _ := s.world.World().Provider(uuid)
-	late := ownCommit{transaction: sqldb.TransactionID{Server: s.world.UpTo().Server}, created: []providerState{{Provider: *provider}}}
+	provider, _ := s.cache.World().Provider(uuid)
+	late := ownCommit{transaction: sqldb.TransactionID{Server: s.cache.UpTo().Server}, created: []providerState{{Provider: *provider}}}
 	err := s.Query(ctx, s.Pool, `SELECT max("transaction") FROM changes WHERE key = $1`,
 		func(rows *sql.Rows) error { return rows.Scan(&late.transaction.Number) }, uuid)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *PlacementStore) DeletedElsewhere(ctx context.Context, uuid string) erro
 	if _, err := s.loadWorld(ctx); err != nil {
 		return err
 	}
-	if !s.world.ApplyIfComplete(&late) {
+	if !s.cache.ApplyIfComplete(&late) {
 		return errors.New("the world does not know the commit that created the provider")
 	}
 	return nil

@@ -25,7 +25,7 @@ func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("reshape: %w", err)
 	}
-	world := s.world.World()
+	world := s.cache.World()
 	var providers []*placement.Provider
 	for _, listed := range reshape.Inventories {
 		if provider, found := world.Provider(listed.Provider); found {

@@ -10,7 +10,7 @@ import (
 // PlacementStore reads and writes placement, and keeps the world in memory.
 type PlacementStore struct {
 	*sqldb.DB
-	world    worldCache
+	cache    worldCache
 	follower *follower // nil on SQLite, whose file belongs to one server
 	claims   claimQueue
 }

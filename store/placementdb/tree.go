@@ -137,7 +137,7 @@ func (s *PlacementStore) lineOf(ctx context.Context, tx *sqldb.Tx, uuid string) 
 // DeleteResourceProvider deletes a provider that has nothing below it and no
 // allocations, and returns it as it was, with the world that it was in.
 func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string) (*placement.World, *placement.Provider, error) {
-	world := s.world.World()
+	world := s.cache.World()
 	var deleted *placement.Provider
 	err := s.Write(ctx, "deleteResourceProvider", func(tx *sqldb.Tx) error {
 		var id int64

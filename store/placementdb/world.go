@@ -18,7 +18,7 @@ func (s *PlacementStore) World(ctx context.Context) (*placement.World, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}
-	return s.world.World(), nil
+	return s.cache.World(), nil
 }
 
 // Providers returns a world with what it has of some resource providers. A
@@ -49,7 +49,7 @@ func (s *PlacementStore) Providers(ctx context.Context, uuids []string) (*placem
 	if err != nil {
 		return nil, fmt.Errorf("look up resource providers: %w", err)
 	}
-	return s.world.World(), nil
+	return s.cache.World(), nil
 }
 
 // publish has the world brought up to what the transaction does, once it is
@@ -66,7 +66,7 @@ func (s *PlacementStore) publish(tx *sqldb.Tx, commit ownCommit) {
 			return nil
 		}
 		defer s.follower.notify()
-		if s.world.ApplyIfComplete(&commit) {
+		if s.cache.ApplyIfComplete(&commit) {
 			return nil
 		}
 		return s.follower.catchUpTo(ctx, &commit)
@@ -81,7 +81,7 @@ func (s *PlacementStore) PublishAll(tx *sqldb.Tx) { s.publish(tx, ownCommit{more
 // order of their numbers, each as the snapshot that follows it. One of which it
 // is not known whether it happened makes the world be loaded anew.
 func (s *PlacementStore) publishInOrder(ctx context.Context, commit *ownCommit, outcome sqldb.Outcome) error {
-	if outcome == sqldb.Committed && !commit.more && s.world.Apply(commit.reading(s.world.World())) {
+	if outcome == sqldb.Committed && !commit.more && s.cache.Apply(commit.reading(s.cache.World())) {
 		return nil
 	}
 	if _, err := s.loadWorld(context.WithoutCancel(ctx)); err != nil {
@@ -113,7 +113,7 @@ func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("load the providers: %w", err)
 	}
-	if !s.world.Replace(r) {
+	if !s.cache.Replace(r) {
 		return false, nil
 	}
 	s.Log.Info("the resource providers are loaded", "providers", len(r.states), "took", time.Since(started))

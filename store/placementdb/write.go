@@ -75,7 +75,7 @@ const uuidsKey = 7_261_004
 // duplicateProvider refuses what of a new provider another one has. The name
 // and the uuid were free a moment before.
 func (s *PlacementStore) duplicateProvider(uuid string, input placement.NewProvider) *problem.Refusal {
-	world := s.world.World()
+	world := s.cache.World()
 	_, sameUUID := world.Provider(uuid)
 	_, sameName := world.ProviderNamed(input.Name)
 	switch {
@@ -173,7 +173,7 @@ func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, wr
 		}
 		written = &states[0].Provider
 		event := sqldb.Event{Kind: "ResourceProvider", Key: written.UUID, After: providerFields(written)}
-		if before, found := s.world.World().Provider(written.UUID); found {
+		if before, found := s.cache.World().Provider(written.UUID); found {
 			event.Before = providerFields(before)
 		}
 		tx.Record(ctx, event)
@@ -188,7 +188,7 @@ func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, wr
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", mutation, err)
 	}
-	world := s.world.World()
+	world := s.cache.World()
 	if now, found := world.Provider(written.UUID); found {
 		return world, now, nil
 	}

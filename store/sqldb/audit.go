@@ -41,7 +41,7 @@ func (tx *Tx) Record(ctx context.Context, event Event) {
 // Flush writes the events that were recorded so far. Write does so at the end; a
 // mutation that records more than is to be kept in memory does so from time to
 // time.
-func (tx *Tx) Flush(ctx context.Context) error { return tx.flush(ctx, nil) }
+func (tx *Tx) Flush(ctx context.Context) error { return tx.flushWith(ctx, nil) }
 
 const (
 	// notesAtOnce bounds the events, and the changes, of one statement.
@@ -51,8 +51,8 @@ const (
 	eventBytesAtOnce = 8 << 20
 )
 
-// flush writes events, and with the last of them changes.
-func (tx *Tx) flush(ctx context.Context, changed [][2]string) error {
+// flushWith writes events, and with the last of them changes.
+func (tx *Tx) flushWith(ctx context.Context, changed [][2]string) error {
 	var rows [][]any
 	size := 0
 	for _, event := range tx.events {

@@ -65,7 +65,7 @@ func (d *DB) Close() error {
 // keep.
 func (d *DB) Now() time.Time { return d.Clock().UTC().Truncate(time.Microsecond) }
 
-func (d *DB) Postgres() bool { return d.Pool.dialect == dialect.Postgres }
+func (d *DB) Postgres() bool { return d.Pool.dialectName == dialect.Postgres }
 
 // Address returns the URL of a PostgreSQL database, with the settings of a
 // session.

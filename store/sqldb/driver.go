@@ -15,7 +15,7 @@ import (
 // that only read go to readers, everything else to writer. On PostgreSQL both
 // are one pool. It counts statements for whoever asked (CountStatements).
 type Database struct {
-	dialect string
+	dialectName string
 	path    string // of the SQLite file
 	address string // of the PostgreSQL database, with the session's settings
 	writer  *sql.DB
@@ -24,7 +24,7 @@ type Database struct {
 
 var _ dialect.Driver = (*Database)(nil)
 
-func (d *Database) Dialect() string { return d.dialect }
+func (d *Database) Dialect() string { return d.dialectName }
 
 func (d *Database) Close() error {
 	if d.writer == d.readers {

@@ -38,7 +38,7 @@ func (d *Database) Migrate(ctx context.Context, version int64) error {
 	} else {
 		_, err = migrator.DownTo(ctx, version)
 	}
-	if d.dialect == dialect.SQLite {
+	if d.dialectName == dialect.SQLite {
 		err = errors.Join(err, migrator.Close())
 	}
 	return err

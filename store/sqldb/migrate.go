@@ -28,7 +28,7 @@ var migrations embed.FS
 // start at once. A SQLite file is locked by its server; its foreign keys are off
 // meanwhile, as SQLite wants it for changes of tables that refer to each other.
 func (d *Database) migrator() (*goose.Provider, error) {
-	if d.dialect == dialect.Postgres {
+	if d.dialectName == dialect.Postgres {
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
 			return nil, err
@@ -57,7 +57,7 @@ func (d *Database) migrate(ctx context.Context) error {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
 	_, err = migrator.Up(ctx)
-	if d.dialect == dialect.SQLite {
+	if d.dialectName == dialect.SQLite {
 		err = errors.Join(err, migrator.Close())
 	}
 	if err != nil {

@@ -50,7 +50,7 @@ func openSQLite(ctx context.Context, path string) (*Database, *flock.Flock, erro
 	if !held {
 		return nil, nil, fmt.Errorf("the database file %s is in use by another server; one SQLite file serves one server, use PostgreSQL for several", path)
 	}
-	db := &Database{dialect: dialect.SQLite, path: path}
+	db := &Database{dialectName: dialect.SQLite, path: path}
 	if db.writer, err = openSQLitePool(path, 1, "foreign_keys(1)"); err != nil {
 		return nil, nil, errors.Join(err, lock.Unlock())
 	}
@@ -117,5 +117,5 @@ func openPostgres(ctx context.Context, databaseURL string) (*Database, error) {
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("reach the database: %w", err), pool.Close())
 	}
-	return &Database{dialect: dialect.Postgres, address: address.String(), writer: pool, readers: pool}, nil
+	return &Database{dialectName: dialect.Postgres, address: address.String(), writer: pool, readers: pool}, nil
 }

@@ -46,7 +46,7 @@ type Tx struct {
 	events   []attributedEvent // to be written
 	written  []attributedEvent // without their values, for the log of the server
 	changes  changes
-	after    []func(ctx context.Context, outcome Outcome) error
+	afterCommit    []func(ctx context.Context, outcome Outcome) error
 	// ID names the transaction in the log of changes, once it has written there.
 	ID TransactionID
 }
@@ -81,16 +81,16 @@ func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) erro
 	if _, err := access.ViewerFrom(ctx).Asking(mutation); err != nil {
 		return err
 	}
-	return d.write(ctx, mutation, write)
+	return d.writeRetrying(ctx, mutation, write)
 }
 
 // Fill is Write for what no viewer asks for: what is built in, and the content of
 // an empty database. It leaves no audit events.
 func (d *DB) Fill(ctx context.Context, write func(tx *Tx) error) error {
-	return d.write(ctx, "", write)
+	return d.writeRetrying(ctx, "", write)
 }
 
-func (d *DB) write(ctx context.Context, mutation string, write func(tx *Tx) error) error {
+func (d *DB) writeRetrying(ctx context.Context, mutation string, write func(tx *Tx) error) error {
 	for attempt := 1; ; attempt++ {
 		err := d.writeOnce(ctx, mutation, write)
 		if err == nil || isRefusal(err) || !isTransient(err) && !IsReferred(err) {
@@ -126,7 +126,7 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 	if tx.IsEmpty() {
 		return nil
 	}
-	if err := tx.flush(ctx, tx.changes.list); err != nil {
+	if err := tx.flushWith(ctx, tx.changes.list); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -148,7 +148,7 @@ func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 		tx.db.logEvents(tx.Mutation, tx.written)
 	}
 	var errs []error
-	for _, after := range tx.after {
+	for _, after := range tx.afterCommit {
 		errs = append(errs, after(ctx, outcome))
 	}
 	return errors.Join(errs...)
@@ -158,7 +158,7 @@ func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 // Write returns; its error is Write's. On SQLite such functions run in the order
 // of the commits.
 func (tx *Tx) After(run func(ctx context.Context, outcome Outcome) error) {
-	tx.after = append(tx.after, run)
+	tx.afterCommit = append(tx.afterCommit, run)
 }
 
 // IsEmpty reports whether nothing was recorded and nothing changed.
