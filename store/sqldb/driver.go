@@ -16,10 +16,10 @@ import (
 // are one pool. It counts statements for whoever asked (CountStatements).
 type Database struct {
 	dialectName string
-	path    string // of the SQLite file
-	address string // of the PostgreSQL database, with the session's settings
-	writer  *sql.DB
-	readers *sql.DB
+	path        string // of the SQLite file
+	address     string // of the PostgreSQL database, with the session's settings
+	writer      *sql.DB
+	readers     *sql.DB
 }
 
 var _ dialect.Driver = (*Database)(nil)

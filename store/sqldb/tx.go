@@ -41,12 +41,12 @@ const Attempts = 10
 // On SQLite there is one writing transaction at a time, which is the only lock.
 type Tx struct {
 	*ent.Tx
-	db       *DB
-	Mutation string
-	events   []attributedEvent // to be written
-	written  []attributedEvent // without their values, for the log of the server
-	changes  changes
-	afterCommit    []func(ctx context.Context, outcome Outcome) error
+	db          *DB
+	Mutation    string
+	events      []attributedEvent // to be written
+	written     []attributedEvent // without their values, for the log of the server
+	changes     changes
+	afterCommit []func(ctx context.Context, outcome Outcome) error
 	// ID names the transaction in the log of changes, once it has written there.
 	ID TransactionID
 }
