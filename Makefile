@@ -46,7 +46,7 @@ build: ## the program, without C
 
 generate: ## ent, graph and client, from ent/schema and schema
 	$(GO) generate ./ent
-	$(GO) run github.com/99designs/gqlgen generate
+	$(GO) run ./internal/generate
 	$(GO) generate ./client
 
 migration: ## the next migration of both dialects, from ent/schema: make migration NAME=add_x (needs PostgreSQL)

@@ -2,12 +2,12 @@ package graph
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -16,13 +16,16 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/graph/generated"
+	"github.com/cadastre-dev/cadastre/graph/writer"
 )
 
 // Executor runs operations against the schema. The errors in its responses are
 // as clients get them.
 type Executor struct {
 	executable graphql.ExecutableSchema
+	writers    generated.Writers
 	log        *slog.Logger
+	buffers    sync.Pool // of *[]byte
 }
 
 // NewExecutor returns an executor of the resolvers that logs internal errors.
@@ -31,15 +34,59 @@ func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 	language.Directives = maps.Clone(language.Directives)
 	delete(language.Directives, "defer") // no transport here sends parts later
 	schema := generated.NewExecutableSchema(generated.Config{Schema: &language, Resolvers: resolver})
-	return &Executor{executable: schema, log: log}
+	return &Executor{executable: schema, writers: generated.NewWriters(resolver), log: log}
 }
 
 // Schema returns the schema that operations run against.
 func (e *Executor) Schema() *ast.Schema { return e.executable.Schema() }
 
-// Run runs an operation to its end. When the context ends meanwhile, the fields
-// that are not yet resolved become errors of the code TIMEOUT.
+// Run runs an operation to its end: field after field in the order of the
+// answer, which is written as it goes. When the context ends meanwhile, the
+// fields that are not yet resolved become errors of the code TIMEOUT.
 func (e *Executor) Run(ctx context.Context, operation *document.Operation) *graphql.Response {
+	plan := operation.Plan()
+	if plan.Introspects {
+		return e.runGenerated(ctx, operation)
+	}
+	mutation := operation.Definition.Operation == ast.Mutation
+	ctx = WithLoaders(ctx)
+	to := writer.New(ctx, plan, e.buffer(), writer.Options{
+		Variables: operation.Variables,
+		Recover:   recovered,
+		Begin: func(ctx context.Context, field *document.Field) (context.Context, error) {
+			if mutation {
+				ctx = WithLoaders(ctx)
+			}
+			return asking(ctx, field.Of, field.AST.Name)
+		},
+	})
+	if !e.writers.Write(ctx, to, plan, mutation) {
+		to.Null()
+	}
+	return &graphql.Response{Data: to.Buf, Errors: PresentErrors(ctx, e.log, to.Errors)}
+}
+
+// largestKept bounds the buffers that are kept for the next answers.
+const largestKept = 4 << 20
+
+func (e *Executor) buffer() []byte {
+	if kept, ok := e.buffers.Get().(*[]byte); ok {
+		return (*kept)[:0]
+	}
+	return make([]byte, 0, 4<<10)
+}
+
+// Release takes back the bytes of an answer that nobody reads any more.
+func (e *Executor) Release(answer *graphql.Response) {
+	if data := []byte(answer.Data); cap(data) <= largestKept {
+		e.buffers.Put(&data)
+	}
+	answer.Data = nil
+}
+
+// runGenerated runs an operation by gqlgen's own executor, which knows how to
+// answer questions about the schema.
+func (e *Executor) runGenerated(ctx context.Context, operation *document.Operation) *graphql.Response {
 	ctx = graphql.WithOperationContext(WithLoaders(ctx), &graphql.OperationContext{
 		Doc:                    operation.Document,
 		Operation:              operation.Definition,
@@ -55,30 +102,33 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation) *grap
 	return response
 }
 
+// asking returns the context of a field of Query or Mutation, unless the table
+// of permissions refuses it to the viewer. A field of Mutation does not begin
+// once the context has ended.
+func asking(ctx context.Context, object, field string) (context.Context, error) {
+	if object == "Mutation" && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	viewer, err := access.ViewerFrom(ctx).Asking(field)
+	if err != nil {
+		return nil, err
+	}
+	return access.WithViewer(ctx, viewer), nil
+}
+
 // aroundField checks the table of permissions at the fields of Query and
-// Mutation, and does nothing at others. A field of Mutation does not begin once
-// the context has ended.
+// Mutation, and does nothing at others.
 func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
 	field := graphql.GetFieldContext(ctx)
 	if field.Object != "Query" && field.Object != "Mutation" || strings.HasPrefix(field.Field.Name, "__") {
 		return next(ctx)
 	}
-	if field.Object == "Mutation" && ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	viewer, err := access.ViewerFrom(ctx).Asking(field.Field.Name)
+	ctx, err := asking(ctx, field.Object, field.Field.Name)
 	if err != nil {
 		return nil, err
 	}
-	return next(access.WithViewer(ctx, viewer))
+	return next(ctx)
 }
-
-// semanticNonNull is the directive of fields that are null only together with an
-// error.
-const semanticNonNull = "semanticNonNull"
-
-// errNull is the error of a field that is null although nothing failed.
-var errNull = errors.New("must not be null")
 
 // aroundRootField runs each field of a mutation with loaders of its own. A field
 // marked semanticNonNull that is null without any error becomes an internal one.
@@ -88,8 +138,8 @@ func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Mar
 	}
 	answer := next(ctx)
 	field := graphql.GetRootFieldContext(ctx).Field
-	if answer == graphql.Null && field.Definition.Directives.ForName(semanticNonNull) != nil && !failed(ctx, field.Alias) {
-		graphql.AddError(ctx, gqlerror.WrapPath(ast.Path{ast.PathName(field.Alias)}, errNull))
+	if answer == graphql.Null && field.Definition.Directives.ForName(document.SemanticNonNull) != nil && !failed(ctx, field.Alias) {
+		graphql.AddError(ctx, gqlerror.WrapPath(ast.Path{ast.PathName(field.Alias)}, writer.ErrNull))
 	}
 	return answer
 }

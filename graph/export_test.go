@@ -24,9 +24,23 @@ func (e *Executor) Execute(ctx context.Context, params *graphql.RawParams) *grap
 	return e.executeWithin(ctx, params, maxTokens)
 }
 
+// ExecuteAny runs one operation of a document of any length.
+func (e *Executor) ExecuteAny(ctx context.Context, params *graphql.RawParams) *graphql.Response {
+	return e.executeWithin(ctx, params, 0)
+}
+
+// ExecuteByGqlgen runs one operation by gqlgen's own executor.
+func (e *Executor) ExecuteByGqlgen(ctx context.Context, params *graphql.RawParams) *graphql.Response {
+	operation, refused := e.read(params, 0)
+	if refused != nil {
+		return &graphql.Response{Errors: PresentErrors(ctx, e.log, refused)}
+	}
+	return e.runGenerated(ctx, operation)
+}
+
 // ExecuteWhole runs an operation of a document of any length.
 func (e *Executor) ExecuteWhole(ctx context.Context, query string) *graphql.Response {
-	return e.executeWithin(ctx, &graphql.RawParams{Query: query}, 0)
+	return e.ExecuteAny(ctx, &graphql.RawParams{Query: query})
 }
 
 func (e *Executor) executeWithin(ctx context.Context, params *graphql.RawParams, maxTokens int) *graphql.Response {

@@ -5,37 +5,36 @@ import (
 	"context"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/graph/writer"
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // loaders batches the reads of one operation without a clock. Whoever fetches
-// rows registers them at their path in the operation; the first load of
-// children below that path fetches the children of all rows registered there in
+// rows registers them at their place in the operation; the first load of
+// children below that place fetches the children of all rows registered there in
 // one statement, and every later load finds its part. So the number of
 // statements follows from the operation's shape, never from the number of rows
 // or the load of the machine.
 type loaders struct {
 	mu      sync.Mutex
-	rows    map[pathKey]any // []*Parent
+	rows    map[placeKey]any // []*Parent
 	batches map[batchKey]*batch
+	places  map[string]*document.Field // of the fields that gqlgen's executor runs, by path
 }
 
-// pathKey is the path of rows of one kind in an operation: the response names
-// from the root down, each with the type that it is a field of, without list
-// indexes. Fields of different types may have the same name; their paths
-// differ.
-type pathKey struct {
-	path string
-	kind reflect.Type
+// placeKey is the place of rows of one kind in an operation.
+type placeKey struct {
+	place *document.Field
+	kind  reflect.Type
 }
 
 type batchKey struct {
-	at    pathKey
+	at    placeKey
 	load  string // which load, with its arguments
 	alone any    // the parent's key, where the batch of its path was fetched without it
 }
@@ -46,7 +45,7 @@ type batch struct {
 	err    error
 
 	mu         sync.Mutex
-	registered map[string]bool // the paths at which the values are registered
+	registered map[*document.Field]bool // the places at which the values are registered
 }
 
 type loadersKey struct{}
@@ -56,41 +55,64 @@ type loadersKey struct{}
 // it.
 func WithLoaders(ctx context.Context) context.Context {
 	return context.WithValue(ctx, loadersKey{}, &loaders{
-		rows:    map[pathKey]any{},
+		rows:    map[placeKey]any{},
 		batches: map[batchKey]*batch{},
+		places:  map[string]*document.Field{},
 	})
 }
 
 func loadersOf(ctx context.Context) *loaders { return ctx.Value(loadersKey{}).(*loaders) }
 
-// pathOf returns the path of a field in its operation.
-func pathOf(fc *graphql.FieldContext) string {
-	var names []string
-	for ; fc != nil; fc = fc.Parent {
-		if fc.Index == nil && fc.Field.Field != nil {
-			names = append(names, fc.Object+":"+fc.Field.Alias)
-		}
+// placeOf returns the place of the field that a context was given to.
+func placeOf(ctx context.Context) *document.Field {
+	if field := writer.FieldOf(ctx); field != nil {
+		return field
 	}
-	return strings.Join(names, ".")
+	l := loadersOf(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	place, _ := l.placeAt(graphql.GetFieldContext(ctx))
+	return place
+}
+
+// placeAt returns the place of a field that gqlgen's executor runs, and its
+// path: the response names from the root down, each with the type that it is a
+// field of, without list indexes. Fields of different types may have the same
+// name; their places differ.
+func (l *loaders) placeAt(fc *graphql.FieldContext) (*document.Field, string) {
+	for fc != nil && (fc.Index != nil || fc.Field.Field == nil) {
+		fc = fc.Parent
+	}
+	if fc == nil {
+		return nil, ""
+	}
+	parent, path := l.placeAt(fc.Parent)
+	path += "." + fc.Object + ":" + fc.Field.Alias
+	place := l.places[path]
+	if place == nil {
+		place = &document.Field{Parent: parent, AST: fc.Field.Field, NonNull: fc.Field.Definition.Type.NonNull}
+		l.places[path] = place
+	}
+	return place, path
 }
 
 // register notes rows that the current field has fetched, so that their
 // children are fetched for all of them at once.
 func register[Row any](ctx context.Context, rows ...*Row) {
 	l := loadersOf(ctx)
-	at := pathKey{path: pathOf(graphql.GetFieldContext(ctx)), kind: reflect.TypeFor[Row]()}
+	at := placeKey{place: placeOf(ctx), kind: reflect.TypeFor[Row]()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, _ := l.rows[at].([]*Row)
-	l.rows[at] = append(slices.Clip(before), rows...)
+	l.rows[at] = append(before, rows...) // whoever holds the rows of before sees no more
 }
 
 // supply stores the values that the load of a name is to find below the current
 // field, which has fetched them together with the parents.
 func supply[Parent, V any, K cmp.Ordered](ctx context.Context, name string, values map[K]V) {
 	l := loadersOf(ctx)
-	at := pathKey{path: pathOf(graphql.GetFieldContext(ctx)), kind: reflect.TypeFor[Parent]()}
-	b := &batch{registered: map[string]bool{}, values: values}
+	at := placeKey{place: placeOf(ctx), kind: reflect.TypeFor[Parent]()}
+	b := &batch{registered: map[*document.Field]bool{}, values: values}
 	b.once.Do(func() {})
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,8 +152,10 @@ func loadOne[Parent, Child any, K cmp.Ordered](
 			}
 		}
 	})
-	if field := graphql.GetFieldContext(ctx).Field; err == nil && child == nil && field.Definition.Type.NonNull {
-		return nil, problem.Refuse(problem.ErrNotFound, "the %s was deleted meanwhile", field.Name)
+	if err == nil && child == nil {
+		if field := placeOf(ctx); field.NonNull {
+			return nil, problem.Refuse(problem.ErrNotFound, "the %s was deleted meanwhile", field.AST.Name)
+		}
 	}
 	return child, err
 }
@@ -158,7 +182,7 @@ func load[Parent, V any, K cmp.Ordered](
 	if err != nil {
 		return none, err
 	}
-	b.registerAt(pathOf(graphql.GetFieldContext(ctx)), func() { registerAll(values) })
+	b.registerAt(placeOf(ctx), func() { registerAll(values) })
 	return values[id], nil
 }
 
@@ -200,32 +224,32 @@ func withEvery[K cmp.Ordered, V any](keys []K, found map[K]V) map[K]V {
 	return found
 }
 
-// registerAt calls register once for each path that has values of the batch,
-// before anything below that path loads more.
-func (b *batch) registerAt(path string, register func()) {
+// registerAt calls register once for each place that has values of the batch,
+// before anything below that place loads more.
+func (b *batch) registerAt(place *document.Field, register func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.registered[path] {
+	if !b.registered[place] {
 		register()
-		b.registered[path] = true
+		b.registered[place] = true
 	}
 }
 
-// rowsAbove returns the rows of a kind that are registered at the nearest path
-// above the current field, and that path.
-func rowsAbove[Parent any](ctx context.Context) ([]*Parent, pathKey) {
+// rowsAbove returns the rows of a kind that are registered at the nearest place
+// above the current field, and that place.
+func rowsAbove[Parent any](ctx context.Context) ([]*Parent, placeKey) {
+	current := placeOf(ctx)
 	l := loadersOf(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	current := graphql.GetFieldContext(ctx)
 	kind := reflect.TypeFor[Parent]()
-	for fc := current.Parent; fc != nil; fc = fc.Parent {
-		above := pathKey{path: pathOf(fc), kind: kind}
+	for place := current.Parent; place != nil; place = place.Parent {
+		above := placeKey{place: place, kind: kind}
 		if rows, ok := l.rows[above].([]*Parent); ok {
 			return rows, above
 		}
 	}
-	return nil, pathKey{path: pathOf(current), kind: kind}
+	return nil, placeKey{place: current, kind: kind}
 }
 
 // batch returns the batch of a key, the same for every caller.
@@ -234,7 +258,7 @@ func (l *loaders) batch(key batchKey) *batch {
 	defer l.mu.Unlock()
 	b := l.batches[key]
 	if b == nil {
-		b = &batch{registered: map[string]bool{}}
+		b = &batch{registered: map[*document.Field]bool{}}
 		l.batches[key] = b
 	}
 	return b

@@ -233,6 +233,7 @@ func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string
 	t.count(ctx, response.Errors)
 	response.Extensions = map[string]any{"cost": map[string]int64{"requested": operation.Cost, "maximum": t.Limits.Cost}}
 	write(w, media, http.StatusOK, response)
+	t.Executor.Release(response)
 }
 
 // refuse writes a refusal and counts it.

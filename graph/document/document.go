@@ -28,9 +28,9 @@ const MaxErrors = 20
 // meant: looking for that takes long in long documents.
 const hintBytes = 16 << 10
 
-// keptWeight is about how many bytes a parsed document takes for each byte of
-// its text.
-const keptWeight = 20
+// keptWeight is about how many bytes a parsed document and its plans take for
+// each byte of its text.
+const keptWeight = 80
 
 // Reader reads documents of a schema within limits, and keeps the valid ones.
 type Reader struct {
@@ -43,13 +43,18 @@ type Reader struct {
 
 // Document is a valid document. It is safe for concurrent use.
 type Document struct {
-	schema *ast.Schema
-	ast    *ast.QueryDocument
+	schema     *ast.Schema
+	ast        *ast.QueryDocument
+	bytes      int      // of the text
+	conditions []string // the variables that @skip and @include look at
+	plans      plans
 }
 
 // Operation is one operation of a valid document that is ready to run, with its
 // variables coerced to their types.
 type Operation struct {
+	document *Document
+
 	Document   *ast.QueryDocument
 	Definition *ast.OperationDefinition
 	Variables  map[string]any
@@ -170,7 +175,11 @@ func (r *Reader) Validate(parsed *ast.QueryDocument, hints bool) (*Document, gql
 		return nil, refused
 	}
 	keepLiterals(parsed)
-	return &Document{schema: r.schema, ast: parsed}, nil
+	bytes := 0
+	if position := parsed.Operations[0].Position; position != nil && position.Src != nil {
+		bytes = len(position.Src.Input)
+	}
+	return &Document{schema: r.schema, ast: parsed, bytes: bytes, conditions: conditionsOf(parsed)}, nil
 }
 
 // Operation returns the operation of a name, which may be empty where the
@@ -193,7 +202,7 @@ func (d *Document) Operation(name string, variables map[string]any) (*Operation,
 	}
 	c := &cost{document: d.ast, variables: coerced}
 	return &Operation{
-		Document: d.ast, Definition: definition, Variables: coerced,
+		document: d, Document: d.ast, Definition: definition, Variables: coerced,
 		Cost: c.operation(definition),
 	}, nil
 }

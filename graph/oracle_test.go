@@ -1,0 +1,287 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestTheWriterAnswersAsTheExecutorOfGqlgen runs random documents both ways:
+// the data, the errors and the numbers of SQL statements are the same. The
+// documents have variables, fragments, aliases, directives, fields that are
+// selected several times and arguments that are refused.
+func TestTheWriterAnswersAsTheExecutorOfGqlgen(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), largeFixture()); err != nil {
+			t.Fatal(err)
+		}
+		executor := executorOf(t, s)
+		ids := idsOfEverything(t, executor)
+		whole, partial, refused, bytes := 0, 0, 0, 0
+		for round := range uint64(1000) {
+			chance := rand.New(rand.NewPCG(round, 5))
+			random := &randomDocument{chance: chance, types: executor.Schema().Types, ids: ids, variants: map[string][]string{}, fragments: map[string][]string{}, polite: chance.IntN(3) > 0}
+			query, variables := random.write()
+			viewer := []string{"admin", "admin", "admin", "service", "member", "reader"}[chance.IntN(6)]
+			if random.polite {
+				viewer = "admin"
+			}
+			ask := func(run func(context.Context, *graphql.RawParams) *graphql.Response) (data, errors string, statements int) {
+				ctx := access.WithViewer(graph.WithRequestID(t.Context(), "request"), viewers[viewer])
+				ctx, count := store.CountStatements(ctx)
+				response := run(ctx, &graphql.RawParams{Query: query, Variables: variables})
+				if response.Data == nil {
+					t.Fatalf("round %d: %v: %s", round, response.Errors, query)
+				}
+				list, err := json.Marshal(response.Errors)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(response.Data), string(list), count()
+			}
+			data, errors, statements := ask(executor.ExecuteAny)
+			wantData, wantErrors, wantStatements := ask(executor.ExecuteByGqlgen)
+			switch {
+			case errors == "null":
+				whole++
+			case data == "null":
+				refused++
+			default:
+				partial++
+			}
+			bytes += len(data)
+			if data != wantData || errors != wantErrors || statements != wantStatements {
+				t.Fatalf("round %d as %s: %s\n%v\ngot %d statements:\n%s\n%s\nwant %d:\n%s\n%s", round, viewer, query, variables,
+					statements, data, errors, wantStatements, wantData, wantErrors)
+			}
+		}
+		t.Logf("%d answers are whole, %d have errors beside data, %d have no data, %d bytes", whole, partial, refused, bytes)
+		if whole < 300 || partial < 10 {
+			t.Error("the documents do not try enough")
+		}
+	})
+}
+
+// idsOfEverything returns the ids of some nodes of every kind, and some that
+// are of none.
+func idsOfEverything(t *testing.T, executor *graph.Executor) []string {
+	t.Helper()
+	ctx := access.WithViewer(t.Context(), viewers["admin"])
+	types := executor.Schema().Types
+	met := map[string]string{}
+	asked := selector{t, executor, ctx}
+	for round := range uint64(10) {
+		nodesIn(asked.ask(pick(rand.New(rand.NewPCG(round, 6)), types, types["Query"], 4).plain()), met)
+	}
+	ids := []string{"", "nonsense"}
+	for id := range met {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// randomDocument makes a valid document of one query.
+type randomDocument struct {
+	chance *rand.Rand
+	types  map[string]*ast.Definition
+	ids    []string
+	// variants are the arguments that fields of a type were given; the first
+	// ones need no alias.
+	variants map[string][]string
+	// fragments are the names of the fragments on a type.
+	fragments map[string][]string
+	text      []string // of the fragments
+	// polite documents have no arguments that are refused.
+	polite bool
+}
+
+// declarations are the variables, each with some values.
+var declarations = map[string]struct {
+	typ    string
+	values []any
+}{
+	"yes":   {"Boolean!", []any{true, true, false}},
+	"maybe": {"Boolean = true", []any{nil, true, false}},
+	"first": {"Int", []any{json.Number("1"), json.Number("2"), json.Number("0"), json.Number("1001"), nil}},
+	"text":  {"String", []any{"size", "Top", "", nil}},
+}
+
+// harmless are the arguments of which every value is right.
+var harmless = []string{"first", "includePrivate", "resourceType", "search", "startsWith"}
+
+// write returns a document and its variables. A nil among the values leaves
+// the variable out.
+func (r *randomDocument) write() (string, map[string]any) {
+	body := r.selection(r.types["Query"], "", 5)
+	var declared []string
+	values := map[string]any{}
+	for _, name := range []string{"first", "maybe", "text", "yes"} {
+		if strings.Contains(body+strings.Join(r.text, ""), "$"+name) {
+			of := declarations[name]
+			declared = append(declared, "$"+name+": "+of.typ)
+			value := of.values[r.chance.IntN(len(of.values))]
+			if r.polite {
+				value = of.values[0]
+			}
+			if value != nil {
+				values[name] = value
+			}
+		}
+	}
+	head := "query"
+	if len(declared) > 0 {
+		head += "(" + strings.Join(declared, ", ") + ")"
+	}
+	return head + " " + body + "\n" + strings.Join(r.text, "\n"), values
+}
+
+func (r *randomDocument) oneIn(n int) bool { return r.chance.IntN(n) == 0 }
+
+// selection returns what is selected of a type. Prefix begins the aliases of
+// the fields below an interface, whose types share no names.
+func (r *randomDocument) selection(of *ast.Definition, prefix string, levels int) string {
+	out := []string{"__typename" + r.directives()}
+	if r.oneIn(3) {
+		out[0] = "again: __typename"
+	}
+	if of.Name == "Node" {
+		for _, concrete := range []string{"Namespace", "Tag", "Resource", "ResourceProvider", "Consumer", "MetadataItem", "ObjectDefinition", "PropertyDefinition"} {
+			if r.oneIn(2) {
+				out = append(out, "... on "+concrete+r.directives()+" "+r.selection(r.types[concrete], concrete+"_", levels-1))
+			}
+		}
+		return "{ id " + strings.Join(out, " ") + " }"
+	}
+	for range 1 + r.chance.IntN(2) {
+		for _, field := range of.Fields {
+			rare := 4
+			if of.Name == "Query" {
+				rare = 10
+			}
+			if strings.HasPrefix(field.Name, "__") || !r.oneIn(rare) {
+				continue
+			}
+			below := r.types[field.Type.Name()]
+			if !below.IsLeafType() && levels <= 0 {
+				continue
+			}
+			text := r.field(of, field, prefix) + r.directives()
+			if !below.IsLeafType() {
+				text += " " + r.selection(below, "", levels-1)
+			}
+			out = append(out, text)
+		}
+	}
+	switch {
+	case prefix != "" || levels <= 0:
+	case r.oneIn(4):
+		out = append(out, "..."+r.directives()+" "+r.selection(of, "", levels-2))
+	case r.oneIn(4):
+		out = append(out, "... on "+of.Name+r.directives()+" "+r.selection(of, "", levels-2))
+	case r.oneIn(4):
+		if len(r.fragments[of.Name]) == 0 || r.oneIn(2) {
+			text := r.selection(of, "", levels-2)
+			name := fmt.Sprintf("F%d", len(r.text))
+			r.text = append(r.text, "fragment "+name+" on "+of.Name+" "+text)
+			r.fragments[of.Name] = append(r.fragments[of.Name], name)
+			out = append(out, "..."+name+r.directives())
+			break
+		}
+		among := r.fragments[of.Name]
+		out = append(out, "..."+among[r.chance.IntN(len(among))]+r.directives())
+	}
+	r.chance.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return "{ " + strings.Join(out, " ") + " }"
+}
+
+// directives returns a directive now and then.
+func (r *randomDocument) directives() string {
+	switch r.chance.IntN(16) {
+	case 0:
+		return " @include(if: $yes)"
+	case 1:
+		return " @skip(if: $maybe)"
+	case 2:
+		return " @include(if: true) @skip(if: false)"
+	}
+	return ""
+}
+
+// field returns a field with arguments, under a name that says which.
+func (r *randomDocument) field(of *ast.Definition, field *ast.FieldDefinition, prefix string) string {
+	name := of.Name + "." + field.Name
+	arguments := r.arguments(field, strings.TrimSuffix(strings.TrimPrefix(requiredArguments[name], "("), ")"))
+	variant := slices.Index(r.variants[name], arguments)
+	if variant < 0 {
+		variant = len(r.variants[name])
+		r.variants[name] = append(r.variants[name], arguments)
+	}
+	text := field.Name
+	if variant > 0 || prefix != "" {
+		text = fmt.Sprintf("%s%s_%d: %s", prefix, field.Name, variant, field.Name)
+	}
+	if arguments != "" {
+		text += "(" + arguments + ")"
+	}
+	return text
+}
+
+// arguments returns the arguments that a field requires, and random others.
+func (r *randomDocument) arguments(field *ast.FieldDefinition, required string) string {
+	var out []string
+	switch {
+	case field.Name == "node" && r.polite && field.Arguments.ForName("id") != nil:
+		required = fmt.Sprintf("id: %q", r.ids[2+r.chance.IntN(len(r.ids)-2)])
+	case field.Name == "node" && field.Arguments.ForName("id") != nil:
+		required = fmt.Sprintf("id: %q", r.ids[r.chance.IntN(len(r.ids))])
+	case field.Name == "nodes" && field.Arguments.ForName("ids") != nil:
+		var ids []string
+		for range r.chance.IntN(8) {
+			ids = append(ids, r.ids[2+r.chance.IntN(len(r.ids)-2)])
+		}
+		quoted, _ := json.Marshal(ids)
+		required = "ids: " + strings.ReplaceAll(string(quoted), "null", "[]")
+	}
+	if required != "" {
+		out = append(out, required)
+	}
+	for _, argument := range field.Arguments {
+		if strings.Contains(required, argument.Name+":") || argument.Type.NonNull || r.polite && !slices.Contains(harmless, argument.Name) {
+			continue
+		}
+		value := ""
+		switch argument.Type.NamedType {
+		case "Int":
+			value = []string{"1", "2", "$first"}[r.chance.IntN(3)]
+			if !r.polite {
+				value = []string{"1", "2", "2", "3", "0", "$first"}[r.chance.IntN(6)]
+			}
+		case "Boolean":
+			value = "true"
+		case "String":
+			value = []string{`"size"`, `"physical:host"`, `"bad"`, "$text"}[r.chance.IntN(4)]
+		}
+		wanted := 6
+		if argument.Name == "first" {
+			wanted = 2
+		}
+		if value != "" && r.oneIn(wanted) {
+			out = append(out, argument.Name+": "+value)
+		}
+	}
+	return strings.Join(out, ", ")
+}

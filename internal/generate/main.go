@@ -1,0 +1,25 @@
+// Command generate runs gqlgen with a plugin of ours, from the project's
+// folder: beside gqlgen's own executor it makes the functions that write an
+// answer field by field.
+package main
+
+import (
+	"log"
+
+	"github.com/99designs/gqlgen/api"
+	"github.com/99designs/gqlgen/codegen/config"
+)
+
+func main() {
+	log.SetFlags(0)
+	cfg, err := config.LoadConfigFromDefaultLocations()
+	if err != nil {
+		log.Fatalf("read gqlgen.yml: %v", err)
+	}
+	if err := removeWriters(cfg); err != nil {
+		log.Fatalf("remove what was generated before: %v", err)
+	}
+	if err := api.Generate(cfg, api.AddPlugin(writers{})); err != nil {
+		log.Fatalf("generate: %v", err)
+	}
+}
