@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -16,7 +17,7 @@ import (
 )
 
 func (r *capabilityResolver) ResourceType(ctx context.Context, obj *resource.Capability) (*metadef.ResourceType, error) {
-	return loadOne(ctx, "resourceType", obj, func(c *resource.Capability) int64 { return c.ResourceTypeID }, r.Store.ResourceTypesByID)
+	return dataloader.One(ctx, "resourceType", obj, func(c *resource.Capability) int64 { return c.ResourceTypeID }, r.Store.ResourceTypesByID)
 }
 
 func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, first *int, startsWith *string) ([]*resource.CapabilityValue, error) {
@@ -24,14 +25,14 @@ func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capabilit
 	if first != nil {
 		limit = *first
 	}
-	return loadMany(ctx, argumentsKey(fmt.Sprint("values ", limit), prefix), obj, capabilityID,
+	return dataloader.Many(ctx, argumentsKey(fmt.Sprint("values ", limit), prefix), obj, capabilityID,
 		func(ctx context.Context, capabilities []int64) (map[int64][]*resource.CapabilityValue, error) {
 			return r.Store.CapabilityValues(ctx, capabilities, limit, prefix)
 		})
 }
 
 func (r *capabilityResolver) ValueCount(ctx context.Context, obj *resource.Capability) (int, error) {
-	return load(ctx, "valueCount", obj, capabilityID, r.Store.CountCapabilityValues, registerNothing[int])
+	return dataloader.Load(ctx, "valueCount", obj, capabilityID, r.Store.CountCapabilityValues, dataloader.Nothing[int])
 }
 
 func (r *mutationResolver) SetCapabilities(ctx context.Context, input resource.CapabilitiesChange) (*model.SetCapabilitiesPayload, error) {
@@ -39,7 +40,7 @@ func (r *mutationResolver) SetCapabilities(ctx context.Context, input resource.C
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, resource)
+	dataloader.Register(ctx, resource)
 	return &model.SetCapabilitiesPayload{Resource: resource}, nil
 }
 
@@ -48,7 +49,7 @@ func (r *mutationResolver) UnsetCapabilities(ctx context.Context, input model.Un
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, resource)
+	dataloader.Register(ctx, resource)
 	return &model.UnsetCapabilitiesPayload{Resource: resource}, nil
 }
 
@@ -57,7 +58,7 @@ func (r *mutationResolver) CreateCapability(ctx context.Context, input model.Cre
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, capability)
+	dataloader.Register(ctx, capability)
 	return &model.CreateCapabilityPayload{Capability: capability}, nil
 }
 
@@ -66,7 +67,7 @@ func (r *mutationResolver) SetCapabilityVisibility(ctx context.Context, input mo
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, capability)
+	dataloader.Register(ctx, capability)
 	return &model.SetCapabilityVisibilityPayload{Capability: capability}, nil
 }
 
@@ -75,13 +76,13 @@ func (r *mutationResolver) DeleteCapability(ctx context.Context, input model.Del
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, capability)
+	dataloader.Register(ctx, capability)
 	return &model.DeleteCapabilityPayload{Capability: capability}, nil
 }
 
 func (r *resourceResolver) Capabilities(ctx context.Context, obj *resource.Resource, includePrivate *bool) ([]*resource.ResourceCapability, error) {
 	private := valueOf(includePrivate)
-	return loadMany(ctx, argumentsKey("capabilities", private), obj, resourceID,
+	return dataloader.Many(ctx, argumentsKey("capabilities", private), obj, resourceID,
 		func(ctx context.Context, resources []int64) (map[int64][]*resource.ResourceCapability, error) {
 			return r.Store.CapabilitiesOf(ctx, resources, private)
 		})
@@ -89,21 +90,21 @@ func (r *resourceResolver) Capabilities(ctx context.Context, obj *resource.Resou
 
 func (r *resourceTypeResolver) Capabilities(ctx context.Context, obj *metadef.ResourceType, includePrivate *bool) ([]*resource.Capability, error) {
 	private := valueOf(includePrivate)
-	return loadMany(ctx, argumentsKey("capabilities", private), obj, resourceTypeID,
+	return dataloader.Many(ctx, argumentsKey("capabilities", private), obj, resourceTypeID,
 		func(ctx context.Context, types []int64) (map[int64][]*resource.Capability, error) {
 			return r.Store.Capabilities(ctx, types, private)
 		})
 }
 
 func (r *resourceTypeResolver) Capability(ctx context.Context, obj *metadef.ResourceType, name string) (*resource.Capability, error) {
-	answer, err := load(ctx, argumentsKey("capability", name), obj, resourceTypeID,
+	answer, err := dataloader.Load(ctx, argumentsKey("capability", name), obj, resourceTypeID,
 		func(ctx context.Context, types []int64) (map[int64]resource.CapabilityAnswer, error) {
 			return r.Store.CapabilitiesNamed(ctx, types, name)
 		},
 		func(answers map[int64]resource.CapabilityAnswer) {
 			for _, answer := range answers {
 				if answer.Capability != nil {
-					register(ctx, answer.Capability)
+					dataloader.Register(ctx, answer.Capability)
 				}
 			}
 		})

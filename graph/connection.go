@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/page"
 )
@@ -18,7 +19,7 @@ func connect[Row any](
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, current.Items...)
+	dataloader.Register(ctx, current.Items...)
 	return model.NewConnection(current, request, list, count), nil
 }
 

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/page"
 )
 
 // connectWithin returns a connection that is a child of a parent. Its page, its
 // count and whether rows exist beyond the start of the page are each read for
-// all parents at the parent's path at once, by their keys. Name distinguishes
+// all parents at the parent's place at once, by their keys. Name distinguishes
 // loads of one kind of parent, arguments included.
 func connectWithin[Parent, Row any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K, request page.Request,
@@ -18,9 +19,9 @@ func connectWithin[Parent, Row any, K cmp.Ordered](
 	beyond func(context.Context, []K) (map[K]bool, error),
 	count func(context.Context, []K) (map[K]int, error),
 ) (*model.Connection[Row], error) {
-	current, err := load(ctx, name, parent, key, list, func(pages map[K]page.Page[*Row]) {
+	current, err := dataloader.Load(ctx, name, parent, key, list, func(pages map[K]page.Page[*Row]) {
 		for _, loaded := range pages {
-			register(ctx, loaded.Items...)
+			dataloader.Register(ctx, loaded.Items...)
 		}
 	})
 	if err != nil {
@@ -30,14 +31,12 @@ func connectWithin[Parent, Row any, K cmp.Ordered](
 	// page: parents are looked up from here.
 	here := ctx
 	connection := &model.Connection[Row]{Page: current, Backward: request.Backward(), Count: func(context.Context) (int, error) {
-		return load(here, "count of "+name, parent, key, count, registerNothing[int, K])
+		return dataloader.Load(here, "count of "+name, parent, key, count, dataloader.Nothing[int, K])
 	}}
 	if request.Backward() && request.Before != nil || !request.Backward() && request.After != nil {
 		connection.Beyond = func(context.Context) (bool, error) {
-			return load(here, "behind "+name, parent, key, beyond, registerNothing[bool, K])
+			return dataloader.Load(here, "behind "+name, parent, key, beyond, dataloader.Nothing[bool, K])
 		}
 	}
 	return connection, nil
 }
-
-func registerNothing[V any, K cmp.Ordered](map[K]V) {}

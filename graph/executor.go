@@ -14,6 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/writer"
@@ -49,13 +50,13 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation) *grap
 		return e.runGenerated(ctx, operation)
 	}
 	mutation := operation.Definition.Operation == ast.Mutation
-	ctx = WithLoaders(ctx)
+	ctx = dataloader.With(ctx)
 	to := writer.New(ctx, plan, e.buffer(), writer.Options{
 		Variables: operation.Variables,
 		Recover:   recovered,
 		Begin: func(ctx context.Context, field *document.Field) (context.Context, error) {
 			if mutation {
-				ctx = WithLoaders(ctx)
+				ctx = dataloader.With(ctx)
 			}
 			return asking(ctx, field.Of, field.AST.Name)
 		},
@@ -78,7 +79,7 @@ func (e *Executor) buffer() []byte {
 
 // Release takes back the bytes of an answer that nobody reads any more.
 func (e *Executor) Release(answer *graphql.Response) {
-	if data := []byte(answer.Data); cap(data) <= largestKept {
+	if data := []byte(answer.Data); cap(data) > 0 && cap(data) <= largestKept {
 		e.buffers.Put(&data)
 	}
 	answer.Data = nil
@@ -87,7 +88,7 @@ func (e *Executor) Release(answer *graphql.Response) {
 // runGenerated runs an operation by gqlgen's own executor, which knows how to
 // answer questions about the schema.
 func (e *Executor) runGenerated(ctx context.Context, operation *document.Operation) *graphql.Response {
-	ctx = graphql.WithOperationContext(WithLoaders(ctx), &graphql.OperationContext{
+	ctx = graphql.WithOperationContext(dataloader.With(ctx), &graphql.OperationContext{
 		Doc:                    operation.Document,
 		Operation:              operation.Definition,
 		OperationName:          operation.Definition.Name,
@@ -134,7 +135,7 @@ func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
 // marked semanticNonNull that is null without any error becomes an internal one.
 func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
-		ctx = WithLoaders(ctx)
+		ctx = dataloader.With(ctx)
 	}
 	answer := next(ctx)
 	field := graphql.GetRootFieldContext(ctx).Field

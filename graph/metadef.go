@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
@@ -30,17 +31,17 @@ const propertiesLoad = "properties"
 // are among the rows and need no fetch.
 func registerApplied(ctx context.Context, applied []*metadef.AppliedNamespace) {
 	owned := map[int64][]*metadef.PropertyDefinition{}
-	defer supply[metadef.ObjectDefinition](ctx, propertiesLoad, owned)
+	defer dataloader.Supply[metadef.ObjectDefinition](ctx, propertiesLoad, owned)
 	for _, of := range applied {
-		register(ctx, of.Namespace)
-		register(ctx, of.Association)
-		register(ctx, of.Definitions()...)
+		dataloader.Register(ctx, of.Namespace)
+		dataloader.Register(ctx, of.Association)
+		dataloader.Register(ctx, of.Definitions()...)
 		for _, object := range of.Objects {
-			register(ctx, object.ObjectDefinition)
+			dataloader.Register(ctx, object.ObjectDefinition)
 			owned[object.ID] = object.Properties
 		}
 		for _, conflict := range of.Conflicts {
-			register(ctx, conflict.Definitions...)
+			dataloader.Register(ctx, conflict.Definitions...)
 		}
 	}
 }

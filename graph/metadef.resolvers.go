@@ -8,6 +8,7 @@ package graph
 import (
 	"context"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -24,11 +25,11 @@ func (r *appliedNamespaceResolver) Objects(ctx context.Context, obj *metadef.App
 }
 
 func (r *namespaceResolver) Properties(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.PropertyDefinition, error) {
-	properties, err := loadMany(ctx, propertiesLoad, obj, namespaceID, r.Store.PropertiesOf)
+	properties, err := dataloader.Many(ctx, propertiesLoad, obj, namespaceID, r.Store.PropertiesOf)
 	if err != nil || resourceType == nil {
 		return properties, err
 	}
-	associations, err := loadMany(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
+	associations, err := dataloader.Many(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
 	choice := metadef.AssociationChoice{ResourceType: *resourceType, Target: target, Prefix: prefix}
 	return metadef.PropertiesThrough(choice.Of(associations), properties), err
 }
@@ -42,11 +43,11 @@ func (r *namespaceResolver) Property(ctx context.Context, obj *metadef.Namespace
 }
 
 func (r *namespaceResolver) Objects(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.ObjectDefinition, error) {
-	objects, err := loadMany(ctx, "objects", obj, namespaceID, r.Store.ObjectsOf)
+	objects, err := dataloader.Many(ctx, "objects", obj, namespaceID, r.Store.ObjectsOf)
 	if err != nil || resourceType == nil {
 		return objects, err
 	}
-	associations, err := loadMany(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
+	associations, err := dataloader.Many(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
 	choice := metadef.AssociationChoice{ResourceType: *resourceType, Target: target, Prefix: prefix}
 	return metadef.ObjectsThrough(choice.Of(associations), objects), err
 }
@@ -60,7 +61,7 @@ func (r *namespaceResolver) Object(ctx context.Context, obj *metadef.Namespace, 
 }
 
 func (r *namespaceResolver) Tags(ctx context.Context, obj *metadef.Namespace) ([]*metadef.Tag, error) {
-	return loadMany(ctx, "tags", obj, namespaceID, r.Store.TagsOf)
+	return dataloader.Many(ctx, "tags", obj, namespaceID, r.Store.TagsOf)
 }
 
 func (r *namespaceResolver) Tag(ctx context.Context, obj *metadef.Namespace, name string) (*metadef.Tag, error) {
@@ -99,11 +100,11 @@ func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Name
 }
 
 func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace) ([]*metadef.ResourceTypeAssociation, error) {
-	return loadMany(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
+	return dataloader.Many(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
 }
 
 func (r *namespaceResolver) Members(ctx context.Context, obj *metadef.Namespace) ([]*metadef.NamespaceMember, error) {
-	return loadMany(ctx, "members", obj, namespaceID, r.Store.MembersOf)
+	return dataloader.Many(ctx, "members", obj, namespaceID, r.Store.MembersOf)
 }
 
 func (r *namespaceResolver) ViewerCanUpdate(ctx context.Context, obj *metadef.Namespace) (bool, error) {
@@ -117,20 +118,20 @@ func (r *namespaceResolver) ViewerCanDelete(ctx context.Context, obj *metadef.Na
 }
 
 func (r *objectDefinitionResolver) Properties(ctx context.Context, obj *metadef.ObjectDefinition) ([]*metadef.PropertyDefinition, error) {
-	properties, err := loadMany(ctx, propertiesLoad, obj, objectID, r.Store.PropertiesOfObjects)
+	properties, err := dataloader.Many(ctx, propertiesLoad, obj, objectID, r.Store.PropertiesOfObjects)
 	return metadef.PropertiesOfObject(obj, properties), err
 }
 
 func (r *objectDefinitionResolver) Namespace(ctx context.Context, obj *metadef.ObjectDefinition) (*metadef.Namespace, error) {
-	return loadOne(ctx, "namespace", obj, func(o *metadef.ObjectDefinition) int64 { return o.NamespaceID }, r.Store.NamespacesByID)
+	return dataloader.One(ctx, "namespace", obj, func(o *metadef.ObjectDefinition) int64 { return o.NamespaceID }, r.Store.NamespacesByID)
 }
 
 func (r *propertyDefinitionResolver) Namespace(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.Namespace, error) {
-	return loadOne(ctx, "namespace", obj, func(p *metadef.PropertyDefinition) int64 { return p.NamespaceID }, r.Store.NamespacesByID)
+	return dataloader.One(ctx, "namespace", obj, func(p *metadef.PropertyDefinition) int64 { return p.NamespaceID }, r.Store.NamespacesByID)
 }
 
 func (r *propertyDefinitionResolver) Object(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.ObjectDefinition, error) {
-	return loadOne(ctx, "object", obj, func(p *metadef.PropertyDefinition) int64 { return p.ObjectID }, r.Store.ObjectsByID)
+	return dataloader.One(ctx, "object", obj, func(p *metadef.PropertyDefinition) int64 { return p.ObjectID }, r.Store.ObjectsByID)
 }
 
 func (r *queryResolver) Namespaces(ctx context.Context, filter *metadef.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {
@@ -185,7 +186,7 @@ func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType strin
 		return nil, err
 	}
 	for _, item := range report.Items {
-		register(ctx, item.Definitions...)
+		dataloader.Register(ctx, item.Definitions...)
 	}
 	return report, nil
 }
@@ -222,32 +223,32 @@ func (r *resourceTypeResolver) Associations(ctx context.Context, obj *metadef.Re
 }
 
 func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.ResourceType, error) {
-	return loadOne(ctx, "resourceType", obj, func(a *metadef.ResourceTypeAssociation) int64 { return a.ResourceTypeID }, r.Store.ResourceTypesByID)
+	return dataloader.One(ctx, "resourceType", obj, func(a *metadef.ResourceTypeAssociation) int64 { return a.ResourceTypeID }, r.Store.ResourceTypesByID)
 }
 
 func (r *resourceTypeAssociationResolver) Namespace(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.Namespace, error) {
-	return loadOne(ctx, "namespace", obj, func(a *metadef.ResourceTypeAssociation) int64 { return a.NamespaceID }, r.Store.NamespacesByID)
+	return dataloader.One(ctx, "namespace", obj, func(a *metadef.ResourceTypeAssociation) int64 { return a.NamespaceID }, r.Store.NamespacesByID)
 }
 
 func (r *tagResolver) Parent(ctx context.Context, obj *metadef.Tag) (*metadef.Tag, error) {
-	return loadOne(ctx, "parent", obj, func(t *metadef.Tag) int64 { return t.ParentID }, r.Store.TagsByID)
+	return dataloader.One(ctx, "parent", obj, func(t *metadef.Tag) int64 { return t.ParentID }, r.Store.TagsByID)
 }
 
 func (r *tagResolver) Children(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error) {
-	return loadMany(ctx, "children", obj, tagID, r.Store.TagsBelow)
+	return dataloader.Many(ctx, "children", obj, tagID, r.Store.TagsBelow)
 }
 
 func (r *tagResolver) Descendants(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error) {
-	tags, err := loadMany(ctx, "tags", obj, func(t *metadef.Tag) int64 { return t.NamespaceID }, r.Store.TagsOf)
+	tags, err := dataloader.Many(ctx, "tags", obj, func(t *metadef.Tag) int64 { return t.NamespaceID }, r.Store.TagsOf)
 	return metadef.DescendantsOf(obj, tags), err
 }
 
 func (r *tagResolver) Namespace(ctx context.Context, obj *metadef.Tag) (*metadef.Namespace, error) {
-	return loadOne(ctx, "namespace", obj, func(t *metadef.Tag) int64 { return t.NamespaceID }, r.Store.NamespacesByID)
+	return dataloader.One(ctx, "namespace", obj, func(t *metadef.Tag) int64 { return t.NamespaceID }, r.Store.NamespacesByID)
 }
 
 func (r *tagResolver) ResourceCount(ctx context.Context, obj *metadef.Tag) (int, error) {
-	return load(ctx, "resourceCount", obj, tagID, r.Store.CountTagged, registerNothing[int])
+	return dataloader.Load(ctx, "resourceCount", obj, tagID, r.Store.CountTagged, dataloader.Nothing[int])
 }
 
 func (r *Resolver) AppliedNamespace() generated.AppliedNamespaceResolver {

@@ -8,6 +8,7 @@ package graph
 import (
 	"context"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
 )
@@ -99,7 +100,7 @@ func (r *mutationResolver) SetTags(ctx context.Context, input model.SetTagsInput
 	if err != nil {
 		return nil, err
 	}
-	tags, err := loadMany(ctx, "tags", namespace, namespaceID, r.Store.TagsOf)
+	tags, err := dataloader.Many(ctx, "tags", namespace, namespaceID, r.Store.TagsOf)
 	return &model.SetTagsPayload{Tags: tags, Namespace: namespace}, err
 }
 

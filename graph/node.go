@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
@@ -24,7 +25,7 @@ func lookUp[K, T any](ctx context.Context, key K, find func(context.Context, K) 
 		return nil, nil
 	}
 	if err == nil {
-		register(ctx, found)
+		dataloader.Register(ctx, found)
 	}
 	return found, err
 }
@@ -80,7 +81,7 @@ func byRow[T any, P interface {
 		nodes := make(map[string]model.Node, len(found))
 		for row, noun := range found {
 			nodes[strconv.FormatInt(row, 10)] = P(noun)
-			register(ctx, noun)
+			dataloader.Register(ctx, noun)
 		}
 		return nodes, err
 	}
@@ -100,7 +101,7 @@ func byKey[T any, P interface {
 		nodes := make(map[string]model.Node, len(found))
 		for key, noun := range found {
 			nodes[key] = P(noun)
-			register(ctx, noun)
+			dataloader.Register(ctx, noun)
 		}
 		return nodes, err
 	}

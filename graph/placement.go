@@ -6,6 +6,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -23,7 +24,7 @@ func forTrees[V any](world *placement.World, fetch func(context.Context, []strin
 	return func(ctx context.Context, uuids []string) (map[string]V, error) {
 		all := treesOf(world, uuids)
 		found, err := fetch(ctx, all)
-		return withEvery(all, found), err
+		return dataloader.WithEvery(all, found), err
 	}
 }
 
@@ -120,7 +121,7 @@ func (r *Resolver) consumers(ctx context.Context, uuids []string) (map[string]*m
 // registered registers a row, unless it is nil, and returns it.
 func registered[Row any](ctx context.Context, row *Row) *Row {
 	if row != nil {
-		register(ctx, row)
+		dataloader.Register(ctx, row)
 	}
 	return row
 }

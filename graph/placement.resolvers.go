@@ -8,6 +8,7 @@ package graph
 import (
 	"context"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/page"
@@ -18,27 +19,27 @@ import (
 )
 
 func (r *allocationResolver) Provider(ctx context.Context, obj *placement.Allocation) (*model.ResourceProvider, error) {
-	return loadOne(ctx, "provider", obj, func(a *placement.Allocation) string { return a.Provider }, r.providers)
+	return dataloader.One(ctx, "provider", obj, func(a *placement.Allocation) string { return a.Provider }, r.providers)
 }
 
 func (r *allocationResolver) Consumer(ctx context.Context, obj *placement.Allocation) (*model.Consumer, error) {
-	return loadOne(ctx, "consumer", obj, func(a *placement.Allocation) string { return a.Consumer }, r.consumers)
+	return dataloader.One(ctx, "consumer", obj, func(a *placement.Allocation) string { return a.Consumer }, r.consumers)
 }
 
 func (r *allocationCandidateConnectionResolver) Explain(ctx context.Context, obj *model.AllocationCandidateConnection) (*model.CandidateExplanation, error) {
 	explanation := obj.Explanation()
 	for _, miss := range explanation.Nearest {
-		register(ctx, miss.Provider())
+		dataloader.Register(ctx, miss.Provider())
 	}
 	return explanation, nil
 }
 
 func (r *consumerResolver) Allocations(ctx context.Context, obj *model.Consumer) ([]*placement.Allocation, error) {
 	if obj.Released != nil {
-		register(ctx, obj.Released...)
+		dataloader.Register(ctx, obj.Released...)
 		return obj.Released, nil
 	}
-	return loadMany(ctx, "allocations", obj, func(c *model.Consumer) string { return c.UUID }, r.Store.AllocationsOfConsumers)
+	return dataloader.Many(ctx, "allocations", obj, func(c *model.Consumer) string { return c.UUID }, r.Store.AllocationsOfConsumers)
 }
 
 func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*model.CreateResourceProviderPayload, error) {
@@ -147,7 +148,7 @@ func (r *mutationResolver) SetAllocations(ctx context.Context, input placement.C
 		return nil, err
 	}
 	payload := &model.SetAllocationsPayload{Consumers: model.ConsumersOf(consumers)}
-	register(ctx, payload.Consumers...)
+	dataloader.Register(ctx, payload.Consumers...)
 	return payload, nil
 }
 
@@ -165,8 +166,8 @@ func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape)
 		return nil, err
 	}
 	payload := &model.ReshapePayload{ResourceProviders: model.ProvidersIn(world, providers), Consumers: model.ConsumersOf(consumers)}
-	register(ctx, payload.ResourceProviders...)
-	register(ctx, payload.Consumers...)
+	dataloader.Register(ctx, payload.ResourceProviders...)
+	dataloader.Register(ctx, payload.Consumers...)
 	return payload, nil
 }
 
@@ -215,7 +216,7 @@ func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*p
 	}
 	connection, err := model.CandidatesIn(world, request, position, limit)
 	if err == nil {
-		register(ctx, connection.Roots()...)
+		dataloader.Register(ctx, connection.Roots()...)
 	}
 	return connection, err
 }
@@ -266,7 +267,7 @@ func (r *queryResolver) ResourceClasses(ctx context.Context, filter *placement.R
 }
 
 func (r *resourceResolver) Provider(ctx context.Context, obj *resource.Resource) (*model.ResourceProvider, error) {
-	return loadOne(ctx, "provider", obj, resourceID, func(ctx context.Context, ids []int64) (map[int64]*model.ResourceProvider, error) {
+	return dataloader.One(ctx, "provider", obj, resourceID, func(ctx context.Context, ids []int64) (map[int64]*model.ResourceProvider, error) {
 		world, providers, err := r.Store.ProvidersOfResources(ctx, ids)
 		found := make(map[int64]*model.ResourceProvider, len(providers))
 		for id, provider := range providers {
@@ -290,7 +291,7 @@ func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.R
 }
 
 func (r *resourceProviderResolver) Resource(ctx context.Context, obj *model.ResourceProvider) (*resource.Resource, error) {
-	return loadOne(ctx, "resource", obj, providerUUID, forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]*resource.Resource, error) {
+	return dataloader.One(ctx, "resource", obj, providerUUID, forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]*resource.Resource, error) {
 		return r.resourcesOf(ctx, obj.World, uuids)
 	}))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
@@ -63,7 +64,7 @@ func resourcesWithin[Parent any](
 			return r.Store.MetadataFacets(ctx, scope, keys, wanted, names, first)
 		}
 		name := argumentsKey(argumentsKey(fmt.Sprint(scope, " facets ", first), wanted), names)
-		return loadMany(ctx, name, parent, key, load)
+		return dataloader.Many(ctx, name, parent, key, load)
 	}
 	return &model.ResourceConnection{Connection: connection, Facets: facets}, nil
 }

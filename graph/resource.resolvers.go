@@ -8,6 +8,7 @@ package graph
 import (
 	"context"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -16,7 +17,7 @@ import (
 )
 
 func (r *metadataItemResolver) Definitions(ctx context.Context, obj *resource.MetadataItem) ([]*metadef.PropertyDefinition, error) {
-	return loadMany(ctx, "definitions", obj, func(item *resource.MetadataItem) int64 { return item.ID }, r.Store.DefinitionsOfItems)
+	return dataloader.Many(ctx, "definitions", obj, func(item *resource.MetadataItem) int64 { return item.ID }, r.Store.DefinitionsOfItems)
 }
 
 func (r *mutationResolver) CreateResource(ctx context.Context, input resource.Input) (*model.CreateResourcePayload, error) {
@@ -24,7 +25,7 @@ func (r *mutationResolver) CreateResource(ctx context.Context, input resource.In
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, resource)
+	dataloader.Register(ctx, resource)
 	return &model.CreateResourcePayload{Resource: resource}, nil
 }
 
@@ -33,7 +34,7 @@ func (r *mutationResolver) SetMetadata(ctx context.Context, input resource.Metad
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, resource)
+	dataloader.Register(ctx, resource)
 	return &model.SetMetadataPayload{Resource: resource}, nil
 }
 
@@ -42,7 +43,7 @@ func (r *mutationResolver) SetMetadataOnResources(ctx context.Context, input res
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, resources...)
+	dataloader.Register(ctx, resources...)
 	return &model.SetMetadataOnResourcesPayload{Resources: resources}, nil
 }
 
@@ -52,8 +53,8 @@ func (r *mutationResolver) ReplaceMetadata(ctx context.Context, input resource.M
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, resource)
-	register(ctx, retained...)
+	dataloader.Register(ctx, resource)
+	dataloader.Register(ctx, retained...)
 	return &model.ReplaceMetadataPayload{Resource: resource, Retained: retained}, nil
 }
 
@@ -63,7 +64,7 @@ func (r *mutationResolver) DeleteMetadata(ctx context.Context, input resource.Me
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, resource)
+	dataloader.Register(ctx, resource)
 	return &model.DeleteMetadataPayload{Resource: resource}, nil
 }
 
@@ -75,7 +76,7 @@ func (r *mutationResolver) UpdateResource(ctx context.Context, input model.Updat
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, resource)
+	dataloader.Register(ctx, resource)
 	return &model.UpdateResourcePayload{Resource: resource}, nil
 }
 
@@ -84,7 +85,7 @@ func (r *mutationResolver) DeleteResource(ctx context.Context, input model.Delet
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, resource)
+	dataloader.Register(ctx, resource)
 	return &model.DeleteResourcePayload{Resource: resource}, nil
 }
 
@@ -93,7 +94,7 @@ func (r *mutationResolver) SetResourceTags(ctx context.Context, input model.SetR
 	if err != nil {
 		return nil, err
 	}
-	register(ctx, resource)
+	dataloader.Register(ctx, resource)
 	return &model.SetResourceTagsPayload{Resource: resource}, nil
 }
 
@@ -131,11 +132,11 @@ func (r *queryResolver) ExplainResources(ctx context.Context, filter resource.Fi
 }
 
 func (r *resourceResolver) Type(ctx context.Context, obj *resource.Resource) (*metadef.ResourceType, error) {
-	return loadOne(ctx, "type", obj, func(r *resource.Resource) int64 { return r.TypeID }, r.Store.TypesOfResources)
+	return dataloader.One(ctx, "type", obj, func(r *resource.Resource) int64 { return r.TypeID }, r.Store.TypesOfResources)
 }
 
 func (r *resourceResolver) Parent(ctx context.Context, obj *resource.Resource) (*resource.Resource, error) {
-	return loadOne(ctx, "parent", obj, func(r *resource.Resource) int64 { return r.ParentID }, r.Store.ResourcesByID)
+	return dataloader.One(ctx, "parent", obj, func(r *resource.Resource) int64 { return r.ParentID }, r.Store.ResourcesByID)
 }
 
 func (r *resourceResolver) Children(ctx context.Context, obj *resource.Resource, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
@@ -143,7 +144,7 @@ func (r *resourceResolver) Children(ctx context.Context, obj *resource.Resource,
 }
 
 func (r *resourceResolver) Metadata(ctx context.Context, obj *resource.Resource, keys []string) ([]*resource.MetadataItem, error) {
-	return loadMany(ctx, argumentsKey("metadata", keys), obj, resourceID,
+	return dataloader.Many(ctx, argumentsKey("metadata", keys), obj, resourceID,
 		func(ctx context.Context, resources []int64) (map[int64][]*resource.MetadataItem, error) {
 			return r.Store.MetadataOf(ctx, resources, keys)
 		})
@@ -155,11 +156,11 @@ func (r *resourceResolver) MetadataItem(ctx context.Context, obj *resource.Resou
 }
 
 func (r *resourceResolver) MetadataReport(ctx context.Context, obj *resource.Resource) (*metadef.MetadataReport, error) {
-	return loadOne(ctx, "metadataReport", obj, resourceID, r.Store.MetadataReports)
+	return dataloader.One(ctx, "metadataReport", obj, resourceID, r.Store.MetadataReports)
 }
 
 func (r *resourceResolver) Tags(ctx context.Context, obj *resource.Resource) ([]string, error) {
-	tags, err := load(ctx, "tags", obj, resourceID, r.Store.TagsOfResources, registerNothing[[]string])
+	tags, err := dataloader.Load(ctx, "tags", obj, resourceID, r.Store.TagsOfResources, dataloader.Nothing[[]string])
 	if tags == nil {
 		tags = []string{}
 	}

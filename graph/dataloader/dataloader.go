@@ -1,4 +1,14 @@
-package graph
+// Package dataloader batches the reads of one operation without a clock.
+// Whoever fetches rows registers them at their place in the operation; the
+// first load of children below that place fetches the children of all rows
+// registered there in one statement, and every later load finds its part. So
+// the number of statements follows from the operation's shape, never from the
+// number of rows or the load of the machine.
+//
+// Places are those of the operation's plan. For gqlgen's own executor, which
+// has no plan and runs fields concurrently, they are made from the paths of
+// fields, and everything here may be called concurrently.
+package dataloader
 
 import (
 	"cmp"
@@ -14,13 +24,8 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// loaders batches the reads of one operation without a clock. Whoever fetches
-// rows registers them at their place in the operation; the first load of
-// children below that place fetches the children of all rows registered there in
-// one statement, and every later load finds its part. So the number of
-// statements follows from the operation's shape, never from the number of rows
-// or the load of the machine.
-type loaders struct {
+// loads are what was read for one operation.
+type loads struct {
 	mu      sync.Mutex
 	rows    map[placeKey]any // []*Parent
 	batches map[batchKey]*batch
@@ -36,7 +41,7 @@ type placeKey struct {
 type batchKey struct {
 	at    placeKey
 	load  string // which load, with its arguments
-	alone any    // the parent's key, where the batch of its path was fetched without it
+	alone any    // the parent's key, where the batch of its place was fetched without it
 }
 
 type batch struct {
@@ -48,27 +53,26 @@ type batch struct {
 	registered map[*document.Field]bool // the places at which the values are registered
 }
 
-type loadersKey struct{}
+type loadsKey struct{}
 
-// WithLoaders returns a context with new loaders, for an operation. Each field
-// of a mutation has its own, so that nothing read before a write is shown after
-// it.
-func WithLoaders(ctx context.Context) context.Context {
-	return context.WithValue(ctx, loadersKey{}, &loaders{
+// With returns a context for the loads of an operation. Each field of a mutation
+// has its own, so that nothing read before a write is shown after it.
+func With(ctx context.Context) context.Context {
+	return context.WithValue(ctx, loadsKey{}, &loads{
 		rows:    map[placeKey]any{},
 		batches: map[batchKey]*batch{},
 		places:  map[string]*document.Field{},
 	})
 }
 
-func loadersOf(ctx context.Context) *loaders { return ctx.Value(loadersKey{}).(*loaders) }
+func loadsOf(ctx context.Context) *loads { return ctx.Value(loadsKey{}).(*loads) }
 
 // placeOf returns the place of the field that a context was given to.
 func placeOf(ctx context.Context) *document.Field {
 	if field := writer.FieldOf(ctx); field != nil {
 		return field
 	}
-	l := loadersOf(ctx)
+	l := loadsOf(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	place, _ := l.placeAt(graphql.GetFieldContext(ctx))
@@ -79,7 +83,7 @@ func placeOf(ctx context.Context) *document.Field {
 // path: the response names from the root down, each with the type that it is a
 // field of, without list indexes. Fields of different types may have the same
 // name; their places differ.
-func (l *loaders) placeAt(fc *graphql.FieldContext) (*document.Field, string) {
+func (l *loads) placeAt(fc *graphql.FieldContext) (*document.Field, string) {
 	for fc != nil && (fc.Index != nil || fc.Field.Field == nil) {
 		fc = fc.Parent
 	}
@@ -96,10 +100,10 @@ func (l *loaders) placeAt(fc *graphql.FieldContext) (*document.Field, string) {
 	return place, path
 }
 
-// register notes rows that the current field has fetched, so that their
+// Register notes rows that the current field has fetched, so that their
 // children are fetched for all of them at once.
-func register[Row any](ctx context.Context, rows ...*Row) {
-	l := loadersOf(ctx)
+func Register[Row any](ctx context.Context, rows ...*Row) {
+	l := loadsOf(ctx)
 	at := placeKey{place: placeOf(ctx), kind: reflect.TypeFor[Row]()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,10 +111,10 @@ func register[Row any](ctx context.Context, rows ...*Row) {
 	l.rows[at] = append(before, rows...) // whoever holds the rows of before sees no more
 }
 
-// supply stores the values that the load of a name is to find below the current
+// Supply stores the values that the load of a name is to find below the current
 // field, which has fetched them together with the parents.
-func supply[Parent, V any, K cmp.Ordered](ctx context.Context, name string, values map[K]V) {
-	l := loadersOf(ctx)
+func Supply[Parent, V any, K cmp.Ordered](ctx context.Context, name string, values map[K]V) {
+	l := loadsOf(ctx)
 	at := placeKey{place: placeOf(ctx), kind: reflect.TypeFor[Parent]()}
 	b := &batch{registered: map[*document.Field]bool{}, values: values}
 	b.once.Do(func() {})
@@ -119,16 +123,16 @@ func supply[Parent, V any, K cmp.Ordered](ctx context.Context, name string, valu
 	l.batches[batchKey{at: at, load: name}] = b
 }
 
-// loadMany returns the children of a parent and registers them. Fetch is called
-// once for all parents at the parent's path, with the key of each. Name
+// Many returns the children of a parent and registers them. Fetch is called
+// once for all parents at the parent's place, with the key of each. Name
 // distinguishes loads of one kind of parent, arguments included.
-func loadMany[Parent, Child any, K cmp.Ordered](
+func Many[Parent, Child any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
 	fetch func(context.Context, []K) (map[K][]*Child, error),
 ) ([]*Child, error) {
-	children, err := load(ctx, name, parent, key, fetch, func(found map[K][]*Child) {
+	children, err := Load(ctx, name, parent, key, fetch, func(found map[K][]*Child) {
 		for _, rows := range found {
-			register(ctx, rows...)
+			Register(ctx, rows...)
 		}
 	})
 	if children == nil {
@@ -137,18 +141,18 @@ func loadMany[Parent, Child any, K cmp.Ordered](
 	return children, err
 }
 
-// loadOne returns the row that a parent refers to and registers it, or nil
-// where it does not exist or is not visible. A key of 0 or the empty string
+// One returns the row that a parent refers to and registers it, or nil where it
+// does not exist or is not visible. A key of 0 or the empty string
 // refers to nothing. Where the schema has no null, the parent was deleted since
 // it was read, together with the row: the error is ErrNotFound.
-func loadOne[Parent, Child any, K cmp.Ordered](
+func One[Parent, Child any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
 	fetch func(context.Context, []K) (map[K]*Child, error),
 ) (*Child, error) {
-	child, err := load(ctx, name, parent, key, fetch, func(found map[K]*Child) {
+	child, err := Load(ctx, name, parent, key, fetch, func(found map[K]*Child) {
 		for _, row := range found {
 			if row != nil {
-				register(ctx, row)
+				Register(ctx, row)
 			}
 		}
 	})
@@ -160,9 +164,9 @@ func loadOne[Parent, Child any, K cmp.Ordered](
 	return child, err
 }
 
-// load returns the value of a parent from the batch of its path. RegisterAll
-// registers the rows of a batch at the path of the current field.
-func load[Parent, V any, K cmp.Ordered](
+// Load returns the value of a parent from the batch of its place. RegisterAll
+// registers the rows of a batch at the place of the current field.
+func Load[Parent, V any, K cmp.Ordered](
 	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
 	fetch func(context.Context, []K) (map[K]V, error), registerAll func(map[K]V),
 ) (V, error) {
@@ -173,10 +177,10 @@ func load[Parent, V any, K cmp.Ordered](
 		return none, nil
 	}
 	rows, at := rowsAbove[Parent](ctx)
-	b := loadersOf(ctx).batch(batchKey{at: at, load: name})
+	b := loadsOf(ctx).batch(batchKey{at: at, load: name})
 	values, err := valuesOf(ctx, b, rows, key, fetch)
 	if _, ok := values[id]; !ok && err == nil {
-		b = loadersOf(ctx).batch(batchKey{at: at, load: name, alone: id})
+		b = loadsOf(ctx).batch(batchKey{at: at, load: name, alone: id})
 		values, err = valuesOf(ctx, b, []*Parent{parent}, key, fetch)
 	}
 	if err != nil {
@@ -205,13 +209,13 @@ func valuesOf[Parent, V any, K cmp.Ordered](
 		if len(keys) > 0 {
 			found, b.err = fetch(ctx, keys)
 		}
-		b.values = withEvery(keys, found)
+		b.values = WithEvery(keys, found)
 	})
 	return b.values.(map[K]V), b.err
 }
 
-// withEvery returns the values found with the zero value for every other key.
-func withEvery[K cmp.Ordered, V any](keys []K, found map[K]V) map[K]V {
+// WithEvery returns the values found with the zero value for every other key.
+func WithEvery[K cmp.Ordered, V any](keys []K, found map[K]V) map[K]V {
 	if found == nil {
 		found = make(map[K]V, len(keys))
 	}
@@ -239,7 +243,7 @@ func (b *batch) registerAt(place *document.Field, register func()) {
 // above the current field, and that place.
 func rowsAbove[Parent any](ctx context.Context) ([]*Parent, placeKey) {
 	current := placeOf(ctx)
-	l := loadersOf(ctx)
+	l := loadsOf(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kind := reflect.TypeFor[Parent]()
@@ -253,7 +257,7 @@ func rowsAbove[Parent any](ctx context.Context) ([]*Parent, placeKey) {
 }
 
 // batch returns the batch of a key, the same for every caller.
-func (l *loaders) batch(key batchKey) *batch {
+func (l *loads) batch(key batchKey) *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.batches[key]
@@ -263,3 +267,6 @@ func (l *loaders) batch(key batchKey) *batch {
 	}
 	return b
 }
+
+// Nothing registers none of the values of a load.
+func Nothing[V any, K cmp.Ordered](map[K]V) {}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -23,7 +24,7 @@ func TestWhatIsDeletedMeanwhileIsNotFound(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		resolver := &graph.Resolver{Store: storetest.Open(t, url)}
 		definition := graph.NewExecutor(resolver, slog.Default()).Schema().Types["Capability"].Fields.ForName("resourceType")
-		ctx := graph.WithLoaders(access.WithViewer(t.Context(), viewers["admin"]))
+		ctx := dataloader.With(access.WithViewer(t.Context(), viewers["admin"]))
 		ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
 			Field: graphql.CollectedField{Field: &ast.Field{Name: "resourceType", Alias: "resourceType", Definition: definition}},
 		})
