@@ -103,7 +103,8 @@ func extensions(ctx context.Context, code Code, field string) map[string]any {
 // code; and everything else as an internal error, whose cause is logged under
 // the request's id.
 func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gqlerror.List {
-	// Resolvers run concurrently: the order in which they failed means nothing.
+	// gqlgen's executor runs resolvers concurrently: in what order they failed
+	// means nothing.
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *gqlerror.Error) int { return comparePaths(a.Path, b.Path) })
 	var out gqlerror.List
