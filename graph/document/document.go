@@ -53,7 +53,7 @@ type Document struct {
 // Operation is one operation of a valid document that is ready to run, with its
 // variables coerced to their types.
 type Operation struct {
-	document *Document
+	of *Document
 
 	Document   *ast.QueryDocument
 	Definition *ast.OperationDefinition
@@ -202,7 +202,7 @@ func (d *Document) Operation(name string, variables map[string]any) (*Operation,
 	}
 	c := &cost{document: d.ast, variables: coerced}
 	return &Operation{
-		document: d, Document: d.ast, Definition: definition, Variables: coerced,
+		of: d, Document: d.ast, Definition: definition, Variables: coerced,
 		Cost: c.operation(definition),
 	}, nil
 }

@@ -68,7 +68,7 @@ type plans struct {
 // Plan returns the plan of the operation.
 func (o *Operation) Plan() *Plan {
 	key := o.choice()
-	kept := &o.document.plans
+	kept := &o.of.plans
 	kept.mu.Lock()
 	plan := kept.kept[key]
 	kept.mu.Unlock()
@@ -81,7 +81,7 @@ func (o *Operation) Plan() *Plan {
 	if made := kept.kept[key]; made != nil {
 		return made
 	}
-	if kept.places+plan.Places <= 64+o.document.bytes/3 {
+	if kept.places+plan.Places <= 64+o.of.bytes/3 {
 		if kept.kept == nil {
 			kept.kept = map[string]*Plan{}
 		}
@@ -94,12 +94,12 @@ func (o *Operation) Plan() *Plan {
 // choice returns the name of the operation with the values of the variables
 // that @skip and @include look at.
 func (o *Operation) choice() string {
-	if len(o.document.conditions) == 0 {
+	if len(o.of.conditions) == 0 {
 		return o.Definition.Name
 	}
 	var key strings.Builder
 	key.WriteString(o.Definition.Name)
-	for _, name := range o.document.conditions {
+	for _, name := range o.of.conditions {
 		if value, _ := o.Variables[name].(bool); value {
 			key.WriteString(" 1")
 		} else {
@@ -118,7 +118,7 @@ type planner struct {
 
 func (o *Operation) newPlan() *Plan {
 	p := &planner{
-		schema:  o.document.schema,
+		schema:  o.of.schema,
 		collect: &graphql.OperationContext{Doc: o.Document, Variables: o.Variables},
 		plan:    &Plan{},
 	}

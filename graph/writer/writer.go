@@ -27,12 +27,12 @@ type Writer struct {
 	Buf    []byte
 	Errors gqlerror.List
 
-	options   Options
-	ctx       context.Context // of the root field
-	contexts  []place
-	arguments []map[string]any
-	indexes   []int // in the lists that are being written, from the root down
-	current   *document.Field
+	options  Options
+	ctx      context.Context // of the root field
+	contexts []place
+	bound    []map[string]any
+	indexes  []int // in the lists that are being written, from the root down
+	current  *document.Field
 }
 
 // Options say how an answer is written.
@@ -49,7 +49,7 @@ type Options struct {
 func New(ctx context.Context, plan *document.Plan, buffer []byte, options Options) *Writer {
 	return &Writer{
 		Buf: buffer, options: options, ctx: ctx,
-		contexts: make([]place, plan.Places), arguments: make([]map[string]any, plan.Places),
+		contexts: make([]place, plan.Places), bound: make([]map[string]any, plan.Places),
 	}
 }
 
@@ -116,7 +116,7 @@ func (w *Writer) Context(f *document.Field) context.Context {
 
 // Arguments returns the arguments of a field, and nil where they were not bound
 // yet.
-func (w *Writer) Arguments(f *document.Field) map[string]any { return w.arguments[f.Place] }
+func (w *Writer) Arguments(f *document.Field) map[string]any { return w.bound[f.Place] }
 
 // Bind binds the arguments of a field. It returns nil and adds an error where
 // one of them is not of its type.
@@ -127,7 +127,7 @@ func (w *Writer) Bind(f *document.Field, bind func(context.Context, map[string]a
 		w.add(err, w.path(f), nil)
 		return nil
 	}
-	w.arguments[f.Place] = bound
+	w.bound[f.Place] = bound
 	return bound
 }
 
