@@ -186,26 +186,32 @@ func (r *randomDocument) selection(of *ast.Definition, prefix string, levels int
 			out = append(out, text)
 		}
 	}
+	if prefix == "" && levels > 0 {
+		out = append(out, r.spread(of, levels)...)
+	}
+	r.chance.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return "{ " + strings.Join(out, " ") + " }"
+}
+
+// spread returns a fragment on a type, or none.
+func (r *randomDocument) spread(of *ast.Definition, levels int) []string {
 	switch {
-	case prefix != "" || levels <= 0:
 	case r.oneIn(4):
-		out = append(out, "..."+r.directives()+" "+r.selection(of, "", levels-2))
+		return []string{"..." + r.directives() + " " + r.selection(of, "", levels-2)}
 	case r.oneIn(4):
-		out = append(out, "... on "+of.Name+r.directives()+" "+r.selection(of, "", levels-2))
+		return []string{"... on " + of.Name + r.directives() + " " + r.selection(of, "", levels-2)}
 	case r.oneIn(4):
 		if len(r.fragments[of.Name]) == 0 || r.oneIn(2) {
 			text := r.selection(of, "", levels-2)
 			name := fmt.Sprintf("F%d", len(r.text))
 			r.text = append(r.text, "fragment "+name+" on "+of.Name+" "+text)
 			r.fragments[of.Name] = append(r.fragments[of.Name], name)
-			out = append(out, "..."+name+r.directives())
-			break
+			return []string{"..." + name + r.directives()}
 		}
 		among := r.fragments[of.Name]
-		out = append(out, "..."+among[r.chance.IntN(len(among))]+r.directives())
+		return []string{"..." + among[r.chance.IntN(len(among))] + r.directives()}
 	}
-	r.chance.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	return "{ " + strings.Join(out, " ") + " }"
+	return nil
 }
 
 // directives returns a directive now and then.
@@ -240,9 +246,8 @@ func (r *randomDocument) field(of *ast.Definition, field *ast.FieldDefinition, p
 	return text
 }
 
-// arguments returns the arguments that a field requires, and random others.
-func (r *randomDocument) arguments(field *ast.FieldDefinition, required string) string {
-	var out []string
+// required returns the arguments that a field requires, ids at random.
+func (r *randomDocument) required(field *ast.FieldDefinition, required string) string {
 	switch {
 	case field.Name == "node" && r.polite && field.Arguments.ForName("id") != nil:
 		required = fmt.Sprintf("id: %q", r.ids[2+r.chance.IntN(len(r.ids)-2)])
@@ -256,6 +261,13 @@ func (r *randomDocument) arguments(field *ast.FieldDefinition, required string) 
 		quoted, _ := json.Marshal(ids)
 		required = "ids: " + strings.ReplaceAll(string(quoted), "null", "[]")
 	}
+	return required
+}
+
+// arguments returns the arguments that a field requires, and random others.
+func (r *randomDocument) arguments(field *ast.FieldDefinition, required string) string {
+	var out []string
+	required = r.required(field, required)
 	if required != "" {
 		out = append(out, required)
 	}
