@@ -129,7 +129,7 @@ func measuresCPU() bool {
 	return runtime.GOOS == "linux" && err == nil
 }
 
-// cpuOf returns the time that the threads of a process spent on processors.
+// cpuOf returns the CPU time used so far by the running threads of a process.
 func cpuOf(pid int) (time.Duration, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil {

@@ -52,7 +52,7 @@ func (c *exportCommand) Run(run *session) error {
 		for _, text := range answer.ExportNamespaces {
 			document, _, _ := metadef.ParseDocument(text)
 			if document == nil || files[document.Name] == "" {
-				return errors.New("the server answered with a namespace that was not asked for")
+				return errors.New("the server sent a definition file that is invalid or was not requested")
 			}
 			if err := os.WriteFile(filepath.Join(c.Dir, files[document.Name]), []byte(text), 0o644); err != nil {
 				return err

@@ -70,8 +70,8 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 	return planChange(existing, result)
 }
 
-// losingObject returns the name of an object that lacks a property which it
-// had, or empty.
+// losingObject returns the name of the first object before that has a property
+// which the object of that name lacks after, or the empty string.
 func losingObject(before, after []DocumentObject) string {
 	now := byKey(after, objectName)
 	for _, old := range before {

@@ -37,7 +37,8 @@ func PlanUpgrade(base, local, shipped *Document) ImportPlan {
 	return plan
 }
 
-// pick returns one value of the three.
+// pick returns the shipped value if the local one was not edited; else the local
+// one, with a warning if the shipped one differs.
 func pick[T any](c *checker, path string, base, local, shipped T, write func(T) text.JSON) T {
 	was, here, now := write(base), write(local), write(shipped)
 	switch {

@@ -116,8 +116,8 @@ func indexKeys(definitions []*PropertyDefinition) keyIndex {
 	return index
 }
 
-// alikeKey returns what keys share that differ in case or in the scope of
-// capabilities only.
+// alikeKey returns a key in folded case and without the scope of capabilities, so
+// that keys which differ in nothing else are found under one text.
 func alikeKey(key string) string { return strings.TrimPrefix(text.Fold(key), CapabilitiesScope) }
 
 // match returns the item of a key, with its definitions or what may be meant.

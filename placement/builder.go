@@ -116,7 +116,8 @@ func withSortedLists(p Provider) Provider {
 	return p
 }
 
-// newID returns a dense id that no provider has.
+// newID returns an unused id, those of removed providers first, so that ids stay
+// dense.
 func (b *builder) newID() int32 {
 	if last := len(b.freeIDs) - 1; last >= 0 {
 		id := b.freeIDs[last]

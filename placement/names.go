@@ -15,7 +15,7 @@ const (
 	nameRule         = "must be 1 to 255 of A-Z, 0-9 and _"
 	customNameRule   = "must be CUSTOM_ followed by at least one of A-Z, 0-9 and _, 255 characters at most"
 	providerNameRule = "must be 1 to 200 characters of valid text"
-	idRule           = "must be 1 to 255 characters of valid text"
+	idRule           = "must be 1 to 255 characters of UTF-8 without U+0000"
 	suffixRule       = "must be 1 to 64 of A-Z, a-z, 0-9, _ and -"
 	uuidRule         = "must be a UUID"
 )

@@ -179,8 +179,8 @@ func TestClaimNamesEveryProblem(t *testing.T) {
 		"input.consumers[0].mappings[1].providers[0]: must be a UUID",
 		"input.consumers[0].mappings[2].suffix: must be empty or 1 to 64 of A-Z, a-z, 0-9, _ and -",
 		"input.consumers[1].uuid: duplicate uuid " + uuidOf(1),
-		"input.consumers[1].projectId: must be 1 to 255 characters of valid text",
-		"input.consumers[1].userId: must be 1 to 255 characters of valid text",
+		"input.consumers[1].projectId: must be 1 to 255 characters of UTF-8 without U+0000",
+		"input.consumers[1].userId: must be 1 to 255 characters of UTF-8 without U+0000",
 		"input.consumers[1].type: must be 1 to 255 of A-Z, 0-9 and _",
 		"input.consumers[1].mappings: must name at least one group when given",
 	}

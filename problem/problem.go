@@ -27,7 +27,7 @@ var (
 	errWithoutAnyProblem = errors.New("invalid input without a problem")
 )
 
-// Refusal is why an operation did not happen, for the caller. Message states
+// Refusal tells the caller why an operation was refused. Message states
 // what is wrong, then what is allowed; Field is the path of the input concerned
 // (`input.properties[2].enum`), or empty.
 type Refusal struct {

@@ -19,7 +19,7 @@ const (
 	MaxCapabilities    = 1000 // of one resource
 )
 
-// Sizes of a list of a capability's values.
+// Default and maximum number of a capability's values returned at once.
 const (
 	DefaultCapabilityValues = 100
 	MaxCapabilityValues     = 1000

@@ -66,7 +66,7 @@ func (r *conditionReader) matching(value any, path string, depth int) Condition 
 	}
 	operand, _ := members[2].(string)
 	if operand == "" {
-		return r.refuse(path, "the value must be a text that is not empty; write numbers as text")
+		return r.refuse(path, "the value must be a non-empty string; write numbers as strings")
 	}
 	return Condition{Kind: ConditionCapability, Test: Test{name, operator, Pairwise, []string{operand}}}
 }
@@ -75,7 +75,7 @@ func (r *conditionReader) matching(value any, path string, depth int) Condition 
 func (r *conditionReader) combined(kind ConditionKind, members []any, path string, depth int) Condition {
 	switch {
 	case depth > MaxConditionDepth:
-		return r.refuse(path, "is deeper than %d conditions", MaxConditionDepth)
+		return r.refuse(path, "is nested too deeply, at most %d levels are allowed", MaxConditionDepth)
 	case len(members) == 1:
 		return r.refuse(path, "%q takes an expression", members[0])
 	case kind == ConditionNot && len(members) > 2:

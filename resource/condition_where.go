@@ -87,7 +87,7 @@ func (r *conditionReader) where(c ConditionInput, path string, depth int) Condit
 		r.count(path)
 		return r.capability(*c.Capability, problem.Join(path, "capability"))
 	case depth > MaxConditionDepth:
-		return r.refuse(path, "is deeper than %d conditions", MaxConditionDepth)
+		return r.refuse(path, "is nested too deeply, at most %d levels are allowed", MaxConditionDepth)
 	case c.Not != nil:
 		return negated(r.where(*c.Not, problem.Join(path, "not"), depth+1))
 	}

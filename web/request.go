@@ -97,7 +97,7 @@ func tooLarge(body io.Reader) *refusal {
 func readURL(raw string) (*request, *refusal) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return nil, bad("the query string cannot be read")
+		return nil, bad("the query string is malformed")
 	}
 	members := map[string]any{}
 	for _, name := range []string{"query", "documentId", "operationName", "variables", "extensions"} {

@@ -53,7 +53,7 @@ func (s *shape) check() error {
 	for _, count := range s.names {
 		repeats = max(repeats, count)
 	}
-	s.limit(repeats, s.limits.Repeats, "fields of one name")
+	s.limit(repeats, s.limits.Repeats, "fields with the same response name")
 	if s.problem == "" {
 		return nil
 	}

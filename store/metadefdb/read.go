@@ -16,8 +16,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// PropertiesByID returns the property definitions of the rows that the viewer
-// may see.
+// PropertiesByID returns the property definitions with these row ids, by row id,
+// without those that the viewer may not see.
 func (s *MetadefStore) PropertiesByID(ctx context.Context, ids []int64) (map[int64]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.PropertyDefinition.Query().
 		Where(sqldb.Among(propertydefinition.FieldID, ids), visible.InNamespaces(ctx)).
@@ -52,7 +52,7 @@ func (s *MetadefStore) ObjectsByID(ctx context.Context, ids []int64) (map[int64]
 	return sqldb.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.ID })
 }
 
-// ObjectsOf returns the objects of the namespaces, in their order.
+// ObjectsOf returns the objects of each namespace by its row id, in their order.
 func (s *MetadefStore) ObjectsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ObjectDefinition, error) {
 	rows, err := s.Ent.ObjectDefinition.Query().
 		Where(sqldb.Among(objectdefinition.FieldNamespaceID, namespaces), visible.InNamespaces(ctx)).
@@ -111,5 +111,6 @@ func associations(ctx context.Context, client *ent.Client) *ent.ResourceTypeAsso
 	return query
 }
 
-// typeNameColumn is the name of a resource type read with another row.
+// typeNameColumn is the alias under which queries of other tables select the
+// name of a resource type.
 const typeNameColumn = "resource_type_name"

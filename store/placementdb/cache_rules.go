@@ -17,7 +17,8 @@ func newWorldUpdate() *worldUpdate {
 	return &worldUpdate{states: map[string]*providerState{}, deleted: map[string]bool{}}
 }
 
-// put adds a provider's state. An earlier provider of its uuid goes.
+// put adds the state of a provider. If the world has another provider of the
+// same uuid, put adds its removal too.
 func (c *worldUpdate) put(world *placement.World, state providerState) {
 	if held, found := world.Provider(state.UUID); found && held.Row != state.Row {
 		c.remove(world, state.UUID)

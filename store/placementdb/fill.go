@@ -11,9 +11,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// InsertProviders writes whole providers, parents before children, in a
-// transaction that holds more than them. Their traits, classes and resources
-// exist; their use is nought. The caller loads the world after the commit.
+// InsertProviders inserts providers with their inventories, traits and aggregates
+// in a transaction, parents before children whatever their order. The traits,
+// resource classes and resources that they refer to must exist; Used is ignored
+// and begins at 0. The world is read again after the commit.
 func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, providers []placement.Provider) error {
 	var traits, classes, resources []string
 	for i := range providers {
@@ -45,7 +46,7 @@ func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, prov
 	for len(providers) > 0 {
 		level := slices.DeleteFunc(slices.Clone(providers), func(p placement.Provider) bool { return p.Parent != "" && ids[p.Parent] == 0 })
 		if len(level) == 0 {
-			return fmt.Errorf("provider %s has no parent before it", providers[0].UUID)
+			return fmt.Errorf("provider %s has a parent that is not among the providers", providers[0].UUID)
 		}
 		if err := s.insertLevel(ctx, tx, level, ids, names); err != nil {
 			return err

@@ -161,7 +161,7 @@ func (s *PlacementStore) classRows(ctx context.Context, tx *sqldb.Tx, inventorie
 	known, err := s.rowsNamed(ctx, tx, "resource_classes", names)
 	for i, given := range inventories {
 		if known[given.ResourceClass] == 0 && slices.Contains(names, given.ResourceClass) {
-			problems.Add(path(i)+".resourceClass", "must be an existing resource class, %s is none", given.ResourceClass)
+			problems.Add(path(i)+".resourceClass", "unknown resource class %q", given.ResourceClass)
 		}
 	}
 	return known, err

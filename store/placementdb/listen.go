@@ -127,7 +127,7 @@ func (f *follower) close() error {
 // wake makes the follower look soon.
 func (f *follower) wake() { signal(f.woken) }
 
-// notify makes other processes look soon.
+// notify has the other servers told of a commit.
 func (f *follower) notify() { signal(f.committed) }
 
 func signal(to chan struct{}) {

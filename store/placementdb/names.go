@@ -77,7 +77,7 @@ func (s *PlacementStore) createName(ctx context.Context, kind nameKind, name str
 		return nil
 	})
 	if sqldb.IsDuplicate(err) {
-		return problem.Refuse(problem.ErrAlreadyExists, "a %s %s exists already", kind.words, name).On("input.name").Because(err)
+		return problem.Refuse(problem.ErrAlreadyExists, "%s %q already exists", kind.words, name).On("input.name").Because(err)
 	}
 	if err != nil {
 		return fmt.Errorf("create a %s: %w", kind.words, err)

@@ -24,7 +24,7 @@ func (s *PlacementStore) SetProviderTraits(ctx context.Context, input placement.
 		var wanted []int64
 		for i, name := range input.Traits {
 			if known[name] == 0 {
-				problems.Add(fmt.Sprintf("input.traits[%d]", i), "must be an existing trait, %s is none", name)
+				problems.Add(fmt.Sprintf("input.traits[%d]", i), "unknown trait %q", name)
 			}
 			wanted = append(wanted, known[name])
 		}

@@ -57,7 +57,7 @@ func (s *PlacementStore) UpdateResourceProvider(ctx context.Context, input place
 
 func duplicateChange(input placement.ProviderPatch) *problem.Refusal {
 	if input.NewName != nil && (input.Resource == nil || *input.Resource == "") {
-		return problem.Refuse(problem.ErrAlreadyExists, "a resource provider named %q exists already", *input.NewName).On("input.newName")
+		return problem.Refuse(problem.ErrAlreadyExists, "resource provider named %q already exists", *input.NewName).On("input.newName")
 	}
 	if input.NewName == nil && input.Resource != nil {
 		return problem.Refuse(problem.ErrAlreadyExists, "another resource provider is linked to resource %s", *input.Resource).On("input.resource")
@@ -79,14 +79,14 @@ func (s *PlacementStore) lockForMove(ctx context.Context, tx *sqldb.Tx, input pl
 		return 0, 0, err
 	}
 	if len(line) == 0 {
-		return 0, 0, problem.Refuse(problem.ErrNotFound, "there is no resource provider %s", input.Provider).On("input.provider")
+		return 0, 0, problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", input.Provider).On("input.provider")
 	}
 	above, err := s.lineOf(ctx, tx, *input.Parent)
 	if err != nil {
 		return 0, 0, err
 	}
 	if len(above) == 0 && *input.Parent != "" {
-		return 0, 0, problem.Invalid("input.parent", "must be an existing resource provider, %s is none", *input.Parent)
+		return 0, 0, problem.Invalid("input.parent", "resource provider %s does not exist", *input.Parent)
 	}
 	id = line[0]
 	locked := []int64{id, line[len(line)-1]}
@@ -150,7 +150,7 @@ func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string
 		case err != nil:
 			return err
 		case id == 0:
-			return problem.Refuse(problem.ErrNotFound, "there is no resource provider %s", uuid).On("input.provider")
+			return problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", uuid).On("input.provider")
 		case children:
 			return problem.Refuse(problem.ErrInUse, "resource provider %s has providers below it", uuid).On("input.provider")
 		case allocations:

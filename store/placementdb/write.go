@@ -40,7 +40,7 @@ func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input place
 				return 0, err
 			}
 			if parent == 0 {
-				problems.Add("input.parent", "must be an existing resource provider, %s is none", *input.Parent)
+				problems.Add("input.parent", "resource provider %s does not exist", *input.Parent)
 			}
 			create.SetParentID(parent)
 		}
@@ -80,9 +80,9 @@ func (s *PlacementStore) duplicateProvider(uuid string, input placement.NewProvi
 	_, sameName := world.ProviderNamed(input.Name)
 	switch {
 	case sameUUID:
-		return problem.Refuse(problem.ErrAlreadyExists, "a resource provider %s exists already", uuid).On("input.uuid")
+		return problem.Refuse(problem.ErrAlreadyExists, "resource provider %s already exists", uuid).On("input.uuid")
 	case sameName || input.Resource == nil:
-		return problem.Refuse(problem.ErrAlreadyExists, "a resource provider named %q exists already", input.Name).On("input.name")
+		return problem.Refuse(problem.ErrAlreadyExists, "resource provider named %q already exists", input.Name).On("input.name")
 	}
 	return problem.Refuse(problem.ErrAlreadyExists, "another resource provider is linked to resource %s", *input.Resource).On("input.resource")
 }
@@ -96,9 +96,9 @@ func (s *PlacementStore) refuseTaken(ctx context.Context, tx *sqldb.Tx, uuid, na
 			return err
 		}
 		if taken == uuid {
-			refusal = problem.Refuse(problem.ErrAlreadyExists, "a resource provider %s exists already", uuid).On("input.uuid")
+			refusal = problem.Refuse(problem.ErrAlreadyExists, "resource provider %s already exists", uuid).On("input.uuid")
 		} else if refusal == nil {
-			refusal = problem.Refuse(problem.ErrAlreadyExists, "a resource provider named %q exists already", name).On("input.name")
+			refusal = problem.Refuse(problem.ErrAlreadyExists, "resource provider named %q already exists", name).On("input.name")
 		}
 		return nil
 	}, uuid, name)
@@ -121,7 +121,7 @@ func (s *PlacementStore) linkedResource(ctx context.Context, tx *sqldb.Tx, uuid 
 		err = nil
 	}
 	if err == nil && row == 0 {
-		problems.Add("input.resource", "must be an existing resource, %s is none", uuid)
+		problems.Add("input.resource", "resource %s does not exist", uuid)
 	}
 	return row, err
 }
@@ -145,7 +145,7 @@ func (s *PlacementStore) lockProvider(ctx context.Context, tx *sqldb.Tx, uuid st
 	case err != nil:
 		return 0, err
 	case id == 0:
-		return 0, problem.Refuse(problem.ErrNotFound, "there is no resource provider %s", uuid).On("input.provider")
+		return 0, problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", uuid).On("input.provider")
 	case generation != nil && *generation != current:
 		return 0, problem.Refuse(problem.ErrConcurrentUpdate, "resource provider %s has generation %d, not %d", uuid, current, *generation).On("input.generation")
 	}

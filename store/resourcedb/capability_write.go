@@ -125,8 +125,9 @@ func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabili
 	return insertAll(ctx, members, tx.CapabilityMember.CreateBulk)
 }
 
-// deleteCapabilityValues deletes values with their members, and counts them:
-// values of one resource, or of one capability.
+// deleteCapabilityValues deletes values of capabilities with their members, and
+// subtracts the members in changes. The rows belong to one resource or to one
+// capability.
 func deleteCapabilityValues(ctx context.Context, tx *sqldb.Tx, rows []*ent.CapabilityValue, changes countChanges) error {
 	if len(rows) == 0 {
 		return nil

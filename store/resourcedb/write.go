@@ -30,7 +30,7 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 	input.Check(&problems, "input")
 	record := recordOf(viewer, input)
 	if record.ProjectID == "" && input.ProjectID == nil {
-		problems.Add("input.projectId", "is required of a viewer without a project")
+		problems.Add("input.projectId", "is required because the viewer has no project")
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err

@@ -88,8 +88,9 @@ func (d *DB) keepPruningChanges(ctx context.Context) {
 	}
 }
 
-// PrunedKind is the kind of the change that says from which transaction on, its
-// key, the log is whole. Only PostgreSQL has readers that must know.
+// PrunedKind is the kind of the change that records pruning: its key is the
+// number of the first transaction from which the log is complete. Only PostgreSQL
+// has such changes, for the other servers that read the log.
 const PrunedKind = "Pruned"
 
 // pruneChanges deletes the changes that are kept no longer, which are the oldest
