@@ -11,7 +11,7 @@ import (
 // CreateCapabilityCreateCapabilityCreateCapabilityPayload includes the requested fields of the GraphQL type CreateCapabilityPayload.
 // The GraphQL type's documentation follows.
 //
-// What `createCapability` gives back.
+// What `createCapability` returns.
 type CreateCapabilityCreateCapabilityCreateCapabilityPayload struct {
 	// The capability.
 	Capability *CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability `json:"capability"`
@@ -77,7 +77,7 @@ func (v *CreateCapabilityResponse) GetCreateCapability() *CreateCapabilityCreate
 // DeleteMetadataDeleteMetadataDeleteMetadataPayload includes the requested fields of the GraphQL type DeleteMetadataPayload.
 // The GraphQL type's documentation follows.
 //
-// What `deleteMetadata` gives back.
+// What `deleteMetadata` returns.
 type DeleteMetadataDeleteMetadataDeleteMetadataPayload struct {
 	// The resource as it is now.
 	Resource *DeleteMetadataDeleteMetadataDeleteMetadataPayloadResource `json:"resource"`
@@ -171,7 +171,7 @@ var AllImportMode = []ImportMode{
 // ImportNamespacesImportNamespacesImportNamespacesPayload includes the requested fields of the GraphQL type ImportNamespacesPayload.
 // The GraphQL type's documentation follows.
 //
-// What `importNamespaces` gives back.
+// What `importNamespaces` returns.
 type ImportNamespacesImportNamespacesImportNamespacesPayload struct {
 	// What became of each document, in the order of the documents.
 	Reports []*ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport `json:"reports"`
@@ -562,7 +562,7 @@ func (v *ReplaceMetadataInput) GetRevision() *int { return v.Revision }
 // ReplaceMetadataReplaceMetadataReplaceMetadataPayload includes the requested fields of the GraphQL type ReplaceMetadataPayload.
 // The GraphQL type's documentation follows.
 //
-// What `replaceMetadata` gives back.
+// What `replaceMetadata` returns.
 type ReplaceMetadataReplaceMetadataReplaceMetadataPayload struct {
 	// The resource as it is now.
 	Resource *ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource `json:"resource"`
@@ -643,7 +643,7 @@ func (v *SetCapabilityVisibilityResponse) GetSetCapabilityVisibility() *SetCapab
 // SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayload includes the requested fields of the GraphQL type SetCapabilityVisibilityPayload.
 // The GraphQL type's documentation follows.
 //
-// What `setCapabilityVisibility` gives back.
+// What `setCapabilityVisibility` returns.
 type SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayload struct {
 	// The capability as it is now.
 	Capability *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability `json:"capability"`
@@ -718,7 +718,7 @@ func (v *SetMetadataResponse) GetSetMetadata() *SetMetadataSetMetadataSetMetadat
 // SetMetadataSetMetadataSetMetadataPayload includes the requested fields of the GraphQL type SetMetadataPayload.
 // The GraphQL type's documentation follows.
 //
-// What `setMetadata` gives back.
+// What `setMetadata` returns.
 type SetMetadataSetMetadataSetMetadataPayload struct {
 	// The resource as it is now.
 	Resource *SetMetadataSetMetadataSetMetadataPayloadResource `json:"resource"`
@@ -785,7 +785,7 @@ func (v *UnloadNamespacesResponse) GetUnloadNamespaces() *UnloadNamespacesUnload
 // UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload includes the requested fields of the GraphQL type UnloadNamespacesPayload.
 // The GraphQL type's documentation follows.
 //
-// What `unloadNamespaces` gives back.
+// What `unloadNamespaces` returns.
 type UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload struct {
 	// What became of each namespace that was chosen, by name, and of each name that there is none of.
 	Reports []*UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport `json:"reports"`

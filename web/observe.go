@@ -13,7 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// observe gives every request an id, logs and measures it, and turns a panic
+// observe assigns every request an id, logs and measures it, and turns a panic
 // into a masked answer.
 func observe(next http.Handler, options Options, measured *measurements) http.Handler {
 	log := options.Log

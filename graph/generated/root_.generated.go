@@ -439,7 +439,7 @@ input SetCapabilitiesInput {
   revision: Int
 }
 
-"What ` + "`" + `setCapabilities` + "`" + ` gives back."
+"What ` + "`" + `setCapabilities` + "`" + ` returns."
 type SetCapabilitiesPayload {
   "The resource as it is now."
   resource: Resource!
@@ -455,7 +455,7 @@ input UnsetCapabilitiesInput {
   revision: Int
 }
 
-"What ` + "`" + `unsetCapabilities` + "`" + ` gives back."
+"What ` + "`" + `unsetCapabilities` + "`" + ` returns."
 type UnsetCapabilitiesPayload {
   "The resource as it is now."
   resource: Resource!
@@ -471,7 +471,7 @@ input CreateCapabilityInput {
   private: Boolean
 }
 
-"What ` + "`" + `createCapability` + "`" + ` gives back."
+"What ` + "`" + `createCapability` + "`" + ` returns."
 type CreateCapabilityPayload {
   "The capability."
   capability: Capability!
@@ -487,7 +487,7 @@ input SetCapabilityVisibilityInput {
   private: Boolean!
 }
 
-"What ` + "`" + `setCapabilityVisibility` + "`" + ` gives back."
+"What ` + "`" + `setCapabilityVisibility` + "`" + ` returns."
 type SetCapabilityVisibilityPayload {
   "The capability as it is now."
   capability: Capability!
@@ -501,7 +501,7 @@ input DeleteCapabilityInput {
   name: String!
 }
 
-"What ` + "`" + `deleteCapability` + "`" + ` gives back."
+"What ` + "`" + `deleteCapability` + "`" + ` returns."
 type DeleteCapabilityPayload {
   "The capability as it was."
   capability: Capability!
@@ -1920,31 +1920,31 @@ input UnshareNamespaceInput {
   revision: Int
 }
 
-"What ` + "`" + `createNamespace` + "`" + ` gives back."
+"What ` + "`" + `createNamespace` + "`" + ` returns."
 type CreateNamespacePayload {
   "The namespace as it is now."
   namespace: Namespace!
 }
 
-"What ` + "`" + `updateNamespace` + "`" + ` gives back."
+"What ` + "`" + `updateNamespace` + "`" + ` returns."
 type UpdateNamespacePayload {
   "The namespace as it is now."
   namespace: Namespace!
 }
 
-"What ` + "`" + `deleteNamespace` + "`" + ` gives back."
+"What ` + "`" + `deleteNamespace` + "`" + ` returns."
 type DeleteNamespacePayload {
   "The namespace as it was; what it held is gone."
   namespace: Namespace!
 }
 
-"What ` + "`" + `deleteNamespaceContents` + "`" + ` gives back."
+"What ` + "`" + `deleteNamespaceContents` + "`" + ` returns."
 type DeleteNamespaceContentsPayload {
   "The namespace as it is now."
   namespace: Namespace!
 }
 
-"What ` + "`" + `createProperty` + "`" + ` gives back."
+"What ` + "`" + `createProperty` + "`" + ` returns."
 type CreatePropertyPayload {
   "The property as it is now."
   propertyDefinition: PropertyDefinition!
@@ -1952,7 +1952,7 @@ type CreatePropertyPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `updateProperty` + "`" + ` gives back."
+"What ` + "`" + `updateProperty` + "`" + ` returns."
 type UpdatePropertyPayload {
   "The property as it is now."
   propertyDefinition: PropertyDefinition!
@@ -1960,7 +1960,7 @@ type UpdatePropertyPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `deleteProperty` + "`" + ` gives back."
+"What ` + "`" + `deleteProperty` + "`" + ` returns."
 type DeletePropertyPayload {
   "The property as it was."
   propertyDefinition: PropertyDefinition!
@@ -1968,7 +1968,7 @@ type DeletePropertyPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `createObject` + "`" + ` gives back."
+"What ` + "`" + `createObject` + "`" + ` returns."
 type CreateObjectPayload {
   "The object as it is now."
   objectDefinition: ObjectDefinition!
@@ -1976,7 +1976,7 @@ type CreateObjectPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `updateObject` + "`" + ` gives back."
+"What ` + "`" + `updateObject` + "`" + ` returns."
 type UpdateObjectPayload {
   "The object as it is now."
   objectDefinition: ObjectDefinition!
@@ -1984,7 +1984,7 @@ type UpdateObjectPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `deleteObject` + "`" + ` gives back."
+"What ` + "`" + `deleteObject` + "`" + ` returns."
 type DeleteObjectPayload {
   "The object as it was; its properties are gone."
   objectDefinition: ObjectDefinition!
@@ -1992,7 +1992,7 @@ type DeleteObjectPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `setTags` + "`" + ` gives back."
+"What ` + "`" + `setTags` + "`" + ` returns."
 type SetTagsPayload {
   "All tags of the namespace, by name."
   tags: [Tag!]!
@@ -2000,7 +2000,7 @@ type SetTagsPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `updateTag` + "`" + ` gives back."
+"What ` + "`" + `updateTag` + "`" + ` returns."
 type UpdateTagPayload {
   "The tag as it is now."
   tag: Tag!
@@ -2008,7 +2008,7 @@ type UpdateTagPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `deleteTag` + "`" + ` gives back."
+"What ` + "`" + `deleteTag` + "`" + ` returns."
 type DeleteTagPayload {
   "The tag as it was."
   tag: Tag!
@@ -2016,25 +2016,25 @@ type DeleteTagPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `createResourceType` + "`" + ` gives back."
+"What ` + "`" + `createResourceType` + "`" + ` returns."
 type CreateResourceTypePayload {
   "The resource type as it is now."
   resourceType: ResourceType!
 }
 
-"What ` + "`" + `updateResourceType` + "`" + ` gives back."
+"What ` + "`" + `updateResourceType` + "`" + ` returns."
 type UpdateResourceTypePayload {
   "The resource type as it is now."
   resourceType: ResourceType!
 }
 
-"What ` + "`" + `deleteResourceType` + "`" + ` gives back."
+"What ` + "`" + `deleteResourceType` + "`" + ` returns."
 type DeleteResourceTypePayload {
   "The resource type as it was."
   resourceType: ResourceType!
 }
 
-"What ` + "`" + `associateResourceType` + "`" + ` gives back."
+"What ` + "`" + `associateResourceType` + "`" + ` returns."
 type AssociateResourceTypePayload {
   "The association as it is now."
   resourceTypeAssociation: ResourceTypeAssociation!
@@ -2042,7 +2042,7 @@ type AssociateResourceTypePayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `updateResourceTypeAssociation` + "`" + ` gives back."
+"What ` + "`" + `updateResourceTypeAssociation` + "`" + ` returns."
 type UpdateResourceTypeAssociationPayload {
   "The association as it is now."
   resourceTypeAssociation: ResourceTypeAssociation!
@@ -2050,7 +2050,7 @@ type UpdateResourceTypeAssociationPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `disassociateResourceType` + "`" + ` gives back."
+"What ` + "`" + `disassociateResourceType` + "`" + ` returns."
 type DisassociateResourceTypePayload {
   "The association as it was."
   resourceTypeAssociation: ResourceTypeAssociation!
@@ -2058,7 +2058,7 @@ type DisassociateResourceTypePayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `shareNamespace` + "`" + ` gives back."
+"What ` + "`" + `shareNamespace` + "`" + ` returns."
 type ShareNamespacePayload {
   "The sharing as it is now."
   namespaceMember: NamespaceMember!
@@ -2066,7 +2066,7 @@ type ShareNamespacePayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `unshareNamespace` + "`" + ` gives back."
+"What ` + "`" + `unshareNamespace` + "`" + ` returns."
 type UnshareNamespacePayload {
   "The sharing as it was."
   namespaceMember: NamespaceMember!
@@ -2105,7 +2105,7 @@ enum ImportMode {
   OVERWRITE
 }
 
-"What ` + "`" + `importNamespaces` + "`" + ` gives back."
+"What ` + "`" + `importNamespaces` + "`" + ` returns."
 type ImportNamespacesPayload {
   "What became of each document, in the order of the documents."
   reports: [ImportReport!]!
@@ -2153,7 +2153,7 @@ input UnloadNamespacesInput {
   includeProtected: Boolean! = false
 }
 
-"What ` + "`" + `unloadNamespaces` + "`" + ` gives back."
+"What ` + "`" + `unloadNamespaces` + "`" + ` returns."
 type UnloadNamespacesPayload {
   "What became of each namespace that was chosen, by name, and of each name that there is none of."
   reports: [UnloadReport!]!
@@ -3727,7 +3727,7 @@ input CreateResourceInput {
   tags: [String!]
 }
 
-"What ` + "`" + `createResource` + "`" + ` gives back."
+"What ` + "`" + `createResource` + "`" + ` returns."
 type CreateResourcePayload {
   "The resource as it is now."
   resource: Resource!
@@ -3745,7 +3745,7 @@ input SetMetadataInput {
   revision: Int
 }
 
-"What ` + "`" + `setMetadata` + "`" + ` gives back."
+"What ` + "`" + `setMetadata` + "`" + ` returns."
 type SetMetadataPayload {
   "The resource as it is now."
   resource: Resource!
@@ -3757,7 +3757,7 @@ input SetMetadataOnResourcesInput {
   items: [SetMetadataInput!]!
 }
 
-"What ` + "`" + `setMetadataOnResources` + "`" + ` gives back."
+"What ` + "`" + `setMetadataOnResources` + "`" + ` returns."
 type SetMetadataOnResourcesPayload {
   "The resources as they are now, in the order of the input."
   resources: [Resource!]!
@@ -3777,7 +3777,7 @@ input ReplaceMetadataInput {
   revision: Int
 }
 
-"What ` + "`" + `replaceMetadata` + "`" + ` gives back."
+"What ` + "`" + `replaceMetadata` + "`" + ` returns."
 type ReplaceMetadataPayload {
   "The resource as it is now."
   resource: Resource!
@@ -3795,7 +3795,7 @@ input DeleteMetadataInput {
   revision: Int
 }
 
-"What ` + "`" + `deleteMetadata` + "`" + ` gives back."
+"What ` + "`" + `deleteMetadata` + "`" + ` returns."
 type DeleteMetadataPayload {
   "The resource as it is now."
   resource: Resource!
@@ -3817,7 +3817,7 @@ input UpdateResourceInput {
   revision: Int
 }
 
-"What ` + "`" + `updateResource` + "`" + ` gives back."
+"What ` + "`" + `updateResource` + "`" + ` returns."
 type UpdateResourcePayload {
   "The resource as it is now."
   resource: Resource!
@@ -3831,7 +3831,7 @@ input DeleteResourceInput {
   revision: Int
 }
 
-"What ` + "`" + `deleteResource` + "`" + ` gives back."
+"What ` + "`" + `deleteResource` + "`" + ` returns."
 type DeleteResourcePayload {
   "The resource as it was; what hung off it is gone."
   resource: Resource!
@@ -3847,7 +3847,7 @@ input SetResourceTagsInput {
   revision: Int
 }
 
-"What ` + "`" + `setResourceTags` + "`" + ` gives back."
+"What ` + "`" + `setResourceTags` + "`" + ` returns."
 type SetResourceTagsPayload {
   "The resource as it is now."
   resource: Resource!

@@ -15,7 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// What `associateResourceType` gives back.
+// What `associateResourceType` returns.
 type AssociateResourceTypePayload struct {
 	// The association as it is now.
 	ResourceTypeAssociation *metadef.ResourceTypeAssociation `json:"resourceTypeAssociation"`
@@ -41,19 +41,19 @@ type CreateCapabilityInput struct {
 	Private graphql.Omittable[*bool] `json:"private,omitempty"`
 }
 
-// What `createCapability` gives back.
+// What `createCapability` returns.
 type CreateCapabilityPayload struct {
 	// The capability.
 	Capability *resource.Capability `json:"capability"`
 }
 
-// What `createNamespace` gives back.
+// What `createNamespace` returns.
 type CreateNamespacePayload struct {
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// What `createObject` gives back.
+// What `createObject` returns.
 type CreateObjectPayload struct {
 	// The object as it is now.
 	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
@@ -61,7 +61,7 @@ type CreateObjectPayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// What `createProperty` gives back.
+// What `createProperty` returns.
 type CreatePropertyPayload struct {
 	// The property as it is now.
 	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition"`
@@ -81,7 +81,7 @@ type CreateResourceClassPayload struct {
 	ResourceClass *placement.ResourceClass `json:"resourceClass"`
 }
 
-// What `createResource` gives back.
+// What `createResource` returns.
 type CreateResourcePayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -103,7 +103,7 @@ type CreateResourceTypeInput struct {
 	Protected bool `json:"protected"`
 }
 
-// What `createResourceType` gives back.
+// What `createResourceType` returns.
 type CreateResourceTypePayload struct {
 	// The resource type as it is now.
 	ResourceType *metadef.ResourceType `json:"resourceType"`
@@ -141,7 +141,7 @@ type DeleteCapabilityInput struct {
 	Name string `json:"name"`
 }
 
-// What `deleteCapability` gives back.
+// What `deleteCapability` returns.
 type DeleteCapabilityPayload struct {
 	// The capability as it was.
 	Capability *resource.Capability `json:"capability"`
@@ -153,7 +153,7 @@ type DeleteInventoryPayload struct {
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
-// What `deleteMetadata` gives back.
+// What `deleteMetadata` returns.
 type DeleteMetadataPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -169,7 +169,7 @@ type DeleteNamespaceContentsInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `deleteNamespaceContents` gives back.
+// What `deleteNamespaceContents` returns.
 type DeleteNamespaceContentsPayload struct {
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
@@ -183,7 +183,7 @@ type DeleteNamespaceInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `deleteNamespace` gives back.
+// What `deleteNamespace` returns.
 type DeleteNamespacePayload struct {
 	// The namespace as it was; what it held is gone.
 	Namespace *metadef.Namespace `json:"namespace"`
@@ -199,7 +199,7 @@ type DeleteObjectInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `deleteObject` gives back.
+// What `deleteObject` returns.
 type DeleteObjectPayload struct {
 	// The object as it was; its properties are gone.
 	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
@@ -219,7 +219,7 @@ type DeletePropertyInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `deleteProperty` gives back.
+// What `deleteProperty` returns.
 type DeletePropertyPayload struct {
 	// The property as it was.
 	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition"`
@@ -247,7 +247,7 @@ type DeleteResourceInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `deleteResource` gives back.
+// What `deleteResource` returns.
 type DeleteResourcePayload struct {
 	// The resource as it was; what hung off it is gone.
 	Resource *resource.Resource `json:"resource"`
@@ -271,7 +271,7 @@ type DeleteResourceTypeInput struct {
 	Name string `json:"name"`
 }
 
-// What `deleteResourceType` gives back.
+// What `deleteResourceType` returns.
 type DeleteResourceTypePayload struct {
 	// The resource type as it was.
 	ResourceType *metadef.ResourceType `json:"resourceType"`
@@ -287,7 +287,7 @@ type DeleteTagInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `deleteTag` gives back.
+// What `deleteTag` returns.
 type DeleteTagPayload struct {
 	// The tag as it was.
 	Tag *metadef.Tag `json:"tag"`
@@ -315,7 +315,7 @@ type DisassociateResourceTypeInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `disassociateResourceType` gives back.
+// What `disassociateResourceType` returns.
 type DisassociateResourceTypePayload struct {
 	// The association as it was.
 	ResourceTypeAssociation *metadef.ResourceTypeAssociation `json:"resourceTypeAssociation"`
@@ -323,7 +323,7 @@ type DisassociateResourceTypePayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// What `importNamespaces` gives back.
+// What `importNamespaces` returns.
 type ImportNamespacesPayload struct {
 	// What became of each document, in the order of the documents.
 	Reports []*metadef.ImportReport `json:"reports"`
@@ -359,7 +359,7 @@ type NamespaceOrder struct {
 type Query struct {
 }
 
-// What `replaceMetadata` gives back.
+// What `replaceMetadata` returns.
 type ReplaceMetadataPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -405,7 +405,7 @@ type SetAllocationsPayload struct {
 	Consumers []*Consumer `json:"consumers"`
 }
 
-// What `setCapabilities` gives back.
+// What `setCapabilities` returns.
 type SetCapabilitiesPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -421,7 +421,7 @@ type SetCapabilityVisibilityInput struct {
 	Private bool `json:"private"`
 }
 
-// What `setCapabilityVisibility` gives back.
+// What `setCapabilityVisibility` returns.
 type SetCapabilityVisibilityPayload struct {
 	// The capability as it is now.
 	Capability *resource.Capability `json:"capability"`
@@ -439,13 +439,13 @@ type SetInventoryPayload struct {
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
-// What `setMetadataOnResources` gives back.
+// What `setMetadataOnResources` returns.
 type SetMetadataOnResourcesPayload struct {
 	// The resources as they are now, in the order of the input.
 	Resources []*resource.Resource `json:"resources"`
 }
 
-// What `setMetadata` gives back.
+// What `setMetadata` returns.
 type SetMetadataPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -473,7 +473,7 @@ type SetResourceTagsInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `setResourceTags` gives back.
+// What `setResourceTags` returns.
 type SetResourceTagsPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -491,7 +491,7 @@ type SetTagsInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `setTags` gives back.
+// What `setTags` returns.
 type SetTagsPayload struct {
 	// All tags of the namespace, by name.
 	Tags []*metadef.Tag `json:"tags"`
@@ -511,7 +511,7 @@ type ShareNamespaceInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `shareNamespace` gives back.
+// What `shareNamespace` returns.
 type ShareNamespacePayload struct {
 	// The sharing as it is now.
 	NamespaceMember *metadef.NamespaceMember `json:"namespaceMember"`
@@ -519,7 +519,7 @@ type ShareNamespacePayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// What `unloadNamespaces` gives back.
+// What `unloadNamespaces` returns.
 type UnloadNamespacesPayload struct {
 	// What became of each namespace that was chosen, by name, and of each name that there is none of.
 	Reports []*metadef.UnloadReport `json:"reports"`
@@ -535,7 +535,7 @@ type UnsetCapabilitiesInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `unsetCapabilities` gives back.
+// What `unsetCapabilities` returns.
 type UnsetCapabilitiesPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -551,7 +551,7 @@ type UnshareNamespaceInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `unshareNamespace` gives back.
+// What `unshareNamespace` returns.
 type UnshareNamespacePayload struct {
 	// The sharing as it was.
 	NamespaceMember *metadef.NamespaceMember `json:"namespaceMember"`
@@ -559,13 +559,13 @@ type UnshareNamespacePayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// What `updateNamespace` gives back.
+// What `updateNamespace` returns.
 type UpdateNamespacePayload struct {
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// What `updateObject` gives back.
+// What `updateObject` returns.
 type UpdateObjectPayload struct {
 	// The object as it is now.
 	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
@@ -573,7 +573,7 @@ type UpdateObjectPayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// What `updateProperty` gives back.
+// What `updateProperty` returns.
 type UpdatePropertyPayload struct {
 	// The property as it is now.
 	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition"`
@@ -597,7 +597,7 @@ type UpdateResourceInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `updateResource` gives back.
+// What `updateResource` returns.
 type UpdateResourcePayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -633,7 +633,7 @@ type UpdateResourceTypeAssociationInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `updateResourceTypeAssociation` gives back.
+// What `updateResourceTypeAssociation` returns.
 type UpdateResourceTypeAssociationPayload struct {
 	// The association as it is now.
 	ResourceTypeAssociation *metadef.ResourceTypeAssociation `json:"resourceTypeAssociation"`
@@ -641,13 +641,13 @@ type UpdateResourceTypeAssociationPayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// What `updateResourceType` gives back.
+// What `updateResourceType` returns.
 type UpdateResourceTypePayload struct {
 	// The resource type as it is now.
 	ResourceType *metadef.ResourceType `json:"resourceType"`
 }
 
-// What `updateTag` gives back.
+// What `updateTag` returns.
 type UpdateTagPayload struct {
 	// The tag as it is now.
 	Tag *metadef.Tag `json:"tag"`

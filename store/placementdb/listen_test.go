@@ -280,7 +280,7 @@ func (c *changes) change(t testing.TB, ctx context.Context, s *store.Store) {
 	}
 }
 
-// refused tells whether an error is one of those that a caller causes.
+// refused reports whether an error is one of those that a caller causes.
 func refused(err error) bool {
 	for _, kind := range []error{problem.ErrInvalidInput, problem.ErrNotFound, problem.ErrAlreadyExists, problem.ErrConcurrentUpdate,
 		problem.ErrInUse, problem.ErrCapacityExceeded} {

@@ -137,7 +137,7 @@ func (d *modelDatabase) create(tx *modelTransaction, key changeKey, r *rand.Rand
 	tx.write(key, modelVersion{present: true, state: state})
 }
 
-// putBelow gives a provider a parent.
+// putBelow moves a provider below a parent.
 func (d *modelDatabase) putBelow(tx *modelTransaction, state *providerState, r *rand.Rand) bool {
 	parent := changeKey{providerKind, modelUUID(r.IntN(d.uuids))}
 	above := d.sees(tx, parent)

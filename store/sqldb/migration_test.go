@@ -65,7 +65,7 @@ func TestWriteMigration(t *testing.T) {
 	}
 }
 
-// numberMigrations gives the file that was written with a time the next number
+// numberMigrations names the file that was written with a time by the next number
 // instead, so that both dialects count alike.
 func numberMigrations(t *testing.T, folder string) {
 	t.Helper()
