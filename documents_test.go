@@ -59,6 +59,8 @@ func commands(t *testing.T) []string {
 
 // TestDocumentsNameWhatExists finds a flag, a variable, a file or a page that a
 // document names and that is not there.
+//
+//gocyclo:ignore
 func TestDocumentsNameWhatExists(t *testing.T) {
 	t.Parallel()
 	var helps strings.Builder

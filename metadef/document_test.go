@@ -38,6 +38,7 @@ func realDocuments(t testing.TB) map[string]string {
 	return texts
 }
 
+//gocyclo:ignore
 func TestParseDocumentReadsEveryRealFileWhole(t *testing.T) {
 	t.Parallel()
 	type counts struct{ files, properties, objects, objectProperties, associations, integerDefaults, textDefaults int }

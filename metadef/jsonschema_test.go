@@ -15,6 +15,8 @@ import (
 
 // accepts is as much of JSON Schema as the document schema uses; any other
 // keyword fails the test.
+//
+//gocyclo:ignore
 func accepts(t testing.TB, root, schema, value jsonvalue.Value) bool {
 	t.Helper()
 	if schema.Kind == jsonvalue.KindBoolean {

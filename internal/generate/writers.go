@@ -162,13 +162,13 @@ func (g *generator) cases(object *codegen.Object) {
 		case field.HasHaser || field.VOkFunc || field.IsMap() || field.HasDirectives():
 			panic("a field of a kind that is not written: " + object.Name + "." + field.Name)
 		case field.IsVariable() && !field.IsResolver:
-			g.line("ok = %s && ok", g.written(field.TypeReference, target, true))
+			g.line("ok = %s && ok", g.written(field.TypeReference, target))
 		case !field.IsResolver && field.NoErr:
-			g.line("v := %s(%s)\nok = %s && ok", target, g.arguments(field), g.written(field.TypeReference, "v", true))
+			g.line("v := %s(%s)\nok = %s && ok", target, g.arguments(field), g.written(field.TypeReference, "v"))
 		default:
 			g.line("v, err := %s(%s)", target, g.arguments(field))
 			g.line("if err != nil {\nd.Fail(f, err)\nok = d.Absent(f) && ok\nbreak\n}")
-			g.line("ok = %s && ok", g.written(field.TypeReference, "v", true))
+			g.line("ok = %s && ok", g.written(field.TypeReference, "v"))
 		}
 	}
 }
@@ -208,9 +208,9 @@ func isStruct(r *config.TypeReference) bool {
 	return isObject(r) && !r.IsSlice() && !r.IsNilable()
 }
 
-// written returns the expression that writes a value and reports whether it
-// did.
-func (g *generator) written(r *config.TypeReference, value string, addressable bool) string {
+// written returns the expression that writes an addressable value and reports
+// whether it did.
+func (g *generator) written(r *config.TypeReference, value string) string {
 	if !r.IsSlice() && !r.IsNilable() && !isObject(r) && r.Definition.Kind != ast.Interface {
 		return g.leaf(r, value)
 	}
@@ -220,9 +220,6 @@ func (g *generator) written(r *config.TypeReference, value string, addressable b
 		g.pending = append(g.pending, r)
 	}
 	if isStruct(r) {
-		if !addressable {
-			panic("a struct without an address: " + r.GO.String())
-		}
 		value = "&" + value
 	}
 	return fmt.Sprintf("d.%s(f, %s)", name, value)
@@ -287,7 +284,7 @@ func (g *generator) list(r *config.TypeReference) {
 	if hasPaths {
 		g.line("d.At(i)\nif d.Ended(f, i) {\nok = false\nbreak\n}")
 	}
-	g.line("ok = %s && ok\n}", g.written(r.Elem(), "v[i]", true))
+	g.line("ok = %s && ok\n}", g.written(r.Elem(), "v[i]"))
 	if hasPaths {
 		g.line("d.Leave()")
 	}

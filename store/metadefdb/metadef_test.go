@@ -141,6 +141,7 @@ func onlyDefaultsAdded(given *metadef.Document, differences []string) bool {
 	})
 }
 
+//gocyclo:ignore
 func TestDefinitionsOfTheRealFiles(t *testing.T) {
 	t.Parallel()
 	documents := realDefinitions(t)

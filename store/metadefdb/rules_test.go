@@ -100,6 +100,7 @@ func TestQuotasOfDefinitions(t *testing.T) {
 	})
 }
 
+//gocyclo:ignore
 func TestOwnersWriteWhereTheyMay(t *testing.T) {
 	t.Parallel()
 	withDefinitions(t, store.DefinitionOptions{OwnerWrites: true}, func(t *testing.T, s *store.Store) {

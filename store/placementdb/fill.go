@@ -2,6 +2,7 @@ package placementdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -96,18 +97,19 @@ func (s *PlacementStore) insertLevel(ctx context.Context, tx *sqldb.Tx, level []
 			}
 		}
 	}
-	for chunk := range slices.Chunk(inventories, sqldb.RowsAtOnce) {
-		if err := tx.Inventory.CreateBulk(chunk...).Exec(ctx); err != nil {
-			return err
-		}
-	}
-	for chunk := range slices.Chunk(traits, sqldb.RowsAtOnce) {
-		if err := tx.ProviderTrait.CreateBulk(chunk...).Exec(ctx); err != nil {
-			return err
-		}
-	}
-	for chunk := range slices.Chunk(aggregates, sqldb.RowsAtOnce) {
-		if err := tx.ProviderAggregate.CreateBulk(chunk...).Exec(ctx); err != nil {
+	return errors.Join(
+		inChunks(inventories, func(rows []*ent.InventoryCreate) error { return tx.Inventory.CreateBulk(rows...).Exec(ctx) }),
+		inChunks(traits, func(rows []*ent.ProviderTraitCreate) error { return tx.ProviderTrait.CreateBulk(rows...).Exec(ctx) }),
+		inChunks(aggregates, func(rows []*ent.ProviderAggregateCreate) error {
+			return tx.ProviderAggregate.CreateBulk(rows...).Exec(ctx)
+		}),
+	)
+}
+
+// inChunks inserts rows by as many as one statement takes.
+func inChunks[T any](rows []T, insert func([]T) error) error {
+	for chunk := range slices.Chunk(rows, sqldb.RowsAtOnce) {
+		if err := insert(chunk); err != nil {
 			return err
 		}
 	}

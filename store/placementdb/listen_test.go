@@ -228,6 +228,8 @@ func uuidOf(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", uint
 func some[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
 // change makes one change; refusals for good reason are part of the game.
+//
+//gocyclo:ignore
 func (c *changes) change(t testing.TB, ctx context.Context, s *store.Store) {
 	t.Helper()
 	c.made++

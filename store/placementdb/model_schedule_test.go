@@ -38,9 +38,6 @@ var weights = [actionKinds]int{
 	publishCommit: 14, giveUp: 1, beginLook: 6, stepLook: 24, beginLoad: 1, deliverNote: 6, loseNote: 1, loseConnection: 1, pruneLog: 2, crashServer: 1,
 }
 
-var kindNames = [actionKinds]string{"begin", "change", "commit", "lose commit", "end lost commit", "abort", "publish", "give up", "begin look", "step look",
-	"begin load", "deliver note", "lose note", "lose connection", "prune", "crash"}
-
 // action is one step of a schedule. Pick chooses among what is possible.
 type action struct {
 	kind    actionKind
@@ -170,6 +167,8 @@ func (run *modelRun) note(format string, args ...any) {
 }
 
 // do takes one action, if it is possible.
+//
+//gocyclo:ignore
 func (run *modelRun) do(a action) {
 	server, r := run.servers[a.process], rand.New(rand.NewPCG(a.pick, 2))
 	switch a.kind {

@@ -207,6 +207,8 @@ func TestMetadataLimits(t *testing.T) {
 
 // TestWriteRate is M44: a project that writes too fast is told when to go on;
 // others, administrators and services go on.
+//
+//gocyclo:ignore
 func TestWriteRate(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -20,6 +20,8 @@ import (
 // and holds that a page found by metadata and shown with it takes three
 // statements, and that the database finds it by the index over keys and hashes,
 // or prefixes, of values.
+//
+//gocyclo:ignore
 func TestMetadataIsFoundByAnIndex(t *testing.T) {
 	t.Parallel()
 	count := planSize()
@@ -66,6 +68,8 @@ func TestMetadataIsFoundByAnIndex(t *testing.T) {
 // TestNestedPagesReadWhatTheyShow holds that a page of each type's resources,
 // and the look behind its cursor, go down an index that ends each type's part
 // at the page's size, in one statement however many types there are.
+//
+//gocyclo:ignore
 func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 	t.Parallel()
 	count := planSize()

@@ -65,6 +65,7 @@ func (d *DB) Close() error {
 // keep.
 func (d *DB) Now() time.Time { return d.Clock().UTC().Truncate(time.Microsecond) }
 
+// Postgres reports whether the database is PostgreSQL; else it is SQLite.
 func (d *DB) Postgres() bool { return d.Pool.dialectName == dialect.Postgres }
 
 // Address returns the URL of a PostgreSQL database, with the settings of a

@@ -24,8 +24,10 @@ type Database struct {
 
 var _ dialect.Driver = (*Database)(nil)
 
+// Dialect returns the name of the dialect, for ent.
 func (d *Database) Dialect() string { return d.dialectName }
 
+// Close closes every connection.
 func (d *Database) Close() error {
 	if d.writer == d.readers {
 		return d.writer.Close()
@@ -33,11 +35,13 @@ func (d *Database) Close() error {
 	return errors.Join(d.readers.Close(), d.writer.Close())
 }
 
+// Query serves the reads of ent.
 func (d *Database) Query(ctx context.Context, query string, args, v any) error {
 	count(ctx)
 	return refused(entsql.Conn{ExecQuerier: d.readers}.Query(ctx, query, args, v))
 }
 
+// Exec serves the writes of ent.
 func (d *Database) Exec(ctx context.Context, query string, args, v any) error {
 	count(ctx)
 	return refused(entsql.Conn{ExecQuerier: d.writer}.Exec(ctx, query, args, v))
@@ -57,6 +61,7 @@ func (d *Database) ExecContext(ctx context.Context, query string, args ...any) (
 	return result, refused(err)
 }
 
+// Tx begins a transaction of ent.
 func (d *Database) Tx(ctx context.Context) (dialect.Tx, error) {
 	tx, err := d.writer.BeginTx(ctx, nil)
 	if err != nil {

@@ -39,7 +39,7 @@ func TestWriteMigration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer closeDB()
+		defer func() { _ = closeDB() }()
 		files, err := sqltool.NewGooseDir(folder)
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestMigrationsEndAtTheEntSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer closeDB()
+		defer func() { _ = closeDB() }()
 		if err := db.Migrate(t.Context(), -1); err != nil {
 			t.Fatal(err)
 		}

@@ -48,6 +48,7 @@ func TextOf(v any) string {
 	return ""
 }
 
+// TextOrNil returns nil for the empty text.
 func TextOrNil(text string) *string {
 	if text == "" {
 		return nil
