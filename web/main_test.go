@@ -188,7 +188,7 @@ const waiting = `mutation Wait { createNamespace(input: {name: "waiting"}) { nam
 // mutations wait until release is called.
 func (s *server) holdWrites() (release func()) {
 	s.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+s.file+"?_txlock=immediate")
+	db, err := sql.Open("sqlite", "file:"+s.file+"?_txlock=immediate&_pragma=busy_timeout(10000)")
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -51,7 +51,16 @@ func (s *PlacementStore) DeletedElsewhere(ctx context.Context, uuid string) erro
 	if err := s.Execute(ctx, s.Pool, `DELETE FROM resource_providers WHERE uuid = $1`, uuid); err != nil {
 		return err
 	}
-	if _, err := s.loadWorld(ctx); err != nil {
+	load := func() error {
+		_, err := s.loadWorld(ctx)
+		return err
+	}
+	if s.follower != nil { // whose catch up must not come between
+		err = s.follower.exclusively(ctx, load)
+	} else {
+		err = load()
+	}
+	if err != nil {
 		return err
 	}
 	if !s.cache.ApplyIfComplete(&late) {
