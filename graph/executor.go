@@ -18,6 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/writer"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 // Executor runs operations against the schema. The errors in its responses are
@@ -25,6 +26,7 @@ import (
 type Executor struct {
 	executable graphql.ExecutableSchema
 	writers    generated.Writers
+	store      *store.Store
 	log        *slog.Logger
 	buffers    sync.Pool // of *[]byte
 }
@@ -35,7 +37,7 @@ func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 	language.Directives = maps.Clone(language.Directives)
 	delete(language.Directives, "defer") // no transport here sends parts later
 	schema := generated.NewExecutableSchema(generated.Config{Schema: &language, Resolvers: resolver})
-	return &Executor{executable: schema, writers: generated.NewWriters(resolver), log: log}
+	return &Executor{executable: schema, writers: generated.NewWriters(resolver), store: resolver.Store, log: log}
 }
 
 // Schema returns the schema that operations run against.
@@ -50,13 +52,15 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation) *grap
 		return e.runGenerated(ctx, operation)
 	}
 	mutation := operation.Definition.Operation == ast.Mutation
-	ctx = dataloader.With(ctx)
+	ctx, reading := e.store.WithReading(dataloader.With(ctx), store.AtOnce)
+	defer func() { reading.End() }()
 	to := writer.New(ctx, plan, e.buffer(), writer.Options{
 		Variables: operation.Variables,
 		Recover:   recovered,
 		Begin: func(ctx context.Context, field *document.Field) (context.Context, error) {
 			if mutation {
-				ctx = dataloader.With(ctx)
+				reading.End()
+				ctx, reading = e.store.WithReading(dataloader.With(ctx), store.AtOnceAfterWrite)
 			}
 			return asking(ctx, field.Of, field.AST.Name)
 		},

@@ -95,7 +95,7 @@ func addProblems(problems problem.Problems, more []placement.Problem) problem.Pr
 
 // providers returns the providers of UUIDs.
 func (r *Resolver) providers(ctx context.Context, uuids []string) (map[string]*model.ResourceProvider, error) {
-	world, err := r.Store.Providers(ctx, uuids)
+	world, err := r.Store.World(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +116,19 @@ func (r *Resolver) consumers(ctx context.Context, uuids []string) (map[string]*m
 		found[uuid] = &model.Consumer{Consumer: consumer}
 	}
 	return found, err
+}
+
+// changedConsumers returns the consumers that a mutation changed as nodes, with
+// the allocations that it left them.
+func changedConsumers(ctx context.Context, consumers ...*placement.Consumer) []*model.Consumer {
+	nodes := model.ConsumersOf(consumers)
+	held := make(map[string][]*placement.Allocation, len(nodes))
+	for _, consumer := range nodes {
+		held[consumer.UUID] = consumer.Held
+	}
+	dataloader.Register(ctx, nodes...)
+	dataloader.Supply[model.Consumer](ctx, "allocations", held)
+	return nodes
 }
 
 // registered registers a row, unless it is nil, and returns it.

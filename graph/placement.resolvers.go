@@ -35,10 +35,6 @@ func (r *allocationCandidateConnectionResolver) Explain(ctx context.Context, obj
 }
 
 func (r *consumerResolver) Allocations(ctx context.Context, obj *model.Consumer) ([]*placement.Allocation, error) {
-	if obj.Released != nil {
-		dataloader.Register(ctx, obj.Released...)
-		return obj.Released, nil
-	}
 	return dataloader.Many(ctx, "allocations", obj, func(c *model.Consumer) string { return c.UUID }, r.Store.AllocationsOfConsumers)
 }
 
@@ -147,9 +143,7 @@ func (r *mutationResolver) SetAllocations(ctx context.Context, input placement.C
 	if err != nil {
 		return nil, err
 	}
-	payload := &model.SetAllocationsPayload{Consumers: model.ConsumersOf(consumers)}
-	dataloader.Register(ctx, payload.Consumers...)
-	return payload, nil
+	return &model.SetAllocationsPayload{Consumers: changedConsumers(ctx, consumers...)}, nil
 }
 
 func (r *mutationResolver) DeleteAllocations(ctx context.Context, input model.DeleteAllocationsInput) (*model.DeleteAllocationsPayload, error) {
@@ -157,7 +151,7 @@ func (r *mutationResolver) DeleteAllocations(ctx context.Context, input model.De
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeleteAllocationsPayload{Consumer: &model.Consumer{Consumer: consumer}}, nil
+	return &model.DeleteAllocationsPayload{Consumer: changedConsumers(ctx, consumer)[0]}, nil
 }
 
 func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape) (*model.ReshapePayload, error) {
@@ -165,9 +159,8 @@ func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape)
 	if err != nil {
 		return nil, err
 	}
-	payload := &model.ReshapePayload{ResourceProviders: model.ProvidersIn(world, providers), Consumers: model.ConsumersOf(consumers)}
+	payload := &model.ReshapePayload{ResourceProviders: model.ProvidersIn(world, providers), Consumers: changedConsumers(ctx, consumers...)}
 	dataloader.Register(ctx, payload.ResourceProviders...)
-	dataloader.Register(ctx, payload.Consumers...)
 	return payload, nil
 }
 

@@ -11,8 +11,10 @@ type Consumer struct {
 	Generation int64
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
-	// Released is what a deleted consumer used last; nil for one that exists.
-	Released []*Allocation
+	// Held are its allocations, where they were read together with it: as the
+	// transaction that returns it left them, or found them if it deleted it. Else
+	// nil.
+	Held []*Allocation
 }
 
 // Allocation is what a consumer uses of a resource class on a provider.

@@ -65,6 +65,13 @@ type (
 	ProviderPage = placementdb.ProviderPage
 )
 
+// How the statements of an operation see the database, see sqldb.Reading.
+const (
+	Each             = sqldb.Each
+	AtOnce           = sqldb.AtOnce
+	AtOnceAfterWrite = sqldb.AtOnceAfterWrite
+)
+
 // CountStatements returns a context under which the SQL statements sent are
 // counted, transaction control excluded, and the count so far.
 func CountStatements(ctx context.Context) (context.Context, func() int) {

@@ -63,6 +63,7 @@ type ownCommit struct {
 type reading struct {
 	at         sqldb.Snapshot
 	everything bool
+	only       *heldWorld // unless nil, the reading is of no use to another one
 	states     []providerState
 	absent     []string         // uuids that no provider has
 	names      *placement.Names // all that exist; nil if none came or went
@@ -83,26 +84,44 @@ func (c *worldCache) Apply(r reading) bool {
 	c.applying.Lock()
 	defer c.applying.Unlock()
 	held := c.held.Load()
+	if r.only != nil && r.only != held {
+		return false
+	}
 	stays, ok := c.staysAhead(&r)
 	if !ok {
 		return false
 	}
+	return c.advance(held.world, r.since(held.world, stays), r.at)
+}
+
+// since returns what a reading found to be other than in a world that was held
+// before, but for providers that stay as they are.
+func (r *reading) since(world *placement.World, stays map[string]bool) *worldUpdate {
 	change := newWorldUpdate()
 	for _, state := range r.states {
 		if !stays[state.UUID] {
-			change.put(held.world, state)
+			change.put(world, state)
 		}
 	}
 	for _, uuid := range r.absent {
 		if !stays[uuid] {
-			change.remove(held.world, uuid)
+			change.remove(world, uuid)
 		}
 	}
 	if r.names != nil {
-		there := held.world.Names()
+		there := world.Names()
 		change.Added, change.Removed = namesWithout(*r.names, there), namesWithout(there, *r.names)
 	}
-	return c.advance(held.world, change, r.at)
+	return change
+}
+
+// world returns the world of a reading of everything.
+func (r *reading) world() *placement.World {
+	providers := make([]placement.Provider, len(r.states))
+	for i := range r.states {
+		providers[i] = r.states[i].Provider
+	}
+	return placement.NewWorld(*r.names, providers)
 }
 
 // ApplyIfComplete adds a commit of this process to the world. It reports false,
@@ -159,11 +178,7 @@ func (a aheadCommits) after(number int64) aheadCommits {
 // server. As with Apply, what commits of this process changed that the snapshot
 // does not see stays, and Replace reports false if that does not go together.
 func (c *worldCache) Replace(r reading) bool {
-	providers := make([]placement.Provider, len(r.states))
-	for i := range r.states {
-		providers[i] = r.states[i].Provider
-	}
-	world, change := placement.NewWorld(*r.names, providers), newWorldUpdate()
+	world, change := r.world(), newWorldUpdate()
 	c.applying.Lock()
 	defer c.applying.Unlock()
 	if held := c.held.Load(); held != nil {

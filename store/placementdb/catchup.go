@@ -20,18 +20,6 @@ const (
 	refusals = 5
 )
 
-// catchUpNow brings the world forward to a snapshot that is taken after the call,
-// by this caller or another.
-func (f *follower) catchUpNow(ctx context.Context) error {
-	called := time.Now()
-	return f.exclusively(ctx, func() error {
-		if f.last.After(called) {
-			return nil
-		}
-		return f.catchUp(ctx)
-	})
-}
-
 // catchUpTo brings the world forward to a commit of this process which builds on
 // others that it lacks. One catch up serves all that wait. It outlives the
 // request.
@@ -88,7 +76,6 @@ func (f *follower) catchUp(ctx context.Context) error {
 			done, err = f.load(ctx)
 		}
 		if err == nil && done {
-			f.last = began
 			f.caughtUp.Store(began.UnixNano())
 		}
 		f.settle(uncertain, err == nil && done)

@@ -22,7 +22,9 @@ func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Cla
 		return nil, err // here, for claims of several viewers share a transaction
 	}
 	w := &waitingClaim{ctx: ctx, claim: claim}
-	if err := s.claims.decide(ctx, s.claimKey(&claim), w, s.decideClaims); err != nil {
+	err := s.claims.decide(ctx, s.claimKey(&claim), w, s.decideClaims)
+	s.Wrote(ctx) // whoever decided it
+	if err != nil {
 		return nil, fmt.Errorf("setAllocations: %w", err)
 	}
 	return w.consumers, nil
@@ -80,7 +82,8 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 		if err := s.writeClaim(ctx, c); err != nil {
 			return err
 		}
-		return s.publishClaim(ctx, c)
+		_, err = s.publishClaim(ctx, c)
+		return err
 	})
 }
 
@@ -101,7 +104,8 @@ func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*p
 		if err := s.writeClaim(ctx, c); err != nil {
 			return err
 		}
-		return s.publishClaim(ctx, c)
+		_, err = s.publishClaim(ctx, c)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("deleteAllocations: %w", err)
@@ -126,7 +130,7 @@ func (c *claimTx) consumersAfter(claims []placement.ConsumerClaim) []*placement.
 			continue
 		}
 		consumer := &placement.Consumer{UUID: uuid, ProjectID: after.ProjectID, UserID: after.UserID,
-			Type: after.Type, Generation: after.Generation, CreatedAt: c.now, UpdatedAt: c.now}
+			Type: after.Type, Generation: after.Generation, CreatedAt: c.now, UpdatedAt: c.now, Held: heldBy(uuid, after)}
 		if row := c.consumers[uuid]; row != nil {
 			consumer.CreatedAt = row.CreatedAt
 		}
@@ -139,12 +143,18 @@ func (c *claimTx) consumersAfter(claims []placement.ConsumerClaim) []*placement.
 func (c *claimTx) released(uuid string) *placement.Consumer {
 	row := c.consumers[uuid]
 	consumer := row.Consumer
-	consumer.Released = []*placement.Allocation{}
-	for _, key := range row.held.SortedKeys() {
-		consumer.Released = append(consumer.Released, &placement.Allocation{Consumer: uuid, Provider: key.Provider,
-			ResourceClass: key.ResourceClass, Used: row.held.Allocations[key]})
-	}
+	consumer.Held = heldBy(uuid, row.held)
 	return &consumer
+}
+
+// heldBy returns the allocations of a consumer, by provider and class.
+func heldBy(uuid string, consumer placement.LedgerConsumer) []*placement.Allocation {
+	held := []*placement.Allocation{}
+	for _, key := range consumer.SortedKeys() {
+		held = append(held, &placement.Allocation{Consumer: uuid, Provider: key.Provider,
+			ResourceClass: key.ResourceClass, Used: consumer.Allocations[key]})
+	}
+	return held
 }
 
 // refusalOf returns the error that refusals of one kind come to.

@@ -376,8 +376,9 @@ func (s *PlacementStore) writeProviders(ctx context.Context, c *claimTx) error {
 		FROM `+s.Rows("$1", "d", "id bigint", "increments bigint")+` WHERE resource_providers.id = d.id`, sqldb.JSONOf(moves), c.now)
 }
 
-// publishClaim has the world brought up to what claims did to their providers.
-func (s *PlacementStore) publishClaim(ctx context.Context, c *claimTx) error {
+// publishClaim has the world brought up to what claims did to their providers,
+// and returns these, by uuid.
+func (s *PlacementStore) publishClaim(ctx context.Context, c *claimTx) (map[string]*placement.Provider, error) {
 	var commit ownCommit
 	var unknown []int64
 	world := s.cache.World()
@@ -405,10 +406,14 @@ func (s *PlacementStore) publishClaim(ctx context.Context, c *claimTx) error {
 	if len(unknown) > 0 {
 		states, err := s.readProviders(ctx, c, unknown, func() {})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		commit.written = append(commit.written, states...)
 	}
 	s.publish(c.Tx, commit)
-	return nil
+	written := make(map[string]*placement.Provider, len(commit.written))
+	for i := range commit.written {
+		written[commit.written[i].UUID] = &commit.written[i].Provider
+	}
+	return written, nil
 }

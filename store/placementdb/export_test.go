@@ -111,3 +111,19 @@ func (s *PlacementStore) PanicInAWrite(ctx context.Context) {
 	defer func() { _ = recover() }()
 	_ = s.Write(ctx, "createTrait", func(*sqldb.Tx) error { panic("in the midst of a write") })
 }
+
+// InstantDifference explains how the world of an instant differs from what the
+// database has at that instant, "" if it does not.
+func (s *PlacementStore) InstantDifference(ctx context.Context) (string, error) {
+	ctx, reading := s.WithReading(ctx, sqldb.AtOnce)
+	defer reading.End()
+	world, err := s.World(ctx)
+	if err != nil {
+		return "", err
+	}
+	everything, err := s.readEverything(ctx, s.Pool, sqldb.Snapshot{}, func() {})
+	if err != nil {
+		return "", err
+	}
+	return placementtest.Difference(world, everything.world()), nil
+}

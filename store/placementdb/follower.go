@@ -21,6 +21,8 @@ type plan struct {
 	names      bool
 }
 
+func (p plan) isEmpty() bool { return !p.everything && !p.names && len(p.rows)+len(p.absent) == 0 }
+
 // changeKey names what a transaction can change in the world: a provider by its
 // uuid, a trait or a resource class by its name.
 type changeKey struct{ kind, key string }

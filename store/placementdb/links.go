@@ -18,18 +18,17 @@ func (s *PlacementStore) ProvidersOfResources(ctx context.Context, resources []i
 		return nil, nil, nil
 	}
 	of := map[int64]string{}
-	var uuids []string
 	err := s.Query(ctx, s.Pool, `SELECT resource_id, uuid FROM resource_providers WHERE `+s.Listed("resource_id", "$1", "bigint"), func(rows *sql.Rows) error {
 		var id int64
 		var uuid string
 		err := rows.Scan(&id, &uuid)
-		of[id], uuids = uuid, append(uuids, uuid)
+		of[id] = uuid
 		return err
 	}, sqldb.JSONOf(resources))
 	if err != nil {
 		return nil, nil, fmt.Errorf("look up the providers of resources: %w", err)
 	}
-	world, err := s.Providers(ctx, uuids)
+	world, err := s.World(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

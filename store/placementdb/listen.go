@@ -42,8 +42,7 @@ type follower struct {
 	listening atomic.Bool
 	caughtUp  atomic.Int64 // when the last catch up began that ended well, in Unix nanoseconds
 
-	catching  chan struct{} // held for a catch up; guards last
-	last      time.Time     // when the last catch up began that ended well
+	catching  chan struct{} // held for a catch up
 	uncertain struct {
 		sync.Mutex
 		of []sqldb.TransactionID // whose COMMIT had no answer

@@ -17,27 +17,25 @@ func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape)
 	if err := problemsOf(reshape.Validate("input")).Err(); err != nil {
 		return nil, nil, nil, err
 	}
+	var providers []*placement.Provider
 	var consumers []*placement.Consumer
 	err := s.Write(ctx, "reshape", func(tx *sqldb.Tx) (err error) {
-		consumers, err = s.applyReshape(ctx, tx, &reshape)
+		providers, consumers, err = s.applyReshape(ctx, tx, &reshape)
 		return err
 	})
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("reshape: %w", err)
 	}
-	world := s.cache.World()
-	var providers []*placement.Provider
-	for _, listed := range reshape.Inventories {
-		if provider, found := world.Provider(listed.Provider); found {
-			providers = append(providers, provider)
-		}
+	world := s.worldAfter(ctx)
+	for i, written := range providers {
+		providers[i] = inTree(world, written)
 	}
 	return world, providers, consumers, nil
 }
 
-// applyReshape judges a reshape and writes it, and returns the consumers that
-// have allocations afterwards.
-func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape *placement.Reshape) ([]*placement.Consumer, error) {
+// applyReshape judges a reshape and writes it, and returns the providers as it
+// leaves them and the consumers that have allocations afterwards.
+func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape *placement.Reshape) ([]*placement.Provider, []*placement.Consumer, error) {
 	var names []string
 	providers := providersOf(reshape.Consumers)
 	for _, listed := range reshape.Inventories {
@@ -48,30 +46,38 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 	}
 	classes, err := s.rowsNamed(ctx, tx, "resource_classes", sqldb.Distinct(names))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c, err := s.lockForClaim(ctx, tx, consumersOf(reshape.Consumers), providers, sqldb.Without(classesOf(reshape.Consumers), names))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for name := range classes {
 		c.classes[name] = true
 	}
 	if refusals := c.ledger.Reshape(reshape, "input", c.classExists); len(refusals) > 0 {
 		if err := s.stillAbsent(ctx, c, reshape.Consumers); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return nil, refusalOf(refusals)
+		return nil, nil, refusalOf(refusals)
 	}
 	if err := s.writeReshape(ctx, c, reshape, classes); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	recordConsumers(ctx, tx, consumersOf(reshape.Consumers))
 	for _, listed := range reshape.Inventories {
 		after := placement.Provider{Inventories: listed.Inventories}
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: listed.Provider, After: sqldb.Fields{"inventories": providerFields(&after)["inventories"]}})
 	}
-	return c.consumersAfter(reshape.Consumers), s.publishClaim(ctx, c)
+	written, err := s.publishClaim(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed := make([]*placement.Provider, len(reshape.Inventories))
+	for i, listed := range reshape.Inventories {
+		changed[i] = written[listed.Provider]
+	}
+	return changed, c.consumersAfter(reshape.Consumers), nil
 }
 
 // writeReshape writes a reshape: the new inventories beside the old ones, then

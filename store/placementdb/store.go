@@ -12,11 +12,17 @@ type PlacementStore struct {
 	*sqldb.DB
 	cache    worldCache
 	follower *follower // nil on SQLite, whose file belongs to one server
+	resident *sqldb.Resident
 	claims   claimQueue
 }
 
 // New returns the placement of a database, whose world is empty until Load.
-func New(db *sqldb.DB) *PlacementStore { return &PlacementStore{DB: db} }
+func New(db *sqldb.DB) *PlacementStore {
+	s := &PlacementStore{DB: db}
+	s.resident = &sqldb.Resident{Held: func() any { return s.cache.held.Load() }, At: s.heldAt}
+	db.AddResident(s.resident)
+	return s
+}
 
 // Load loads the world, and begins to follow what other servers commit.
 func (s *PlacementStore) Load(ctx context.Context) error {

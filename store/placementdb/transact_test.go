@@ -108,7 +108,7 @@ func TestAProviderThatTheWorldLacksIsReadAtOneInstant(t *testing.T) {
 	}
 	worlds := make(chan *placement.World, 1)
 	go func() {
-		world, err := s.Providers(storetest.AsAdmin(), []string{uuidOf(1)})
+		world, err := worldAtOnce(s)
 		if err != nil {
 			t.Error(err)
 		}
@@ -132,14 +132,9 @@ func TestAProviderThatTheWorldLacksIsReadAtOneInstant(t *testing.T) {
 	}
 }
 
-// TestAnUnknownProviderIsOneStatement holds that a uuid which nobody has does not
-// read every provider.
-func TestAnUnknownProviderIsOneStatement(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		ctx, statements := store.CountStatements(storetest.AsAdmin())
-		if _, err := s.Providers(ctx, []string{uuidOf(1)}); err != nil || statements() > 1 {
-			t.Errorf("%d statements, %v", statements(), err)
-		}
-	})
+// worldAtOnce returns the world of an instant of the database.
+func worldAtOnce(s *store.Store) (*placement.World, error) {
+	ctx, reading := s.WithReading(storetest.AsAdmin(), store.AtOnce)
+	defer reading.End()
+	return s.World(ctx)
 }

@@ -2,7 +2,6 @@ package placementdb
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -12,45 +11,57 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// World returns the placement world, as fresh as the last commit that this
-// process made or was told of. Any role may read it.
+// World returns the placement world as the reading of the context sees it
+// (sqldb.Reading), and otherwise as fresh as the last commit that this process
+// made or was told of. Any role may read it.
 func (s *PlacementStore) World(ctx context.Context) (*placement.World, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}
-	return s.cache.World(), nil
+	held, err := s.ResidentOf(ctx, s.resident)
+	if err != nil {
+		return nil, fmt.Errorf("bring the world to the instant that is read: %w", err)
+	}
+	return held.(*heldWorld).world, nil
 }
 
-// Providers returns a world with what it has of some resource providers. A
-// provider that is in the database and not in the world yet makes the world
-// catch up.
-func (s *PlacementStore) Providers(ctx context.Context, uuids []string) (*placement.World, error) {
-	world, err := s.World(ctx)
+// heldAt returns the world as the snapshot of a transaction sees it, given one
+// that was held before the transaction began. So the snapshot sees all that the
+// world has, commits of this process included.
+func (s *PlacementStore) heldAt(ctx context.Context, on sqldb.Conn, before any) (any, error) {
+	held := before.(*heldWorld)
+	at, err := s.SnapshotOf(ctx, on)
 	if err != nil {
 		return nil, err
 	}
-	var missing []string
-	for _, uuid := range uuids {
-		if _, found := world.Provider(uuid); !found {
-			missing = append(missing, uuid)
-		}
-	}
-	if len(missing) == 0 || s.follower == nil {
-		return world, nil
-	}
-	exist := false
-	err = s.Query(ctx, s.Pool, `SELECT 1 FROM resource_providers WHERE `+s.Listed("uuid", "$1", "text")+` LIMIT 1`, func(rows *sql.Rows) error {
-		exist = true
-		return rows.Scan(new(int))
-	}, sqldb.JSONOf(missing))
-	if err == nil && exist {
-		err = s.follower.catchUpNow(ctx)
-	}
+	notes, err := s.readNotes(ctx, on, held.upTo.Oldest)
 	if err != nil {
-		return nil, fmt.Errorf("look up resource providers: %w", err)
+		return nil, err
 	}
-	return s.cache.World(), nil
+	p := decide(held, at, notes)
+	if p.everything {
+		r, err := s.readEverything(ctx, on, at, func() {})
+		if err != nil {
+			return nil, err
+		}
+		return &heldWorld{world: r.world(), upTo: at}, nil
+	}
+	if p.isEmpty() {
+		if len(notes) > fewNotes || at.Oldest-held.upTo.Oldest > fewNotes {
+			s.cache.Apply(reading{at: at, only: held})
+		}
+		return &heldWorld{world: held.world, upTo: at}, nil
+	}
+	r, err := s.readPlanned(ctx, on, at, p)
+	if err != nil {
+		return nil, err
+	}
+	return &heldWorld{world: held.world.With(r.since(held.world, nil).Update), upTo: at}, nil
 }
+
+// fewNotes is how many notes, or transactions, a reading goes through again rather
+// than bring the world forward, though it is as it was.
+const fewNotes = 32
 
 // publish has the world brought up to what the transaction does, once it is
 // committed and before its writer is answered. Where that cannot be, the writer
@@ -101,13 +112,8 @@ func errBehind(err error) error {
 func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
 	started := time.Now()
 	var r reading
-	err = s.ReadAt(ctx, func(on sqldb.Conn, at sqldb.Snapshot) error {
-		names, err := s.readNames(ctx, on)
-		if err != nil {
-			return err
-		}
-		states, err := s.readProviders(ctx, on, nil, s.loading())
-		r = reading{at: at, everything: true, states: states, names: &names}
+	err = s.ReadAt(ctx, func(on sqldb.Conn, at sqldb.Snapshot) (err error) {
+		r, err = s.readEverything(ctx, on, at, s.loading())
 		return err
 	})
 	if err != nil {
@@ -118,6 +124,17 @@ func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
 	}
 	s.Log.Info("the resource providers are loaded", "providers", len(r.states), "took", time.Since(started))
 	return true, nil
+}
+
+// readEverything reads the world as a snapshot sees it. Seen is called for each
+// row.
+func (s *PlacementStore) readEverything(ctx context.Context, on sqldb.Conn, at sqldb.Snapshot, seen func()) (reading, error) {
+	names, err := s.readNames(ctx, on)
+	if err != nil {
+		return reading{}, err
+	}
+	states, err := s.readProviders(ctx, on, nil, seen)
+	return reading{at: at, everything: true, states: states, names: &names}, err
 }
 
 // loading writes to the log every second how many rows of the world are read.

@@ -188,11 +188,31 @@ func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, wr
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", mutation, err)
 	}
-	world := s.cache.World()
-	if now, found := world.Provider(written.UUID); found {
-		return world, now, nil
+	world := s.worldAfter(ctx)
+	return world, inTree(world, written), nil
+}
+
+// inTree returns a provider as a commit left it, with the root that it has in a
+// world after that.
+func inTree(world *placement.World, written *placement.Provider) *placement.Provider {
+	if now, found := world.Provider(written.UUID); found && now.Row == written.Row && now.Version == written.Version {
+		return now
 	}
-	return world, written, nil // deleted by another meanwhile
+	placed := *written
+	placed.Root = placed.UUID
+	if parent, found := world.Provider(placed.Parent); found {
+		placed.Root = parent.Root
+	}
+	return &placed
+}
+
+// worldAfter returns the world after a commit of this process.
+func (s *PlacementStore) worldAfter(ctx context.Context) *placement.World {
+	world, err := s.World(ctx)
+	if err != nil {
+		return s.cache.World() // it has the commit; what reads more fails by itself
+	}
+	return world
 }
 
 // providerFields returns a provider for the audit log.

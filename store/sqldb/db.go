@@ -23,6 +23,7 @@ type DB struct {
 	Clock     func() time.Time
 	Log       *slog.Logger
 	requestID func(context.Context) string
+	residents []*Resident
 
 	pruning     sync.WaitGroup
 	stopPruning context.CancelFunc

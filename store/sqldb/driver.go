@@ -12,7 +12,8 @@ import (
 )
 
 // Database is the dialect.Driver under ent: statements outside a transaction
-// that only read go to readers, everything else to writer. On PostgreSQL both
+// that only read go to the Reading of their context or to readers, everything else
+// to writer. On PostgreSQL both
 // are one pool. It counts statements for whoever asked (CountStatements).
 type Database struct {
 	dialectName string
@@ -38,7 +39,11 @@ func (d *Database) Close() error {
 // Query serves the reads of ent.
 func (d *Database) Query(ctx context.Context, query string, args, v any) error {
 	count(ctx)
-	return refused(entsql.Conn{ExecQuerier: d.readers}.Query(ctx, query, args, v))
+	on, err := d.reader(ctx)
+	if err != nil {
+		return err
+	}
+	return refused(entsql.Conn{ExecQuerier: on}.Query(ctx, query, args, v))
 }
 
 // Exec serves the writes of ent.
@@ -50,7 +55,11 @@ func (d *Database) Exec(ctx context.Context, query string, args, v any) error {
 // QueryContext serves statements written by hand.
 func (d *Database) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	count(ctx)
-	rows, err := d.readers.QueryContext(ctx, query, args...)
+	on, err := d.reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := on.QueryContext(ctx, query, args...)
 	return rows, refused(err)
 }
 

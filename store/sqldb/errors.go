@@ -26,10 +26,18 @@ func refused(err error) error {
 		return nil
 	case isTimeout(err):
 		return problem.Refuse(problem.ErrTimeout, "the request took too long").Because(err)
+	case isAborted(err):
+		return problem.Refuse(problem.ErrUnavailable, "another read of the operation failed, try again").Because(err)
 	case isUnreachable(err):
 		return problem.Refuse(problem.ErrUnavailable, "the database cannot be reached, try again").Because(err)
 	}
 	return err
+}
+
+// isAborted reports whether a statement of the same transaction failed before.
+func isAborted(err error) bool {
+	of := new(pq.Error)
+	return errors.As(err, &of) && of.Code == pqerror.InFailedSQLTransaction || errors.Is(err, sql.ErrTxDone)
 }
 
 // isTransient reports whether the database gave up a transaction for the sake

@@ -3,7 +3,6 @@ package sqldb
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -73,27 +72,8 @@ func ParseSnapshot(server int64, text string) (Snapshot, error) {
 // statistics begin again.
 const serverRun = `(extract(epoch FROM greatest(pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time())) * 1000000)::bigint`
 
-// ReadAt reads several things as of one instant, and passes what that instant
-// sees.
-func (d *DB) ReadAt(ctx context.Context, read func(on Conn, at Snapshot) error) error {
-	options := sql.TxOptions{ReadOnly: true}
-	if d.Postgres() {
-		options.Isolation = sql.LevelRepeatableRead
-	}
-	tx, err := d.Pool.readers.BeginTx(ctx, &options)
-	if err != nil {
-		return refused(err)
-	}
-	on := &transaction{Tx: tx}
-	at, err := d.snapshotOf(ctx, on)
-	if err == nil {
-		err = read(on, at)
-	}
-	return errors.Join(err, tx.Rollback())
-}
-
-// snapshotOf returns the snapshot of a transaction that sees one instant.
-func (d *DB) snapshotOf(ctx context.Context, on Conn) (at Snapshot, err error) {
+// SnapshotOf returns the snapshot of a transaction that sees one instant.
+func (d *DB) SnapshotOf(ctx context.Context, on Conn) (at Snapshot, err error) {
 	if !d.Postgres() {
 		err = d.Query(ctx, on, `SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes'`,
 			func(rows *sql.Rows) error { return rows.Scan(&at.Next) })

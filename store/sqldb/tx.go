@@ -91,6 +91,8 @@ func (d *DB) Fill(ctx context.Context, write func(tx *Tx) error) error {
 }
 
 func (d *DB) writeRetrying(ctx context.Context, mutation string, write func(tx *Tx) error) error {
+	d.Wrote(ctx) // a transaction that waits for another connection while it holds one can wait for ever
+	defer d.Wrote(ctx)
 	for attempt := 1; ; attempt++ {
 		err := d.writeOnce(ctx, mutation, write)
 		if err == nil || isRefusal(err) || !isTransient(err) && !IsReferred(err) {

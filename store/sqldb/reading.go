@@ -1,0 +1,189 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+
+	entsql "entgo.io/ent/dialect/sql"
+)
+
+// Reading is how the statements of one operation see the database: each for
+// itself, or all of them as of one instant. What a process keeps in memory of the
+// database is seen as of the same instant. A Reading is in the context of the
+// statements, and concerns those outside of transactions that write.
+type Reading struct {
+	db  *DB
+	how How
+
+	mu    sync.Mutex
+	begun *instant
+	held  map[*Resident]any // as it was before the instant began, or as it is at it
+}
+
+// How says how the statements of a Reading see the database.
+type How int
+
+const (
+	// Each statement sees the instant at which it is sent, and residents are as
+	// they were when the first was asked for.
+	Each How = iota
+	// AtOnce has all of them see the instant of the first one.
+	AtOnce
+	// AtOnceAfterWrite is Each until a transaction has written, and AtOnce after.
+	AtOnceAfterWrite
+)
+
+// instant is a transaction that reads.
+type instant struct {
+	on transaction
+	at map[*Resident]bool // those that were brought to the instant
+}
+
+// Resident is a value that processes keep in memory and bring forward by the log
+// of changes.
+type Resident struct {
+	// Held returns the value that this process has at the moment. It is of a
+	// snapshot that had been taken before, and never changes.
+	Held func() any
+	// At returns the value as a later snapshot sees it, given one that was held
+	// before.
+	At func(ctx context.Context, on Conn, held any) (any, error)
+}
+
+type readingKey struct{}
+
+// WithReading returns a context in whose Reading statements read. The caller ends
+// the reading.
+func (d *DB) WithReading(ctx context.Context, how How) (context.Context, *Reading) {
+	reading := &Reading{db: d, how: how}
+	return context.WithValue(ctx, readingKey{}, reading), reading
+}
+
+// readingOf returns the reading of a context on a database, nil if there is none.
+func readingOf(ctx context.Context, db *Database) *Reading {
+	if reading, ok := ctx.Value(readingKey{}).(*Reading); ok && reading.db.Pool == db {
+		return reading
+	}
+	return nil
+}
+
+// Wrote says that the request of a context has written. What it reads from then
+// on, to show what it did, is as of an instant after that.
+func (d *DB) Wrote(ctx context.Context) {
+	if reading := readingOf(ctx, d.Pool); reading != nil {
+		reading.End()
+		if reading.how == AtOnceAfterWrite {
+			reading.how = AtOnce
+		}
+	}
+}
+
+// End ends the reading.
+func (r *Reading) End() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.begun != nil {
+		_ = r.begun.on.Rollback() // nothing was written
+	}
+	r.begun, r.held = nil, nil
+}
+
+// begin returns the transaction of the instant, which begins with the first
+// call. Residents are held before it begins: so none is later than the instant.
+func (r *Reading) begin(ctx context.Context) (*instant, error) {
+	if r.begun != nil {
+		return r.begun, nil
+	}
+	r.holdAll()
+	tx, err := r.db.beginReading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.begun = &instant{on: transaction{Tx: tx}, at: map[*Resident]bool{}}
+	return r.begun, nil
+}
+
+func (r *Reading) holdAll() {
+	if r.held != nil {
+		return
+	}
+	r.held = make(map[*Resident]any, len(r.db.residents))
+	for _, resident := range r.db.residents {
+		r.held[resident] = resident.Held()
+	}
+}
+
+// reader returns what a statement runs on: the instant, or one of the pool's
+// connections.
+func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
+	reading := readingOf(ctx, d)
+	if reading == nil || reading.how != AtOnce {
+		return d.readers, nil
+	}
+	reading.mu.Lock()
+	defer reading.mu.Unlock()
+	begun, err := reading.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return begun.on.Tx, nil
+}
+
+// AddResident has a value followed by every Reading. It is called before anything
+// is read.
+func (d *DB) AddResident(resident *Resident) { d.residents = append(d.residents, resident) }
+
+// ResidentOf returns a resident value as the reading of the context sees it, and
+// as it is at the moment if there is none.
+func (d *DB) ResidentOf(ctx context.Context, resident *Resident) (any, error) {
+	reading := readingOf(ctx, d.Pool)
+	if reading == nil {
+		return resident.Held(), nil
+	}
+	reading.mu.Lock()
+	defer reading.mu.Unlock()
+	if reading.how != AtOnce {
+		reading.holdAll()
+		return reading.held[resident], nil
+	}
+	begun, err := reading.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !begun.at[resident] {
+		value, err := resident.At(Uncounted(ctx), &begun.on, reading.held[resident])
+		if err != nil {
+			return nil, err
+		}
+		reading.held[resident], begun.at[resident] = value, true
+	}
+	return reading.held[resident], nil
+}
+
+// ReadAt reads several things as of one instant, and passes what that instant
+// sees.
+func (d *DB) ReadAt(ctx context.Context, read func(on Conn, at Snapshot) error) error {
+	tx, err := d.beginReading(ctx)
+	if err != nil {
+		return err
+	}
+	on := &transaction{Tx: tx}
+	at, err := d.SnapshotOf(ctx, on)
+	if err == nil {
+		err = read(on, at)
+	}
+	return errors.Join(err, tx.Rollback())
+}
+
+// beginReading begins a transaction whose statements see what the first of them
+// sees.
+func (d *DB) beginReading(ctx context.Context) (*sql.Tx, error) {
+	options := sql.TxOptions{ReadOnly: true}
+	if d.Postgres() {
+		options.Isolation = sql.LevelRepeatableRead
+	}
+	tx, err := d.Pool.readers.BeginTx(ctx, &options)
+	return tx, refused(err)
+}
