@@ -30,6 +30,9 @@ type Resource struct {
 	Revision    int
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+	// Items is its metadata by key, where that was read together with it: as the
+	// transaction that returns it left it. Else nil.
+	Items []*MetadataItem
 }
 
 // NodeID returns the global id.

@@ -73,3 +73,19 @@ func benchmarkClaims(b *testing.B, s *store.Store, providers, clients int, claim
 	working.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "claims/s")
 }
+
+// BenchmarkInstant is what it takes to see the world and the database at one
+// instant, before anything is read: the transaction, its snapshot, the change log.
+func BenchmarkInstant(b *testing.B) {
+	for name, url := range map[string]string{"sqlite": storetest.SQLite(b), "postgres": storetest.Postgres(b)} {
+		b.Run(name, func(b *testing.B) {
+			s := storetest.Open(b, url)
+			storetest.RoomyProvider(b, s, storetest.UUID(1))
+			for b.Loop() {
+				if _, err := worldAtOnce(s); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

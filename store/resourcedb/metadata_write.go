@@ -119,21 +119,25 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 	if err := writeMetadata(ctx, tx, total, now); err != nil {
 		return nil, nil, err
 	}
-	if err := s.recordMetadata(ctx, tx, changes, ids, there); err != nil {
+	after, err := s.recordMetadata(ctx, tx, changes, ids, there)
+	if err != nil {
 		return nil, nil, err
 	}
 	resources, err := touchResources(ctx, tx, rows, touched, now)
+	for _, changed := range resources {
+		changed.Items = append([]*resource.MetadataItem{}, after[changed.ID]...)
+	}
 	return resources, pointersTo(total.Retained), err
 }
 
 // recordMetadata puts the metadata of each resource, before and after, into the
-// audit log.
-func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx, changes []resource.MetadataChange, ids []int64, before map[int64][]*resource.MetadataItem) error {
+// audit log, and returns what is there after.
+func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx, changes []resource.MetadataChange, ids []int64, before map[int64][]*resource.MetadataItem) (map[int64][]*resource.MetadataItem, error) {
 	rows, err := tx.MetadataItem.Query().Where(sqldb.Among(metadataitem.FieldResourceID, ids)).
 		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
 	after, err := sqldb.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, of := range changes {
 		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: of.Resource,
@@ -142,7 +146,7 @@ func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx, change
 	if len(changes) == 0 {
 		tx.Record(ctx, sqldb.Event{Kind: "Resource"})
 	}
-	return nil
+	return after, nil
 }
 
 func pointersTo[T any](values []T) []*T {
