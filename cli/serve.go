@@ -55,6 +55,7 @@ type Limits struct {
 	Directives      int           `default:"5" help:"Directives at one place of a document."`
 	ListMembers     int           `default:"5000" help:"Members of each list in the variables."`
 	Cost            int64         `default:"2000000" help:"Estimated fields of an answer."`
+	AnswerBytes     int           `default:"16777216" help:"Bytes of an answer's data."`
 	OperationTime   time.Duration `default:"10s" help:"Time of an operation, its statements included."`
 	Concurrent      int           `default:"256" help:"Operations worked on at once."`
 	PrincipalPoints float64       `default:"1000" help:"Points a second that a viewer may spend; an operation costs one and one more for each 1,000 of its cost."`

@@ -5,9 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"runtime/debug"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -28,7 +25,15 @@ type Executor struct {
 	writers    generated.Writers
 	store      *store.Store
 	log        *slog.Logger
-	buffers    sync.Pool // of *[]byte
+	pieces     writer.Pieces
+}
+
+// Answer is the answer to an operation.
+type Answer struct {
+	// Data is the pieces of the JSON of the data; nil means that the operation
+	// did not start.
+	Data   [][]byte
+	Errors gqlerror.List
 }
 
 // NewExecutor returns an executor of the resolvers that logs internal errors.
@@ -36,8 +41,8 @@ func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 	language := *generated.NewExecutableSchema(generated.Config{}).Schema()
 	language.Directives = maps.Clone(language.Directives)
 	delete(language.Directives, "defer") // no transport here sends parts later
-	schema := generated.NewExecutableSchema(generated.Config{Schema: &language, Resolvers: resolver})
-	return &Executor{executable: schema, writers: generated.NewWriters(resolver), store: resolver.Store, log: log}
+	config := generated.Config{Schema: &language, Resolvers: resolver}
+	return &Executor{executable: generated.NewExecutableSchema(config), writers: generated.NewWriters(config), store: resolver.Store, log: log}
 }
 
 // Schema returns the schema that operations run against.
@@ -45,114 +50,56 @@ func (e *Executor) Schema() *ast.Schema { return e.executable.Schema() }
 
 // Run runs an operation to its end: field after field in the order of the
 // answer, which is written as it goes. When the context ends meanwhile, the
-// fields that are not yet resolved become errors of the code TIMEOUT.
-func (e *Executor) Run(ctx context.Context, operation *document.Operation) *graphql.Response {
+// fields that are not yet resolved become errors of the code TIMEOUT. The data
+// has at most so many bytes; 0 is no limit.
+func (e *Executor) Run(ctx context.Context, operation *document.Operation, answerBytes int) *Answer {
 	plan := operation.Plan()
-	if plan.Introspects {
-		return e.runGenerated(ctx, operation)
-	}
 	mutation := operation.Definition.Operation == ast.Mutation
 	ctx, reading := e.store.WithReading(dataloader.With(ctx), store.AtOnce)
 	defer func() { reading.End() }()
-	to := writer.New(ctx, plan, e.buffer(), writer.Options{
+	to := writer.New(ctx, plan, writer.Options{
 		Variables: operation.Variables,
+		Pieces:    &e.pieces,
+		Bytes:     answerBytes,
+		Finish:    mutation,
 		Recover:   recovered,
 		Begin: func(ctx context.Context, field *document.Field) (context.Context, error) {
 			if mutation {
 				reading.End()
 				ctx, reading = e.store.WithReading(dataloader.With(ctx), store.AtOnceAfterWrite)
 			}
-			return asking(ctx, field.Of, field.AST.Name)
+			return asking(ctx, field)
 		},
 	})
 	if !e.writers.Write(ctx, to, plan, mutation) {
 		to.Null()
 	}
-	return &graphql.Response{Data: to.Buf, Errors: PresentErrors(ctx, e.log, to.Errors)}
+	return &Answer{Data: to.Data(), Errors: PresentErrors(ctx, e.log, to.Errors)}
 }
 
-// largestKept bounds the buffers that are kept for the next answers.
-const largestKept = 4 << 20
-
-func (e *Executor) buffer() []byte {
-	if kept, ok := e.buffers.Get().(*[]byte); ok {
-		return (*kept)[:0]
-	}
-	return make([]byte, 0, 4<<10)
-}
-
-// Release takes back the bytes of an answer that nobody reads any more.
-func (e *Executor) Release(answer *graphql.Response) {
-	if data := []byte(answer.Data); cap(data) > 0 && cap(data) <= largestKept {
-		e.buffers.Put(&data)
+// Release takes back the memory of an answer that nobody reads any more.
+func (e *Executor) Release(answer *Answer) {
+	for _, piece := range answer.Data {
+		e.pieces.Give(piece)
 	}
 	answer.Data = nil
 }
 
-// runGenerated runs an operation by gqlgen's own executor, which knows how to
-// answer questions about the schema.
-func (e *Executor) runGenerated(ctx context.Context, operation *document.Operation) *graphql.Response {
-	ctx = graphql.WithOperationContext(dataloader.With(ctx), &graphql.OperationContext{
-		Doc:                    operation.Document,
-		Operation:              operation.Definition,
-		OperationName:          operation.Definition.Name,
-		Variables:              operation.Variables,
-		RecoverFunc:            recovered,
-		ResolverMiddleware:     aroundField,
-		RootResolverMiddleware: aroundRootField,
-	})
-	ctx = graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, recovered)
-	response := e.executable.Exec(ctx)(ctx)
-	response.Errors = PresentErrors(ctx, e.log, append(response.Errors, graphql.GetErrors(ctx)...))
-	return response
-}
-
 // asking returns the context of a field of Query or Mutation, unless the table
 // of permissions refuses it to the viewer. A field of Mutation does not begin
-// once the context has ended.
-func asking(ctx context.Context, object, field string) (context.Context, error) {
-	if object == "Mutation" && ctx.Err() != nil {
+// once the context has ended. Whoever may ask anything may ask for the schema.
+func asking(ctx context.Context, field *document.Field) (context.Context, error) {
+	if field.Of == "Mutation" && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	viewer, err := access.ViewerFrom(ctx).Asking(field)
+	if field.Number == document.Schema || field.Number == document.Type {
+		return ctx, nil
+	}
+	viewer, err := access.ViewerFrom(ctx).Asking(field.AST.Name)
 	if err != nil {
 		return nil, err
 	}
 	return access.WithViewer(ctx, viewer), nil
-}
-
-// aroundField checks the table of permissions at the fields of Query and
-// Mutation, and does nothing at others.
-func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
-	field := graphql.GetFieldContext(ctx)
-	if field.Object != "Query" && field.Object != "Mutation" || strings.HasPrefix(field.Field.Name, "__") {
-		return next(ctx)
-	}
-	ctx, err := asking(ctx, field.Object, field.Field.Name)
-	if err != nil {
-		return nil, err
-	}
-	return next(ctx)
-}
-
-// aroundRootField runs each field of a mutation with loaders of its own. A field
-// marked semanticNonNull that is null without any error becomes an internal one.
-func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
-	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
-		ctx = dataloader.With(ctx)
-	}
-	answer := next(ctx)
-	field := graphql.GetRootFieldContext(ctx).Field
-	if answer == graphql.Null && field.Definition.Directives.ForName(document.SemanticNonNull) != nil && !failed(ctx, field.Alias) {
-		graphql.AddError(ctx, gqlerror.WrapPath(ast.Path{ast.PathName(field.Alias)}, writer.ErrNull))
-	}
-	return answer
-}
-
-// failed reports whether the root field with a key in the answer, or anything
-// below it, has an error.
-func failed(ctx context.Context, key string) bool {
-	return slices.ContainsFunc(graphql.GetErrors(ctx), func(err *gqlerror.Error) bool { return rootField(err) == key })
 }
 
 // recovered returns a panic as an error that PresentErrors masks.

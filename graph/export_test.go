@@ -1,12 +1,18 @@
 package graph
 
 import (
+	"bytes"
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/graph/writer"
 )
 
 // What the tests of operations run them with.
@@ -48,7 +54,31 @@ func (e *Executor) executeWithin(ctx context.Context, params *graphql.RawParams,
 	if refused != nil {
 		return &graphql.Response{Errors: PresentErrors(ctx, e.log, refused)}
 	}
-	return e.Run(ctx, operation)
+	return e.respond(ctx, operation, 0)
+}
+
+// ExecuteWithin runs one operation whose answer has at most so many bytes.
+func (e *Executor) ExecuteWithin(ctx context.Context, query string, answerBytes int) *graphql.Response {
+	operation, refused := e.read(&graphql.RawParams{Query: query}, 0)
+	if refused != nil {
+		return &graphql.Response{Errors: PresentErrors(ctx, e.log, refused)}
+	}
+	return e.respond(ctx, operation, answerBytes)
+}
+
+// Operation returns an operation that no limit holds for.
+func (e *Executor) Operation(query string) *document.Operation {
+	operation, refused := e.read(&graphql.RawParams{Query: query}, 0)
+	if refused != nil {
+		panic(refused)
+	}
+	return operation
+}
+
+func (e *Executor) respond(ctx context.Context, operation *document.Operation, answerBytes int) *graphql.Response {
+	answer := e.Run(ctx, operation, answerBytes)
+	defer e.Release(answer)
+	return &graphql.Response{Data: bytes.Join(answer.Data, nil), Errors: answer.Errors}
 }
 
 // read makes an operation that no limit holds for but the number of tokens.
@@ -62,4 +92,55 @@ func (e *Executor) read(params *graphql.RawParams, maxTokens int) (*document.Ope
 		return nil, refused
 	}
 	return valid.Operation(params.OperationName, params.Variables)
+}
+
+// runGenerated runs an operation by gqlgen's own executor.
+func (e *Executor) runGenerated(ctx context.Context, operation *document.Operation) *graphql.Response {
+	ctx = graphql.WithOperationContext(dataloader.With(ctx), &graphql.OperationContext{
+		Doc:                    operation.Document,
+		Operation:              operation.Definition,
+		OperationName:          operation.Definition.Name,
+		Variables:              operation.Variables,
+		RecoverFunc:            recovered,
+		ResolverMiddleware:     aroundField,
+		RootResolverMiddleware: aroundRootField,
+	})
+	ctx = graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, recovered)
+	response := e.executable.Exec(ctx)(ctx)
+	response.Errors = PresentErrors(ctx, e.log, append(response.Errors, graphql.GetErrors(ctx)...))
+	return response
+}
+
+// aroundField checks the table of permissions at the fields of Query and
+// Mutation, and does nothing at others.
+func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
+	field := graphql.GetFieldContext(ctx)
+	if field.Object != "Query" && field.Object != "Mutation" || strings.HasPrefix(field.Field.Name, "__") {
+		return next(ctx)
+	}
+	ctx, err := asking(ctx, &document.Field{Of: field.Object, AST: field.Field.Field})
+	if err != nil {
+		return nil, err
+	}
+	return next(ctx)
+}
+
+// aroundRootField runs each field of a mutation with loaders of its own. A field
+// marked semanticNonNull that is null without any error becomes an internal one.
+func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
+		ctx = dataloader.With(ctx)
+	}
+	answer := next(ctx)
+	field := graphql.GetRootFieldContext(ctx).Field
+	if answer == graphql.Null && field.Definition.Directives.ForName(document.SemanticNonNull) != nil && !failed(ctx, field.Alias) {
+		graphql.AddError(ctx, gqlerror.WrapPath(ast.Path{ast.PathName(field.Alias)}, writer.ErrNull))
+	}
+	return answer
+}
+
+// failed reports whether the root field with a key in the answer, or anything
+// below it, has an error.
+func failed(ctx context.Context, key string) bool {
+	return slices.ContainsFunc(graphql.GetErrors(ctx), func(err *gqlerror.Error) bool { return rootField(err) == key })
 }

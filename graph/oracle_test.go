@@ -21,7 +21,8 @@ import (
 // TestTheWriterAnswersAsTheExecutorOfGqlgen runs random documents both ways:
 // the data, the errors and the numbers of SQL statements are the same. The
 // documents have variables, fragments, aliases, directives, fields that are
-// selected several times and arguments that are refused.
+// selected several times, arguments that are refused and questions about the
+// schema.
 func TestTheWriterAnswersAsTheExecutorOfGqlgen(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -172,7 +173,7 @@ func (r *randomDocument) selection(of *ast.Definition, prefix string, levels int
 			if of.Name == "Query" {
 				rare = 10
 			}
-			if strings.HasPrefix(field.Name, "__") || !r.oneIn(rare) {
+			if !r.oneIn(rare) || strings.HasPrefix(field.Name, "__") && !r.oneIn(2) {
 				continue
 			}
 			below := r.types[field.Type.Name()]
@@ -181,7 +182,7 @@ func (r *randomDocument) selection(of *ast.Definition, prefix string, levels int
 			}
 			text := r.field(of, field, prefix) + r.directives()
 			if !below.IsLeafType() {
-				text += " " + r.selection(below, "", levels-1)
+				text += " " + r.selection(below, "", r.levelsBelow(field, levels))
 			}
 			out = append(out, text)
 		}
@@ -191,6 +192,18 @@ func (r *randomDocument) selection(of *ast.Definition, prefix string, levels int
 	}
 	r.chance.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return "{ " + strings.Join(out, " ") + " }"
+}
+
+// levelsBelow returns how many levels are selected below a field. Validation
+// allows few of introspection.
+func (r *randomDocument) levelsBelow(field *ast.FieldDefinition, levels int) int {
+	switch field.Name {
+	case "__schema":
+		return min(levels-1, 3)
+	case "__type":
+		return min(levels-1, 2)
+	}
+	return levels - 1
 }
 
 // spread returns a fragment on a type, or none.
@@ -249,6 +262,8 @@ func (r *randomDocument) field(of *ast.Definition, field *ast.FieldDefinition, p
 // required returns the arguments that a field requires, ids at random.
 func (r *randomDocument) required(field *ast.FieldDefinition, required string) string {
 	switch {
+	case field.Name == "__type":
+		required = fmt.Sprintf("name: %q", []string{"Namespace", "Node", "NamespaceFilter", "OrderDirection", "UUID", "nothing"}[r.chance.IntN(6)])
 	case field.Name == "node" && r.polite && field.Arguments.ForName("id") != nil:
 		required = fmt.Sprintf("id: %q", r.ids[2+r.chance.IntN(len(r.ids)-2)])
 	case field.Name == "node" && field.Arguments.ForName("id") != nil:

@@ -59,7 +59,7 @@ func TestRootFieldsAreNullable(t *testing.T) {
 // introspection as the text of the schema has it.
 func TestIntrospectionShowsSemanticNonNull(t *testing.T) {
 	t.Parallel()
-	executor := graph.NewExecutor(&graph.Resolver{}, nil)
+	executor := executorOf(t, storetest.Open(t, storetest.SQLite(t)))
 	response := executor.Execute(t.Context(), &graphql.RawParams{Query: `{ __schema { directives { name locations args { name defaultValue } } } }`})
 	const want = `{"name":"semanticNonNull","locations":["FIELD_DEFINITION"],"args":[{"name":"levels","defaultValue":"[0]"}]}`
 	if answer := answerText(t, response); !strings.Contains(answer, want) {

@@ -30,6 +30,9 @@ type Limits struct {
 	ListMembers int
 	// Cost bounds the estimated number of fields of an answer: 2,000,000.
 	Cost int64
+	// AnswerBytes bounds the data of an answer: 16 MiB. The root field that goes
+	// beyond it is null, and so are the ones after it.
+	AnswerBytes int
 	// OperationTime bounds the time that an operation runs, statements included:
 	// 10 s. Fields that are not resolved by then are errors of the code TIMEOUT.
 	OperationTime time.Duration
@@ -72,6 +75,7 @@ func DefaultLimits() Limits {
 		Directives:      documents.Directives,
 		ListMembers:     documents.ListMembers,
 		Cost:            documents.Cost,
+		AnswerBytes:     16 << 20,
 		OperationTime:   10 * time.Second,
 		Concurrent:      256,
 		PrincipalPoints: 1000,

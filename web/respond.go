@@ -5,9 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/graph"
@@ -54,35 +54,41 @@ func refuse(w http.ResponseWriter, r *http.Request, media string, why refusal) {
 			status = http.StatusBadRequest
 		}
 	}
-	write(w, media, status, &graphql.Response{Errors: why.list(r.Context())})
+	write(w, media, status, &graph.Answer{Errors: why.list(r.Context())}, nil)
 }
 
-// write writes an answer. The data is written as it is: encoding the response
-// as a whole would parse the data again, which takes a hundred times as long.
-func write(w http.ResponseWriter, media string, status int, response *graphql.Response) {
+// write writes an answer and its extensions, nil for none. The data is written
+// as it is: encoding the answer as a whole would parse the data again, which
+// takes a hundred times as long.
+func write(w http.ResponseWriter, media string, status int, answer *graph.Answer, extensions map[string]any) {
 	var before, after bytes.Buffer
 	before.WriteByte('{')
-	if len(response.Errors) > 0 {
+	if len(answer.Errors) > 0 {
 		before.WriteString(`"errors":`)
-		encode(&before, response.Errors)
+		encode(&before, answer.Errors)
 	}
-	if response.Data != nil {
-		if len(response.Errors) > 0 {
+	if answer.Data != nil {
+		if len(answer.Errors) > 0 {
 			before.WriteByte(',')
 		}
 		before.WriteString(`"data":`)
 	}
-	if len(response.Extensions) > 0 {
+	if len(extensions) > 0 {
 		after.WriteString(`,"extensions":`)
-		encode(&after, response.Extensions)
+		encode(&after, extensions)
 	}
 	after.WriteString("}\n")
+	parts := slices.Concat([][]byte{before.Bytes()}, answer.Data, [][]byte{after.Bytes()})
+	length := 0
+	for _, part := range parts {
+		length += len(part)
+	}
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", media+"; charset=utf-8")
-	header.Set("Content-Length", strconv.Itoa(before.Len()+len(response.Data)+after.Len()))
+	header.Set("Content-Length", strconv.Itoa(length))
 	w.WriteHeader(status)
-	for _, part := range [][]byte{before.Bytes(), response.Data, after.Bytes()} {
+	for _, part := range parts {
 		if _, err := w.Write(part); err != nil {
 			return // the client has gone
 		}

@@ -229,11 +229,10 @@ func (t *transport) register(source source) {
 func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation) {
 	t.measured.operations.WithLabelValues(string(operation.Definition.Operation)).Inc()
 	t.measured.cost.Add(float64(operation.Cost))
-	response := t.Executor.Run(ctx, operation)
-	t.count(ctx, response.Errors)
-	response.Extensions = map[string]any{"cost": map[string]int64{"requested": operation.Cost, "maximum": t.Limits.Cost}}
-	write(w, media, http.StatusOK, response)
-	t.Executor.Release(response)
+	answer := t.Executor.Run(ctx, operation, t.Limits.AnswerBytes)
+	t.count(ctx, answer.Errors)
+	write(w, media, http.StatusOK, answer, map[string]any{"cost": map[string]int64{"requested": operation.Cost, "maximum": t.Limits.Cost}})
+	t.Executor.Release(answer)
 }
 
 // refuse writes a refusal and counts it.

@@ -18,8 +18,6 @@ import (
 type Plan struct {
 	Root   *Selection
 	Places int
-	// Introspects reports whether the operation asks for the schema.
-	Introspects bool
 }
 
 // Selection is what is selected of the objects of one type.
@@ -30,7 +28,7 @@ type Field struct {
 	Place  int
 	Parent *Field // the field above, nil at the root
 	// Number is the field's number among the fields of its type in the schema, or
-	// TypeName.
+	// one of the numbers of the fields that every schema has.
 	Number int
 	// Key is the response name as the answer has it, from the comma or the brace
 	// before it to the colon after it.
@@ -53,8 +51,12 @@ type Field struct {
 // an error.
 const SemanticNonNull = "semanticNonNull"
 
-// TypeName is the number of __typename.
-const TypeName = -1
+// The numbers of __typename, __schema and __type.
+const (
+	TypeName = -1 - iota
+	Schema
+	Type
+)
 
 // plans are the plans that are kept for a document, one for each operation and
 // each choice of @skip and @include, as long as they have not many more places
@@ -161,10 +163,6 @@ func (p *planner) selection(of *ast.Definition, set ast.SelectionSet, parent *Fi
 		if field.Number == TypeName {
 			continue
 		}
-		if strings.HasPrefix(collected.Name, "__") {
-			p.plan.Introspects = true
-			continue
-		}
 		typ := collected.Definition.Type
 		for ; typ.Elem != nil; typ = typ.Elem {
 			field.Levels++
@@ -184,8 +182,13 @@ func (p *planner) selection(of *ast.Definition, set ast.SelectionSet, parent *Fi
 
 // numberOf returns the number of a field among those of its type.
 func numberOf(of *ast.Definition, name string) int {
-	if name == "__typename" {
+	switch name {
+	case "__typename":
 		return TypeName
+	case "__schema":
+		return Schema
+	case "__type":
+		return Type
 	}
 	number := 0
 	for _, field := range of.Fields {

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/audit"
 	"github.com/cadastre-dev/cadastre/graph/document"
@@ -20,10 +21,11 @@ import (
 // Writers writes answers, calling resolvers where a field has one.
 type Writers struct{ ec *executionContext }
 
-// NewWriters returns the writers of answers that call resolvers.
-func NewWriters(resolvers ResolverRoot) Writers {
-	ec := newExecutionContext(&graphql.OperationContext{}, &executableSchema{Resolvers: resolvers}, nil)
-	return Writers{ec}
+// NewWriters returns the writers of answers that call the resolvers of a
+// configuration and describe its schema.
+func NewWriters(config Config) Writers {
+	schema := &executableSchema{SchemaData: config.Schema, Resolvers: config.Resolvers}
+	return Writers{newExecutionContext(&graphql.OperationContext{}, schema, nil)}
 }
 
 // Write writes the answer to a plan, and reports whether it has any data.
@@ -42,7 +44,7 @@ type direct struct {
 }
 
 func (d *direct) objectAllocation(s *document.Selection, obj *placement.Allocation) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -81,7 +83,7 @@ func (d *direct) objectAllocation(s *document.Selection, obj *placement.Allocati
 }
 
 func (d *direct) objectAllocationCandidate(s *document.Selection, obj *model.AllocationCandidate) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -106,7 +108,7 @@ func (d *direct) objectAllocationCandidate(s *document.Selection, obj *model.All
 }
 
 func (d *direct) objectAllocationCandidateConnection(s *document.Selection, obj *model.AllocationCandidateConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -161,7 +163,7 @@ func (d *direct) objectAllocationCandidateConnection(s *document.Selection, obj 
 }
 
 func (d *direct) objectAllocationCandidateEdge(s *document.Selection, obj *model.AllocationCandidateEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -184,7 +186,7 @@ func (d *direct) objectAllocationCandidateEdge(s *document.Selection, obj *model
 }
 
 func (d *direct) objectAllocationConnection(s *document.Selection, obj *model.AllocationConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -220,7 +222,7 @@ func (d *direct) objectAllocationConnection(s *document.Selection, obj *model.Al
 }
 
 func (d *direct) objectAllocationEdge(s *document.Selection, obj *model.AllocationEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -243,7 +245,7 @@ func (d *direct) objectAllocationEdge(s *document.Selection, obj *model.Allocati
 }
 
 func (d *direct) objectAppliedNamespace(s *document.Selection, obj *metadef.AppliedNamespace) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -278,7 +280,7 @@ func (d *direct) objectAppliedNamespace(s *document.Selection, obj *metadef.Appl
 }
 
 func (d *direct) objectAssociateResourceTypePayload(s *document.Selection, obj *model.AssociateResourceTypePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -301,7 +303,7 @@ func (d *direct) objectAssociateResourceTypePayload(s *document.Selection, obj *
 }
 
 func (d *direct) objectAuditEvent(s *document.Selection, obj *audit.Event) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -339,7 +341,7 @@ func (d *direct) objectAuditEvent(s *document.Selection, obj *audit.Event) bool 
 }
 
 func (d *direct) objectAuditEventConnection(s *document.Selection, obj *model.AuditEventConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -375,7 +377,7 @@ func (d *direct) objectAuditEventConnection(s *document.Selection, obj *model.Au
 }
 
 func (d *direct) objectAuditEventEdge(s *document.Selection, obj *model.AuditEventEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -398,7 +400,7 @@ func (d *direct) objectAuditEventEdge(s *document.Selection, obj *model.AuditEve
 }
 
 func (d *direct) objectCandidateAllocation(s *document.Selection, obj *model.CandidateAllocation) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -421,7 +423,7 @@ func (d *direct) objectCandidateAllocation(s *document.Selection, obj *model.Can
 }
 
 func (d *direct) objectCandidateExplanation(s *document.Selection, obj *model.CandidateExplanation) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -446,7 +448,7 @@ func (d *direct) objectCandidateExplanation(s *document.Selection, obj *model.Ca
 }
 
 func (d *direct) objectCapability(s *document.Selection, obj *resource.Capability) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -504,7 +506,7 @@ func (d *direct) objectCapability(s *document.Selection, obj *resource.Capabilit
 }
 
 func (d *direct) objectCapabilityValue(s *document.Selection, obj *resource.CapabilityValue) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -527,7 +529,7 @@ func (d *direct) objectCapabilityValue(s *document.Selection, obj *resource.Capa
 }
 
 func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -571,7 +573,7 @@ func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool
 }
 
 func (d *direct) objectConsumerConnection(s *document.Selection, obj *model.ConsumerConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -607,7 +609,7 @@ func (d *direct) objectConsumerConnection(s *document.Selection, obj *model.Cons
 }
 
 func (d *direct) objectConsumerEdge(s *document.Selection, obj *model.ConsumerEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -630,7 +632,7 @@ func (d *direct) objectConsumerEdge(s *document.Selection, obj *model.ConsumerEd
 }
 
 func (d *direct) objectCreateCapabilityPayload(s *document.Selection, obj *model.CreateCapabilityPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -651,7 +653,7 @@ func (d *direct) objectCreateCapabilityPayload(s *document.Selection, obj *model
 }
 
 func (d *direct) objectCreateNamespacePayload(s *document.Selection, obj *model.CreateNamespacePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -672,7 +674,7 @@ func (d *direct) objectCreateNamespacePayload(s *document.Selection, obj *model.
 }
 
 func (d *direct) objectCreateObjectPayload(s *document.Selection, obj *model.CreateObjectPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -695,7 +697,7 @@ func (d *direct) objectCreateObjectPayload(s *document.Selection, obj *model.Cre
 }
 
 func (d *direct) objectCreatePropertyPayload(s *document.Selection, obj *model.CreatePropertyPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -718,7 +720,7 @@ func (d *direct) objectCreatePropertyPayload(s *document.Selection, obj *model.C
 }
 
 func (d *direct) objectCreateResourceClassPayload(s *document.Selection, obj *model.CreateResourceClassPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -739,7 +741,7 @@ func (d *direct) objectCreateResourceClassPayload(s *document.Selection, obj *mo
 }
 
 func (d *direct) objectCreateResourcePayload(s *document.Selection, obj *model.CreateResourcePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -760,7 +762,7 @@ func (d *direct) objectCreateResourcePayload(s *document.Selection, obj *model.C
 }
 
 func (d *direct) objectCreateResourceProviderPayload(s *document.Selection, obj *model.CreateResourceProviderPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -781,7 +783,7 @@ func (d *direct) objectCreateResourceProviderPayload(s *document.Selection, obj 
 }
 
 func (d *direct) objectCreateResourceTypePayload(s *document.Selection, obj *model.CreateResourceTypePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -802,7 +804,7 @@ func (d *direct) objectCreateResourceTypePayload(s *document.Selection, obj *mod
 }
 
 func (d *direct) objectCreateTraitPayload(s *document.Selection, obj *model.CreateTraitPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -823,7 +825,7 @@ func (d *direct) objectCreateTraitPayload(s *document.Selection, obj *model.Crea
 }
 
 func (d *direct) objectDefinitionConflict(s *document.Selection, obj *metadef.DefinitionConflict) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -846,7 +848,7 @@ func (d *direct) objectDefinitionConflict(s *document.Selection, obj *metadef.De
 }
 
 func (d *direct) objectDeleteAllocationsPayload(s *document.Selection, obj *model.DeleteAllocationsPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -867,7 +869,7 @@ func (d *direct) objectDeleteAllocationsPayload(s *document.Selection, obj *mode
 }
 
 func (d *direct) objectDeleteCapabilityPayload(s *document.Selection, obj *model.DeleteCapabilityPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -888,7 +890,7 @@ func (d *direct) objectDeleteCapabilityPayload(s *document.Selection, obj *model
 }
 
 func (d *direct) objectDeleteInventoryPayload(s *document.Selection, obj *model.DeleteInventoryPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -909,7 +911,7 @@ func (d *direct) objectDeleteInventoryPayload(s *document.Selection, obj *model.
 }
 
 func (d *direct) objectDeleteMetadataPayload(s *document.Selection, obj *model.DeleteMetadataPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -930,7 +932,7 @@ func (d *direct) objectDeleteMetadataPayload(s *document.Selection, obj *model.D
 }
 
 func (d *direct) objectDeleteNamespaceContentsPayload(s *document.Selection, obj *model.DeleteNamespaceContentsPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -951,7 +953,7 @@ func (d *direct) objectDeleteNamespaceContentsPayload(s *document.Selection, obj
 }
 
 func (d *direct) objectDeleteNamespacePayload(s *document.Selection, obj *model.DeleteNamespacePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -972,7 +974,7 @@ func (d *direct) objectDeleteNamespacePayload(s *document.Selection, obj *model.
 }
 
 func (d *direct) objectDeleteObjectPayload(s *document.Selection, obj *model.DeleteObjectPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -995,7 +997,7 @@ func (d *direct) objectDeleteObjectPayload(s *document.Selection, obj *model.Del
 }
 
 func (d *direct) objectDeletePropertyPayload(s *document.Selection, obj *model.DeletePropertyPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1018,7 +1020,7 @@ func (d *direct) objectDeletePropertyPayload(s *document.Selection, obj *model.D
 }
 
 func (d *direct) objectDeleteResourceClassPayload(s *document.Selection, obj *model.DeleteResourceClassPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1039,7 +1041,7 @@ func (d *direct) objectDeleteResourceClassPayload(s *document.Selection, obj *mo
 }
 
 func (d *direct) objectDeleteResourcePayload(s *document.Selection, obj *model.DeleteResourcePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1060,7 +1062,7 @@ func (d *direct) objectDeleteResourcePayload(s *document.Selection, obj *model.D
 }
 
 func (d *direct) objectDeleteResourceProviderPayload(s *document.Selection, obj *model.DeleteResourceProviderPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1081,7 +1083,7 @@ func (d *direct) objectDeleteResourceProviderPayload(s *document.Selection, obj 
 }
 
 func (d *direct) objectDeleteResourceTypePayload(s *document.Selection, obj *model.DeleteResourceTypePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1102,7 +1104,7 @@ func (d *direct) objectDeleteResourceTypePayload(s *document.Selection, obj *mod
 }
 
 func (d *direct) objectDeleteTagPayload(s *document.Selection, obj *model.DeleteTagPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1125,7 +1127,7 @@ func (d *direct) objectDeleteTagPayload(s *document.Selection, obj *model.Delete
 }
 
 func (d *direct) objectDeleteTraitPayload(s *document.Selection, obj *model.DeleteTraitPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1146,7 +1148,7 @@ func (d *direct) objectDeleteTraitPayload(s *document.Selection, obj *model.Dele
 }
 
 func (d *direct) objectDisassociateResourceTypePayload(s *document.Selection, obj *model.DisassociateResourceTypePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1169,7 +1171,7 @@ func (d *direct) objectDisassociateResourceTypePayload(s *document.Selection, ob
 }
 
 func (d *direct) objectExplanationStep(s *document.Selection, obj *placement.ExplanationStep) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1194,7 +1196,7 @@ func (d *direct) objectExplanationStep(s *document.Selection, obj *placement.Exp
 }
 
 func (d *direct) objectGroupMapping(s *document.Selection, obj *model.GroupMapping) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1217,7 +1219,7 @@ func (d *direct) objectGroupMapping(s *document.Selection, obj *model.GroupMappi
 }
 
 func (d *direct) objectImportNamespacesPayload(s *document.Selection, obj *model.ImportNamespacesPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1238,7 +1240,7 @@ func (d *direct) objectImportNamespacesPayload(s *document.Selection, obj *model
 }
 
 func (d *direct) objectImportReport(s *document.Selection, obj *metadef.ImportReport) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1267,7 +1269,7 @@ func (d *direct) objectImportReport(s *document.Selection, obj *metadef.ImportRe
 }
 
 func (d *direct) objectInventory(s *document.Selection, obj *placement.Inventory) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1307,7 +1309,7 @@ func (d *direct) objectInventory(s *document.Selection, obj *placement.Inventory
 }
 
 func (d *direct) objectMetadataFacet(s *document.Selection, obj *resource.MetadataFacet) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1330,7 +1332,7 @@ func (d *direct) objectMetadataFacet(s *document.Selection, obj *resource.Metada
 }
 
 func (d *direct) objectMetadataFacetValue(s *document.Selection, obj *resource.MetadataFacetValue) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1353,7 +1355,7 @@ func (d *direct) objectMetadataFacetValue(s *document.Selection, obj *resource.M
 }
 
 func (d *direct) objectMetadataItem(s *document.Selection, obj *resource.MetadataItem) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1393,7 +1395,7 @@ func (d *direct) objectMetadataItem(s *document.Selection, obj *resource.Metadat
 }
 
 func (d *direct) objectMetadataKey(s *document.Selection, obj *resource.MetadataKey) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1416,7 +1418,7 @@ func (d *direct) objectMetadataKey(s *document.Selection, obj *resource.Metadata
 }
 
 func (d *direct) objectMetadataKeyConnection(s *document.Selection, obj *model.MetadataKeyConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1452,7 +1454,7 @@ func (d *direct) objectMetadataKeyConnection(s *document.Selection, obj *model.M
 }
 
 func (d *direct) objectMetadataKeyEdge(s *document.Selection, obj *model.MetadataKeyEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1475,7 +1477,7 @@ func (d *direct) objectMetadataKeyEdge(s *document.Selection, obj *model.Metadat
 }
 
 func (d *direct) objectMetadataReport(s *document.Selection, obj *metadef.MetadataReport) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1498,7 +1500,7 @@ func (d *direct) objectMetadataReport(s *document.Selection, obj *metadef.Metada
 }
 
 func (d *direct) objectMetadataReportItem(s *document.Selection, obj *metadef.MetadataReportItem) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -1531,7 +1533,7 @@ func (d *direct) objectMetadataReportItem(s *document.Selection, obj *metadef.Me
 }
 
 func (d *direct) objectMutation(ctx context.Context, s *document.Selection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		if f.Number == document.TypeName {
@@ -2374,7 +2376,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 }
 
 func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -2585,7 +2587,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 }
 
 func (d *direct) objectNamespaceConnection(s *document.Selection, obj *model.NamespaceConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -2621,7 +2623,7 @@ func (d *direct) objectNamespaceConnection(s *document.Selection, obj *model.Nam
 }
 
 func (d *direct) objectNamespaceEdge(s *document.Selection, obj *model.NamespaceEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -2644,7 +2646,7 @@ func (d *direct) objectNamespaceEdge(s *document.Selection, obj *model.Namespace
 }
 
 func (d *direct) objectNamespaceMember(s *document.Selection, obj *metadef.NamespaceMember) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -2669,7 +2671,7 @@ func (d *direct) objectNamespaceMember(s *document.Selection, obj *metadef.Names
 }
 
 func (d *direct) objectNearMiss(s *document.Selection, obj *model.NearMiss) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -2695,7 +2697,7 @@ func (d *direct) objectNearMiss(s *document.Selection, obj *model.NearMiss) bool
 }
 
 func (d *direct) objectObjectDefinition(s *document.Selection, obj *metadef.ObjectDefinition) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -2743,7 +2745,7 @@ func (d *direct) objectObjectDefinition(s *document.Selection, obj *metadef.Obje
 }
 
 func (d *direct) objectObjectDefinitionConnection(s *document.Selection, obj *model.ObjectDefinitionConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -2779,7 +2781,7 @@ func (d *direct) objectObjectDefinitionConnection(s *document.Selection, obj *mo
 }
 
 func (d *direct) objectObjectDefinitionEdge(s *document.Selection, obj *model.ObjectDefinitionEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -2802,7 +2804,7 @@ func (d *direct) objectObjectDefinitionEdge(s *document.Selection, obj *model.Ob
 }
 
 func (d *direct) objectPageInfo(s *document.Selection, obj *model.PageInfo) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -2841,7 +2843,7 @@ func (d *direct) objectPageInfo(s *document.Selection, obj *model.PageInfo) bool
 }
 
 func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.PropertyDefinition) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -2927,7 +2929,7 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 }
 
 func (d *direct) objectPropertyDefinitionConnection(s *document.Selection, obj *model.PropertyDefinitionConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -2963,7 +2965,7 @@ func (d *direct) objectPropertyDefinitionConnection(s *document.Selection, obj *
 }
 
 func (d *direct) objectPropertyDefinitionEdge(s *document.Selection, obj *model.PropertyDefinitionEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -2986,7 +2988,7 @@ func (d *direct) objectPropertyDefinitionEdge(s *document.Selection, obj *model.
 }
 
 func (d *direct) objectProviderSummary(s *document.Selection, obj *model.ProviderSummary) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3013,7 +3015,7 @@ func (d *direct) objectProviderSummary(s *document.Selection, obj *model.Provide
 }
 
 func (d *direct) objectQuery(ctx context.Context, s *document.Selection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		if f.Number == document.TypeName {
@@ -3411,12 +3413,36 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(f, v) && ok
+	case document.Type:
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query___type_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, err := d.ec.IntrospectType(args["name"].(string))
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeO__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f, v) && ok
+	case document.Schema:
+		v, err := d.ec.IntrospectSchema()
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeO__Schema2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐSchema(f, v) && ok
 	}
 	return ok
 }
 
 func (d *direct) objectReplaceMetadataPayload(s *document.Selection, obj *model.ReplaceMetadataPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3439,7 +3465,7 @@ func (d *direct) objectReplaceMetadataPayload(s *document.Selection, obj *model.
 }
 
 func (d *direct) objectReshapePayload(s *document.Selection, obj *model.ReshapePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3462,7 +3488,7 @@ func (d *direct) objectReshapePayload(s *document.Selection, obj *model.ReshapeP
 }
 
 func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3604,7 +3630,7 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 }
 
 func (d *direct) objectResourceAmount(s *document.Selection, obj *placement.Amount) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3627,7 +3653,7 @@ func (d *direct) objectResourceAmount(s *document.Selection, obj *placement.Amou
 }
 
 func (d *direct) objectResourceCapability(s *document.Selection, obj *resource.ResourceCapability) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3652,7 +3678,7 @@ func (d *direct) objectResourceCapability(s *document.Selection, obj *resource.R
 }
 
 func (d *direct) objectResourceClass(s *document.Selection, obj *placement.ResourceClass) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3675,7 +3701,7 @@ func (d *direct) objectResourceClass(s *document.Selection, obj *placement.Resou
 }
 
 func (d *direct) objectResourceClassConnection(s *document.Selection, obj *model.ResourceClassConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3711,7 +3737,7 @@ func (d *direct) objectResourceClassConnection(s *document.Selection, obj *model
 }
 
 func (d *direct) objectResourceClassEdge(s *document.Selection, obj *model.ResourceClassEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3734,7 +3760,7 @@ func (d *direct) objectResourceClassEdge(s *document.Selection, obj *model.Resou
 }
 
 func (d *direct) objectResourceClause(s *document.Selection, obj *resource.Clause) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3763,7 +3789,7 @@ func (d *direct) objectResourceClause(s *document.Selection, obj *resource.Claus
 }
 
 func (d *direct) objectResourceConnection(s *document.Selection, obj *model.ResourceConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3815,7 +3841,7 @@ func (d *direct) objectResourceConnection(s *document.Selection, obj *model.Reso
 }
 
 func (d *direct) objectResourceEdge(s *document.Selection, obj *model.ResourceEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3838,7 +3864,7 @@ func (d *direct) objectResourceEdge(s *document.Selection, obj *model.ResourceEd
 }
 
 func (d *direct) objectResourceExplanation(s *document.Selection, obj *resource.Explanation) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3861,7 +3887,7 @@ func (d *direct) objectResourceExplanation(s *document.Selection, obj *resource.
 }
 
 func (d *direct) objectResourceProvider(s *document.Selection, obj *model.ResourceProvider) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3956,7 +3982,7 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 }
 
 func (d *direct) objectResourceProviderConnection(s *document.Selection, obj *model.ResourceProviderConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -3992,7 +4018,7 @@ func (d *direct) objectResourceProviderConnection(s *document.Selection, obj *mo
 }
 
 func (d *direct) objectResourceProviderEdge(s *document.Selection, obj *model.ResourceProviderEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4015,7 +4041,7 @@ func (d *direct) objectResourceProviderEdge(s *document.Selection, obj *model.Re
 }
 
 func (d *direct) objectResourceType(s *document.Selection, obj *metadef.ResourceType) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4127,7 +4153,7 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 }
 
 func (d *direct) objectResourceTypeAssociation(s *document.Selection, obj *metadef.ResourceTypeAssociation) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4173,7 +4199,7 @@ func (d *direct) objectResourceTypeAssociation(s *document.Selection, obj *metad
 }
 
 func (d *direct) objectResourceTypeAssociationConnection(s *document.Selection, obj *model.ResourceTypeAssociationConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4209,7 +4235,7 @@ func (d *direct) objectResourceTypeAssociationConnection(s *document.Selection, 
 }
 
 func (d *direct) objectResourceTypeAssociationEdge(s *document.Selection, obj *model.ResourceTypeAssociationEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4232,7 +4258,7 @@ func (d *direct) objectResourceTypeAssociationEdge(s *document.Selection, obj *m
 }
 
 func (d *direct) objectResourceTypeConnection(s *document.Selection, obj *model.ResourceTypeConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4268,7 +4294,7 @@ func (d *direct) objectResourceTypeConnection(s *document.Selection, obj *model.
 }
 
 func (d *direct) objectResourceTypeEdge(s *document.Selection, obj *model.ResourceTypeEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4291,7 +4317,7 @@ func (d *direct) objectResourceTypeEdge(s *document.Selection, obj *model.Resour
 }
 
 func (d *direct) objectResourceUsage(s *document.Selection, obj *placement.ResourceUsage) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4314,7 +4340,7 @@ func (d *direct) objectResourceUsage(s *document.Selection, obj *placement.Resou
 }
 
 func (d *direct) objectSetAllocationsPayload(s *document.Selection, obj *model.SetAllocationsPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4335,7 +4361,7 @@ func (d *direct) objectSetAllocationsPayload(s *document.Selection, obj *model.S
 }
 
 func (d *direct) objectSetCapabilitiesPayload(s *document.Selection, obj *model.SetCapabilitiesPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4356,7 +4382,7 @@ func (d *direct) objectSetCapabilitiesPayload(s *document.Selection, obj *model.
 }
 
 func (d *direct) objectSetCapabilityVisibilityPayload(s *document.Selection, obj *model.SetCapabilityVisibilityPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4377,7 +4403,7 @@ func (d *direct) objectSetCapabilityVisibilityPayload(s *document.Selection, obj
 }
 
 func (d *direct) objectSetInventoriesPayload(s *document.Selection, obj *model.SetInventoriesPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4398,7 +4424,7 @@ func (d *direct) objectSetInventoriesPayload(s *document.Selection, obj *model.S
 }
 
 func (d *direct) objectSetInventoryPayload(s *document.Selection, obj *model.SetInventoryPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4419,7 +4445,7 @@ func (d *direct) objectSetInventoryPayload(s *document.Selection, obj *model.Set
 }
 
 func (d *direct) objectSetMetadataOnResourcesPayload(s *document.Selection, obj *model.SetMetadataOnResourcesPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4440,7 +4466,7 @@ func (d *direct) objectSetMetadataOnResourcesPayload(s *document.Selection, obj 
 }
 
 func (d *direct) objectSetMetadataPayload(s *document.Selection, obj *model.SetMetadataPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4461,7 +4487,7 @@ func (d *direct) objectSetMetadataPayload(s *document.Selection, obj *model.SetM
 }
 
 func (d *direct) objectSetProviderAggregatesPayload(s *document.Selection, obj *model.SetProviderAggregatesPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4482,7 +4508,7 @@ func (d *direct) objectSetProviderAggregatesPayload(s *document.Selection, obj *
 }
 
 func (d *direct) objectSetProviderTraitsPayload(s *document.Selection, obj *model.SetProviderTraitsPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4503,7 +4529,7 @@ func (d *direct) objectSetProviderTraitsPayload(s *document.Selection, obj *mode
 }
 
 func (d *direct) objectSetResourceTagsPayload(s *document.Selection, obj *model.SetResourceTagsPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4524,7 +4550,7 @@ func (d *direct) objectSetResourceTagsPayload(s *document.Selection, obj *model.
 }
 
 func (d *direct) objectSetTagsPayload(s *document.Selection, obj *model.SetTagsPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4547,7 +4573,7 @@ func (d *direct) objectSetTagsPayload(s *document.Selection, obj *model.SetTagsP
 }
 
 func (d *direct) objectShareNamespacePayload(s *document.Selection, obj *model.ShareNamespacePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4570,7 +4596,7 @@ func (d *direct) objectShareNamespacePayload(s *document.Selection, obj *model.S
 }
 
 func (d *direct) objectShortage(s *document.Selection, obj *placement.Shortage) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4593,7 +4619,7 @@ func (d *direct) objectShortage(s *document.Selection, obj *placement.Shortage) 
 }
 
 func (d *direct) objectTag(s *document.Selection, obj *metadef.Tag) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4659,7 +4685,7 @@ func (d *direct) objectTag(s *document.Selection, obj *metadef.Tag) bool {
 }
 
 func (d *direct) objectTagConnection(s *document.Selection, obj *model.TagConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4695,7 +4721,7 @@ func (d *direct) objectTagConnection(s *document.Selection, obj *model.TagConnec
 }
 
 func (d *direct) objectTagEdge(s *document.Selection, obj *model.TagEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4718,7 +4744,7 @@ func (d *direct) objectTagEdge(s *document.Selection, obj *model.TagEdge) bool {
 }
 
 func (d *direct) objectTrait(s *document.Selection, obj *placement.Trait) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4741,7 +4767,7 @@ func (d *direct) objectTrait(s *document.Selection, obj *placement.Trait) bool {
 }
 
 func (d *direct) objectTraitConnection(s *document.Selection, obj *model.TraitConnection) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4777,7 +4803,7 @@ func (d *direct) objectTraitConnection(s *document.Selection, obj *model.TraitCo
 }
 
 func (d *direct) objectTraitEdge(s *document.Selection, obj *model.TraitEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4800,7 +4826,7 @@ func (d *direct) objectTraitEdge(s *document.Selection, obj *model.TraitEdge) bo
 }
 
 func (d *direct) objectUnloadNamespacesPayload(s *document.Selection, obj *model.UnloadNamespacesPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4821,7 +4847,7 @@ func (d *direct) objectUnloadNamespacesPayload(s *document.Selection, obj *model
 }
 
 func (d *direct) objectUnloadReport(s *document.Selection, obj *metadef.UnloadReport) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4846,7 +4872,7 @@ func (d *direct) objectUnloadReport(s *document.Selection, obj *metadef.UnloadRe
 }
 
 func (d *direct) objectUnsetCapabilitiesPayload(s *document.Selection, obj *model.UnsetCapabilitiesPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4867,7 +4893,7 @@ func (d *direct) objectUnsetCapabilitiesPayload(s *document.Selection, obj *mode
 }
 
 func (d *direct) objectUnshareNamespacePayload(s *document.Selection, obj *model.UnshareNamespacePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4890,7 +4916,7 @@ func (d *direct) objectUnshareNamespacePayload(s *document.Selection, obj *model
 }
 
 func (d *direct) objectUpdateNamespacePayload(s *document.Selection, obj *model.UpdateNamespacePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4911,7 +4937,7 @@ func (d *direct) objectUpdateNamespacePayload(s *document.Selection, obj *model.
 }
 
 func (d *direct) objectUpdateObjectPayload(s *document.Selection, obj *model.UpdateObjectPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4934,7 +4960,7 @@ func (d *direct) objectUpdateObjectPayload(s *document.Selection, obj *model.Upd
 }
 
 func (d *direct) objectUpdatePropertyPayload(s *document.Selection, obj *model.UpdatePropertyPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4957,7 +4983,7 @@ func (d *direct) objectUpdatePropertyPayload(s *document.Selection, obj *model.U
 }
 
 func (d *direct) objectUpdateResourcePayload(s *document.Selection, obj *model.UpdateResourcePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4978,7 +5004,7 @@ func (d *direct) objectUpdateResourcePayload(s *document.Selection, obj *model.U
 }
 
 func (d *direct) objectUpdateResourceProviderPayload(s *document.Selection, obj *model.UpdateResourceProviderPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -4999,7 +5025,7 @@ func (d *direct) objectUpdateResourceProviderPayload(s *document.Selection, obj 
 }
 
 func (d *direct) objectUpdateResourceTypeAssociationPayload(s *document.Selection, obj *model.UpdateResourceTypeAssociationPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -5022,7 +5048,7 @@ func (d *direct) objectUpdateResourceTypeAssociationPayload(s *document.Selectio
 }
 
 func (d *direct) objectUpdateResourceTypePayload(s *document.Selection, obj *model.UpdateResourceTypePayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -5043,7 +5069,7 @@ func (d *direct) objectUpdateResourceTypePayload(s *document.Selection, obj *mod
 }
 
 func (d *direct) objectUpdateTagPayload(s *document.Selection, obj *model.UpdateTagPayload) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -5066,7 +5092,7 @@ func (d *direct) objectUpdateTagPayload(s *document.Selection, obj *model.Update
 }
 
 func (d *direct) objectUsageGroup(s *document.Selection, obj *placement.UsageGroup) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -5091,7 +5117,7 @@ func (d *direct) objectUsageGroup(s *document.Selection, obj *placement.UsageGro
 }
 
 func (d *direct) objectViewer(s *document.Selection, obj *access.Viewer) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -5119,7 +5145,7 @@ func (d *direct) objectViewer(s *document.Selection, obj *access.Viewer) bool {
 }
 
 func (d *direct) objectViolation(s *document.Selection, obj *metadef.Violation) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
@@ -5129,6 +5155,255 @@ func (d *direct) objectViolation(s *document.Selection, obj *metadef.Violation) 
 			ok = d.String(obj.Rule) && ok
 		case 1: // message
 			ok = d.String(obj.Message) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) object__Directive(s *document.Selection, obj *introspection.Directive) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"__Directive"`)
+		case 0: // name
+			ok = d.String(obj.Name) && ok
+		case 1: // description
+			v := obj.Description()
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		case 2: // isRepeatable
+			ok = d.Boolean(obj.IsRepeatable) && ok
+		case 3: // locations
+			ok = d.writeN__DirectiveLocation2ᚕstringᚄ(f, obj.Locations) && ok
+		case 4: // args
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field___Directive_args_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeN__InputValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐInputValueᚄ(f, obj.Args) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) object__EnumValue(s *document.Selection, obj *introspection.EnumValue) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"__EnumValue"`)
+		case 0: // name
+			ok = d.String(obj.Name) && ok
+		case 1: // description
+			v := obj.Description()
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		case 2: // isDeprecated
+			v := obj.IsDeprecated()
+			ok = d.Boolean(v) && ok
+		case 3: // deprecationReason
+			v := obj.DeprecationReason()
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) object__Field(s *document.Selection, obj *introspection.Field) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"__Field"`)
+		case 0: // name
+			ok = d.String(obj.Name) && ok
+		case 1: // description
+			v := obj.Description()
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		case 2: // args
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field___Field_args_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeN__InputValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐInputValueᚄ(f, obj.Args) && ok
+		case 3: // type
+			ok = d.writeN__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f, obj.Type) && ok
+		case 4: // isDeprecated
+			v := obj.IsDeprecated()
+			ok = d.Boolean(v) && ok
+		case 5: // deprecationReason
+			v := obj.DeprecationReason()
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) object__InputValue(s *document.Selection, obj *introspection.InputValue) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"__InputValue"`)
+		case 0: // name
+			ok = d.String(obj.Name) && ok
+		case 1: // description
+			v := obj.Description()
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		case 2: // type
+			ok = d.writeN__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f, obj.Type) && ok
+		case 3: // defaultValue
+			ok = d.writeOString2ᚖstring(f, obj.DefaultValue) && ok
+		case 4: // isDeprecated
+			v := obj.IsDeprecated()
+			ok = d.Boolean(v) && ok
+		case 5: // deprecationReason
+			v := obj.DeprecationReason()
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) object__Schema(s *document.Selection, obj *introspection.Schema) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"__Schema"`)
+		case 0: // description
+			v := obj.Description()
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		case 1: // types
+			v := obj.Types()
+			ok = d.writeN__Type2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐTypeᚄ(f, v) && ok
+		case 2: // queryType
+			v := obj.QueryType()
+			ok = d.writeN__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f, v) && ok
+		case 3: // mutationType
+			v := obj.MutationType()
+			ok = d.writeO__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f, v) && ok
+		case 4: // subscriptionType
+			v := obj.SubscriptionType()
+			ok = d.writeO__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f, v) && ok
+		case 5: // directives
+			v := obj.Directives()
+			ok = d.writeN__Directive2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirectiveᚄ(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) object__Type(s *document.Selection, obj *introspection.Type) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"__Type"`)
+		case 0: // kind
+			v := obj.Kind()
+			ok = d.String(v) && ok
+		case 1: // name
+			v := obj.Name()
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		case 2: // description
+			v := obj.Description()
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		case 3: // specifiedByURL
+			v := obj.SpecifiedByURL()
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		case 4: // fields
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field___Type_fields_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			v := obj.Fields(args["includeDeprecated"].(bool))
+			ok = d.writeO__Field2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐFieldᚄ(f, v) && ok
+		case 5: // interfaces
+			v := obj.Interfaces()
+			ok = d.writeO__Type2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐTypeᚄ(f, v) && ok
+		case 6: // possibleTypes
+			v := obj.PossibleTypes()
+			ok = d.writeO__Type2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐTypeᚄ(f, v) && ok
+		case 7: // enumValues
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field___Type_enumValues_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			v := obj.EnumValues(args["includeDeprecated"].(bool))
+			ok = d.writeO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(f, v) && ok
+		case 8: // inputFields
+			v := obj.InputFields()
+			ok = d.writeO__InputValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐInputValueᚄ(f, v) && ok
+		case 9: // ofType
+			v := obj.OfType()
+			ok = d.writeO__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f, v) && ok
+		case 10: // isOneOf
+			v := obj.IsOneOf()
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -5210,18 +5485,11 @@ func (d *direct) writeNConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgr
 }
 
 func (d *direct) writeNCandidateAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(f *document.Field, v []*model.CandidateAllocation) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNCandidateAllocation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocation(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5233,18 +5501,11 @@ func (d *direct) writeNCandidateAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdev�
 }
 
 func (d *direct) writeNGroupMapping2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(f *document.Field, v []*model.GroupMapping) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNGroupMapping2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5256,18 +5517,11 @@ func (d *direct) writeNGroupMapping2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 }
 
 func (d *direct) writeNAllocationCandidate2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateᚄ(f *document.Field, v []*model.AllocationCandidate) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNAllocationCandidate2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidate(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5279,18 +5533,11 @@ func (d *direct) writeNAllocationCandidate2ᚕᚖgithubᚗcomᚋcadastreᚑdev�
 }
 
 func (d *direct) writeNAllocationCandidateEdge2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(f *document.Field, v []*model.AllocationCandidateEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNAllocationCandidateEdge2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5309,18 +5556,11 @@ func (d *direct) writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgr
 }
 
 func (d *direct) writeNProviderSummary2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummaryᚄ(f *document.Field, v []*model.ProviderSummary) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNProviderSummary2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummary(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5346,18 +5586,11 @@ func (d *direct) writeNAllocationCandidate2ᚖgithubᚗcomᚋcadastreᚑdevᚋca
 }
 
 func (d *direct) writeNAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(f *document.Field, v []*placement.Allocation) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNAllocation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocation(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5369,18 +5602,11 @@ func (d *direct) writeNAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 }
 
 func (d *direct) writeNAllocationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationEdgeᚄ(f *document.Field, v []model.AllocationEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNAllocationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -5413,18 +5639,11 @@ func (d *direct) writeNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdev�
 }
 
 func (d *direct) writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f *document.Field, v []*metadef.PropertyDefinition) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5436,18 +5655,11 @@ func (d *direct) writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋ
 }
 
 func (d *direct) writeNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(f *document.Field, v []*metadef.ObjectDefinition) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5459,18 +5671,11 @@ func (d *direct) writeNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋca
 }
 
 func (d *direct) writeNDefinitionConflict2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDefinitionConflictᚄ(f *document.Field, v []metadef.DefinitionConflict) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNDefinitionConflict2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDefinitionConflict(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -5489,18 +5694,11 @@ func (d *direct) writeOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtext�
 }
 
 func (d *direct) writeNAuditEvent2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐEventᚄ(f *document.Field, v []*audit.Event) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNAuditEvent2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐEvent(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5512,18 +5710,11 @@ func (d *direct) writeNAuditEvent2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 }
 
 func (d *direct) writeNAuditEventEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventEdgeᚄ(f *document.Field, v []model.AuditEventEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNAuditEventEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -5542,18 +5733,11 @@ func (d *direct) writeNAuditEvent2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋ
 }
 
 func (d *direct) writeNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(f *document.Field, v []placement.Amount) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceAmount2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmount(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -5565,18 +5749,11 @@ func (d *direct) writeNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastr
 }
 
 func (d *direct) writeNExplanationStep2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐExplanationStepᚄ(f *document.Field, v []placement.ExplanationStep) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNExplanationStep2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐExplanationStep(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -5588,18 +5765,11 @@ func (d *direct) writeNExplanationStep2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadast
 }
 
 func (d *direct) writeNNearMiss2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNearMissᚄ(f *document.Field, v []*model.NearMiss) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNNearMiss2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNearMiss(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5618,18 +5788,11 @@ func (d *direct) writeNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 }
 
 func (d *direct) writeNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValueᚄ(f *document.Field, v []*resource.CapabilityValue) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNCapabilityValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValue(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5648,18 +5811,11 @@ func (d *direct) writeOString2ᚖstring(f *document.Field, v *string) bool {
 }
 
 func (d *direct) writeNConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerᚄ(f *document.Field, v []*model.Consumer) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5671,18 +5827,11 @@ func (d *direct) writeNConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 }
 
 func (d *direct) writeNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdgeᚄ(f *document.Field, v []model.ConsumerEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -5743,18 +5892,11 @@ func (d *direct) writeNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadef
 }
 
 func (d *direct) writeNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f *document.Field, v []*model.ResourceProvider) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5766,18 +5908,11 @@ func (d *direct) writeNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋca
 }
 
 func (d *direct) writeNImportReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportReportᚄ(f *document.Field, v []*metadef.ImportReport) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNImportReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportReport(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5789,12 +5924,10 @@ func (d *direct) writeNImportReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 }
 
 func (d *direct) writeNString2ᚕstringᚄ(f *document.Field, v []string) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
+		d.Element(i)
 		ok = d.String(v[i]) && ok
 	}
 	if !ok {
@@ -5805,18 +5938,11 @@ func (d *direct) writeNString2ᚕstringᚄ(f *document.Field, v []string) bool {
 }
 
 func (d *direct) writeNMetadataFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetValueᚄ(f *document.Field, v []resource.MetadataFacetValue) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNMetadataFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetValue(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -5828,18 +5954,11 @@ func (d *direct) writeNMetadataFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcad
 }
 
 func (d *direct) writeNMetadataKey2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataKeyᚄ(f *document.Field, v []*resource.MetadataKey) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataKey(f, v[i]) && ok
 	}
 	d.Leave()
@@ -5851,18 +5970,11 @@ func (d *direct) writeNMetadataKey2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastr
 }
 
 func (d *direct) writeNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyEdgeᚄ(f *document.Field, v []model.MetadataKeyEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -5881,18 +5993,11 @@ func (d *direct) writeNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 }
 
 func (d *direct) writeNMetadataReportItem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReportItemᚄ(f *document.Field, v []metadef.MetadataReportItem) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNMetadataReportItem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReportItem(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -5904,18 +6009,11 @@ func (d *direct) writeNMetadataReportItem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcad
 }
 
 func (d *direct) writeNViolation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐViolationᚄ(f *document.Field, v []metadef.Violation) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNViolation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐViolation(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -6298,18 +6396,11 @@ func (d *direct) writeOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 }
 
 func (d *direct) writeNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagᚄ(f *document.Field, v []*metadef.Tag) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTag(f, v[i]) && ok
 	}
 	d.Leave()
@@ -6349,18 +6440,11 @@ func (d *direct) writeNTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 }
 
 func (d *direct) writeNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationᚄ(f *document.Field, v []*metadef.ResourceTypeAssociation) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociation(f, v[i]) && ok
 	}
 	d.Leave()
@@ -6372,18 +6456,11 @@ func (d *direct) writeNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑd
 }
 
 func (d *direct) writeNNamespaceMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceMemberᚄ(f *document.Field, v []*metadef.NamespaceMember) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNNamespaceMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceMember(f, v[i]) && ok
 	}
 	d.Leave()
@@ -6395,18 +6472,11 @@ func (d *direct) writeNNamespaceMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 }
 
 func (d *direct) writeNNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceᚄ(f *document.Field, v []*metadef.Namespace) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, v[i]) && ok
 	}
 	d.Leave()
@@ -6418,18 +6488,11 @@ func (d *direct) writeNNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 }
 
 func (d *direct) writeNNamespaceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdgeᚄ(f *document.Field, v []model.NamespaceEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNNamespaceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -6441,18 +6504,11 @@ func (d *direct) writeNNamespaceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastre
 }
 
 func (d *direct) writeNShortage2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐShortageᚄ(f *document.Field, v []placement.Shortage) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNShortage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐShortage(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -6464,18 +6520,11 @@ func (d *direct) writeNShortage2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋpl
 }
 
 func (d *direct) writeNObjectDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionEdgeᚄ(f *document.Field, v []model.ObjectDefinitionEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNObjectDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -6497,12 +6546,10 @@ func (d *direct) writeOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtext�
 	if v == nil {
 		return d.Null()
 	}
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
+		d.Element(i)
 		ok = d.JSON(v[i]) && ok
 	}
 	if !ok {
@@ -6535,18 +6582,11 @@ func (d *direct) writeOBoolean2ᚖbool(f *document.Field, v *bool) bool {
 }
 
 func (d *direct) writeNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdgeᚄ(f *document.Field, v []model.PropertyDefinitionEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNPropertyDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -6558,18 +6598,11 @@ func (d *direct) writeNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdev�
 }
 
 func (d *direct) writeNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryᚄ(f *document.Field, v []placement.Inventory) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNInventory2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -6591,18 +6624,11 @@ func (d *direct) writeONode2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraph�
 	if v == nil {
 		return d.Null()
 	}
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeONode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNode(f, v[i]) && ok
 	}
 	d.Leave()
@@ -6667,18 +6693,11 @@ func (d *direct) writeOAppliedNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋca
 	if v == nil {
 		return d.Null()
 	}
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNAppliedNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAppliedNamespace(f, v[i]) && ok
 	}
 	d.Leave()
@@ -6701,12 +6720,10 @@ func (d *direct) writeOString2ᚕstringᚄ(f *document.Field, v []string) bool {
 	if v == nil {
 		return d.Null()
 	}
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
+		d.Element(i)
 		ok = d.String(v[i]) && ok
 	}
 	if !ok {
@@ -6756,18 +6773,11 @@ func (d *direct) writeOUsageGroup2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 	if v == nil {
 		return d.Null()
 	}
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNUsageGroup2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGroup(f, v[i]) && ok
 	}
 	d.Leave()
@@ -6821,19 +6831,26 @@ func (d *direct) writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋca
 	return d.objectResourceExplanation(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeO__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f *document.Field, v *introspection.Type) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.object__Type(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeO__Schema2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐSchema(f *document.Field, v *introspection.Schema) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.object__Schema(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItemᚄ(f *document.Field, v []*resource.MetadataItem) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItem(f, v[i]) && ok
 	}
 	d.Leave()
@@ -6869,18 +6886,11 @@ func (d *direct) writeOResourceCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋ
 	if v == nil {
 		return d.Null()
 	}
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapability(f, v[i]) && ok
 	}
 	d.Leave()
@@ -6893,18 +6903,11 @@ func (d *direct) writeOResourceCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋ
 }
 
 func (d *direct) writeNResourceClass2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceClassᚄ(f *document.Field, v []*placement.ResourceClass) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceClass2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceClass(f, v[i]) && ok
 	}
 	d.Leave()
@@ -6916,18 +6919,11 @@ func (d *direct) writeNResourceClass2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 }
 
 func (d *direct) writeNResourceClassEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassEdgeᚄ(f *document.Field, v []model.ResourceClassEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -6939,18 +6935,11 @@ func (d *direct) writeNResourceClassEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcada
 }
 
 func (d *direct) writeNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceᚄ(f *document.Field, v []*resource.Resource) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v[i]) && ok
 	}
 	d.Leave()
@@ -6962,18 +6951,11 @@ func (d *direct) writeNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 }
 
 func (d *direct) writeNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceEdgeᚄ(f *document.Field, v []model.ResourceEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -6985,18 +6967,11 @@ func (d *direct) writeNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 }
 
 func (d *direct) writeNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetᚄ(f *document.Field, v []*resource.MetadataFacet) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNMetadataFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacet(f, v[i]) && ok
 	}
 	d.Leave()
@@ -7008,18 +6983,11 @@ func (d *direct) writeNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 }
 
 func (d *direct) writeNResourceClause2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐClauseᚄ(f *document.Field, v []resource.Clause) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceClause2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐClause(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -7045,12 +7013,10 @@ func (d *direct) writeOInventory2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋp
 }
 
 func (d *direct) writeNUUID2ᚕstringᚄ(f *document.Field, v []string) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
+		d.Element(i)
 		ok = d.String(v[i]) && ok
 	}
 	if !ok {
@@ -7068,18 +7034,11 @@ func (d *direct) writeNAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋc
 }
 
 func (d *direct) writeNResourceProviderEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdgeᚄ(f *document.Field, v []model.ResourceProviderEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceProviderEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -7108,18 +7067,11 @@ func (d *direct) writeOCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 	if v == nil {
 		return d.Null()
 	}
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapability(f, v[i]) && ok
 	}
 	d.Leave()
@@ -7139,18 +7091,11 @@ func (d *direct) writeOCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋ
 }
 
 func (d *direct) writeNResourceTypeAssociationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationEdgeᚄ(f *document.Field, v []model.ResourceTypeAssociationEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceTypeAssociationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -7162,18 +7107,11 @@ func (d *direct) writeNResourceTypeAssociationEdge2ᚕgithubᚗcomᚋcadastreᚑ
 }
 
 func (d *direct) writeNResourceType2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeᚄ(f *document.Field, v []*metadef.ResourceType) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(f, v[i]) && ok
 	}
 	d.Leave()
@@ -7185,18 +7123,11 @@ func (d *direct) writeNResourceType2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 }
 
 func (d *direct) writeNResourceTypeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeEdgeᚄ(f *document.Field, v []model.ResourceTypeEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceTypeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -7215,18 +7146,11 @@ func (d *direct) writeNNamespaceMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 }
 
 func (d *direct) writeNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdgeᚄ(f *document.Field, v []model.TagEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -7238,18 +7162,11 @@ func (d *direct) writeNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgra
 }
 
 func (d *direct) writeNTrait2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitᚄ(f *document.Field, v []*placement.Trait) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTrait(f, v[i]) && ok
 	}
 	d.Leave()
@@ -7261,18 +7178,11 @@ func (d *direct) writeNTrait2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋpl
 }
 
 func (d *direct) writeNTraitEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitEdgeᚄ(f *document.Field, v []model.TraitEdge) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNTraitEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitEdge(f, &v[i]) && ok
 	}
 	d.Leave()
@@ -7284,18 +7194,11 @@ func (d *direct) writeNTraitEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋg
 }
 
 func (d *direct) writeNUnloadReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadReportᚄ(f *document.Field, v []*metadef.UnloadReport) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNUnloadReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadReport(f, v[i]) && ok
 	}
 	d.Leave()
@@ -7307,23 +7210,167 @@ func (d *direct) writeNUnloadReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 }
 
 func (d *direct) writeNResourceUsage2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceUsageᚄ(f *document.Field, v []placement.ResourceUsage) bool {
-	start, ok := len(d.Buf), true
+	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
-		if i > 0 {
-			d.Byte(',')
-		}
 		d.At(i)
-		if d.Ended(f, i) {
-			ok = false
-			break
-		}
 		ok = d.writeNResourceUsage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceUsage(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
 		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeN__DirectiveLocation2ᚕstringᚄ(f *document.Field, v []string) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.String(v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeN__InputValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐInputValueᚄ(f *document.Field, v []introspection.InputValue) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeN__InputValue2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐInputValue(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeN__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f *document.Field, v *introspection.Type) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.object__Type(f.Below, v)
+}
+
+func (d *direct) writeN__Type2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐTypeᚄ(f *document.Field, v []introspection.Type) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeN__Type2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeN__Directive2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirectiveᚄ(f *document.Field, v []introspection.Directive) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeO__Field2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐFieldᚄ(f *document.Field, v []introspection.Field) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeN__Field2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐField(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeO__Type2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐTypeᚄ(f *document.Field, v []introspection.Type) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeN__Type2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(f *document.Field, v []introspection.EnumValue) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeN__EnumValue2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValue(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeO__InputValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐInputValueᚄ(f *document.Field, v []introspection.InputValue) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeN__InputValue2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐInputValue(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
 	}
 	d.Byte(']')
 	return true
@@ -7514,4 +7561,24 @@ func (d *direct) writeNUnloadReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 
 func (d *direct) writeNResourceUsage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceUsage(f *document.Field, v *placement.ResourceUsage) bool {
 	return d.objectResourceUsage(f.Below, v)
+}
+
+func (d *direct) writeN__InputValue2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐInputValue(f *document.Field, v *introspection.InputValue) bool {
+	return d.object__InputValue(f.Below, v)
+}
+
+func (d *direct) writeN__Type2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f *document.Field, v *introspection.Type) bool {
+	return d.object__Type(f.Below, v)
+}
+
+func (d *direct) writeN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(f *document.Field, v *introspection.Directive) bool {
+	return d.object__Directive(f.Below, v)
+}
+
+func (d *direct) writeN__Field2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐField(f *document.Field, v *introspection.Field) bool {
+	return d.object__Field(f.Below, v)
+}
+
+func (d *direct) writeN__EnumValue2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValue(f *document.Field, v *introspection.EnumValue) bool {
+	return d.object__EnumValue(f.Below, v)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -24,8 +25,13 @@ import (
 // nearest value that may be null. So every method that writes a value reports
 // whether it did; false asks the caller to take back its own.
 type Writer struct {
-	Buf    []byte
 	Errors gqlerror.List
+
+	buf     []byte   // the piece that is being written
+	room    int      // how long buf may be where a value begins
+	full    [][]byte // the pieces before it
+	written int      // the bytes in full
+	values  int      // how many values began, for the look at the time
 
 	options  Options
 	ctx      context.Context // of the root field
@@ -33,11 +39,20 @@ type Writer struct {
 	bound    []map[string]any
 	indexes  []int // in the lists that are being written, from the root down
 	current  *document.Field
+	stopped  error // why no further root field is written
 }
 
 // Options say how an answer is written.
 type Options struct {
 	Variables map[string]any
+	// Pieces lends the memory of the answer.
+	Pieces *Pieces
+	// Bytes bounds the answer; 0 is no limit. The root field that goes beyond it
+	// is null, and so are the ones after it, each with an error.
+	Bytes int
+	// Finish makes a root field that began go on when its context has ended: what
+	// a mutation has committed is answered. Its resolvers may fail by then.
+	Finish bool
 	// Begin is called before each root field. It returns the context that the
 	// field and all below it run in, or why the field is refused.
 	Begin func(context.Context, *document.Field) (context.Context, error)
@@ -45,12 +60,14 @@ type Options struct {
 	Recover func(context.Context, any) error
 }
 
-// New returns a writer that appends to a buffer the answer to an operation.
-func New(ctx context.Context, plan *document.Plan, buffer []byte, options Options) *Writer {
-	return &Writer{
-		Buf: buffer, options: options, ctx: ctx,
+// New returns a writer of the answer to an operation.
+func New(ctx context.Context, plan *document.Plan, options Options) *Writer {
+	w := &Writer{
+		buf: options.Pieces.take(), options: options, ctx: ctx,
 		contexts: make([]place, plan.Places), bound: make([]map[string]any, plan.Places),
 	}
+	w.room = w.roomNow()
+	return w
 }
 
 // place is the context of the resolver of one field.
@@ -79,27 +96,45 @@ func FieldOf(ctx context.Context) *document.Field {
 // Root writes a root field, unless it is refused. A panic below it is an error
 // of the field at which it happened, and the root field is null.
 func (w *Writer) Root(ctx context.Context, f *document.Field, write func(*document.Field) bool) (ok bool) {
-	start := len(w.Buf)
+	start, failed := w.Mark(), len(w.Errors)
 	w.indexes, w.current = w.indexes[:0], f
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			w.Fail(w.current, w.options.Recover(ctx, panicked))
-			w.Buf = w.Buf[:start]
-			ok = w.Absent(f)
+			ok = w.recovered(ctx, f, start, failed, panicked)
 		}
 	}()
+	if w.stopped != nil {
+		panic(stop{})
+	}
 	below, err := w.options.Begin(ctx, f)
 	if err != nil {
 		w.Fail(f, err)
 		return w.Absent(f)
 	}
 	w.ctx = below
-	failed := len(w.Errors)
 	ok = write(f)
-	if f.NullFails && len(w.Errors) == failed && string(w.Buf[start:]) == "null" {
+	if w.options.Bytes > 0 && w.written+len(w.buf) > w.options.Bytes {
+		w.turn()
+	}
+	if f.NullFails && len(w.Errors) == failed && w.isNullSince(start) {
 		w.add(ErrNull, w.path(f), nil)
 	}
 	return ok
+}
+
+// stop is the panic that ends a root field for the reason in stopped.
+type stop struct{}
+
+// recovered makes a root field null that a panic ended.
+func (w *Writer) recovered(ctx context.Context, f *document.Field, start Mark, failed int, panicked any) bool {
+	if _, ok := panicked.(stop); ok {
+		w.Errors = w.Errors[:failed]
+		w.Fail(f, w.stopped)
+	} else {
+		w.Fail(w.current, w.options.Recover(ctx, panicked))
+	}
+	w.Drop(start)
+	return w.Absent(f)
 }
 
 // ErrNull is the error of a field that is null although nothing failed.
@@ -148,11 +183,69 @@ func (w *Writer) fieldContext(f *document.Field) *graphql.FieldContext {
 	return at
 }
 
-// Key begins a field.
+// Key begins a field. It ends the root field when the answer is too long, or
+// its time is over.
 func (w *Writer) Key(f *document.Field) {
 	w.current = f
-	w.Buf = append(w.Buf, f.Key...)
+	w.begin()
+	w.buf = append(w.buf, f.Key...)
 }
+
+// begin looks whether a value may begin.
+func (w *Writer) begin() {
+	if len(w.buf) >= w.room {
+		w.turn()
+	}
+	if w.values++; w.values%betweenLooks == 0 && !w.options.Finish {
+		w.look()
+	}
+}
+
+// betweenLooks is how many values are written between two looks at the time.
+const betweenLooks = 256
+
+func (w *Writer) look() {
+	if err := w.ctx.Err(); err != nil {
+		w.stopped = err
+		panic(stop{})
+	}
+}
+
+// turn begins the next piece.
+func (w *Writer) turn() {
+	if limit := w.options.Bytes; limit > 0 && w.written+len(w.buf) > limit {
+		w.stopped = problem.Refuse(problem.ErrTooComplex, "the answer has more than %d bytes; select less, or ask for smaller pages", limit)
+		panic(stop{})
+	}
+	if len(w.buf) >= turnAt {
+		w.full = append(w.full, w.buf)
+		w.written += len(w.buf)
+		w.buf = w.options.Pieces.take()
+	}
+	w.room = w.roomNow()
+}
+
+// roomNow returns how long the current piece may be where a value begins.
+func (w *Writer) roomNow() int {
+	if limit := w.options.Bytes; limit > 0 {
+		return min(turnAt, limit-w.written+1)
+	}
+	return turnAt
+}
+
+// Mark is a position in an answer.
+type Mark struct{ piece, at int }
+
+// Mark returns the end of what was written.
+func (w *Writer) Mark() Mark { return Mark{len(w.full), len(w.buf)} }
+
+// isNullSince reports whether null is what was written since a position.
+func (w *Writer) isNullSince(start Mark) bool {
+	return start.piece == len(w.full) && string(w.buf[start.at:]) == "null"
+}
+
+// Data returns the answer in its pieces. The caller gives them back.
+func (w *Writer) Data() [][]byte { return append(w.full, w.buf) }
 
 // Fail adds the error of a field.
 func (w *Writer) Fail(f *document.Field, err error) {
@@ -206,25 +299,33 @@ func (w *Writer) path(f *document.Field) ast.Path {
 func (w *Writer) Enter() { w.indexes = append(w.indexes, 0) }
 
 // At begins the element of an index.
-func (w *Writer) At(i int) { w.indexes[len(w.indexes)-1] = i }
+func (w *Writer) At(i int) {
+	w.indexes[len(w.indexes)-1] = i
+	w.Element(i)
+}
+
+// Element begins the element of an index, in a list whose elements need no
+// paths.
+func (w *Writer) Element(i int) {
+	if i > 0 {
+		w.buf = append(w.buf, ',')
+	}
+	w.begin()
+}
 
 // Leave ends a list.
 func (w *Writer) Leave() { w.indexes = w.indexes[:len(w.indexes)-1] }
 
-// Ended reports whether the time for the answer is over, every few elements of
-// a list, and adds an error at the element if so.
-func (w *Writer) Ended(f *document.Field, i int) bool {
-	const few = 64
-	if i%few != few-1 || w.ctx.Err() == nil {
-		return false
+// Drop takes back what was written since a position.
+func (w *Writer) Drop(start Mark) bool {
+	for start.piece < len(w.full) {
+		w.options.Pieces.Give(w.buf)
+		last := len(w.full) - 1
+		w.buf, w.full = w.full[last], w.full[:last]
+		w.written -= len(w.buf)
+		w.room = w.roomNow()
 	}
-	w.add(w.ctx.Err(), w.path(f), nil)
-	return true
-}
-
-// Drop takes back what was written since a start.
-func (w *Writer) Drop(start int) bool {
-	w.Buf = w.Buf[:start]
+	w.buf = w.buf[:start.at]
 	return false
 }
 
@@ -238,40 +339,40 @@ func (w *Writer) Absent(f *document.Field) bool {
 
 // Null writes null.
 func (w *Writer) Null() bool {
-	w.Buf = append(w.Buf, "null"...)
+	w.buf = append(w.buf, "null"...)
 	return true
 }
 
 // Raw writes a value that is JSON.
 func (w *Writer) Raw(json string) bool {
-	w.Buf = append(w.Buf, json...)
+	w.buf = append(w.buf, json...)
 	return true
 }
 
 // Byte writes one byte.
-func (w *Writer) Byte(b byte) { w.Buf = append(w.Buf, b) }
+func (w *Writer) Byte(b byte) { w.buf = append(w.buf, b) }
 
 // Write writes a part of a value that is JSON.
 func (w *Writer) Write(json []byte) (int, error) {
-	w.Buf = append(w.Buf, json...)
+	w.buf = append(w.buf, json...)
 	return len(json), nil
 }
 
 // String writes a string.
 func (w *Writer) String(value string) bool {
-	w.Buf = text.AppendQuoted(w.Buf, value)
+	w.buf = text.AppendQuoted(w.buf, value)
 	return true
 }
 
 // Boolean writes a boolean.
 func (w *Writer) Boolean(value bool) bool {
-	w.Buf = strconv.AppendBool(w.Buf, value)
+	w.buf = strconv.AppendBool(w.buf, value)
 	return true
 }
 
 // Integer writes an integer.
 func (w *Writer) Integer(value int64) bool {
-	w.Buf = strconv.AppendInt(w.Buf, value, 10)
+	w.buf = strconv.AppendInt(w.buf, value, 10)
 	return true
 }
 
@@ -281,15 +382,15 @@ func (w *Writer) Float(f *document.Field, value float64) bool {
 		w.add(errors.New("the number is not finite"), w.path(f), nil)
 		return w.Null()
 	}
-	w.Buf = strconv.AppendFloat(w.Buf, value, 'g', -1, 64)
+	w.buf = strconv.AppendFloat(w.buf, value, 'g', -1, 64)
 	return true
 }
 
 // Time writes a time in UTC, in the form of RFC 3339.
 func (w *Writer) Time(value time.Time) bool {
-	w.Buf = append(w.Buf, '"')
-	w.Buf = value.UTC().AppendFormat(w.Buf, time.RFC3339Nano)
-	w.Buf = append(w.Buf, '"')
+	w.buf = append(w.buf, '"')
+	w.buf = value.UTC().AppendFormat(w.buf, time.RFC3339Nano)
+	w.buf = append(w.buf, '"')
 	return true
 }
 

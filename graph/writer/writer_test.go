@@ -1,9 +1,11 @@
 package writer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -25,7 +27,8 @@ func answer(ctx context.Context, begin error, fields ...func(*writer.Writer, *do
 			AST: &ast.Field{Name: name, Alias: name, Position: &ast.Position{Line: 1, Column: i + 1}},
 		})
 	}
-	w := writer.New(ctx, plan, nil, writer.Options{
+	w := writer.New(ctx, plan, writer.Options{
+		Pieces: &writer.Pieces{}, Bytes: 100_000,
 		Begin:   func(ctx context.Context, _ *document.Field) (context.Context, error) { return ctx, begin },
 		Recover: func(_ context.Context, panicked any) error { return fmt.Errorf("recovered %v", panicked) },
 	})
@@ -34,7 +37,7 @@ func answer(ctx context.Context, begin error, fields ...func(*writer.Writer, *do
 		w.Root(ctx, field, func(f *document.Field) bool { return fields[i](w, f) })
 	}
 	w.Byte('}')
-	return string(w.Buf), w.Errors.Error()
+	return string(bytes.Join(w.Data(), nil)), w.Errors.Error()
 }
 
 func TestAnAnswerKeepsWhatDidNotFail(t *testing.T) {
@@ -62,7 +65,7 @@ func TestAnAnswerKeepsWhatDidNotFail(t *testing.T) {
 		{"null without an error", t.Context(), nil, func(w *writer.Writer, _ *document.Field) bool { return w.Null() },
 			`{"f0":"\u0001\"é","f1":null}`, "input: f1 must not be null\n"},
 		{"an element that is null", t.Context(), nil, func(w *writer.Writer, f *document.Field) bool {
-			start := len(w.Buf)
+			start := w.Mark()
 			w.Byte('[')
 			w.Enter()
 			w.At(0)
@@ -71,16 +74,32 @@ func TestAnAnswerKeepsWhatDidNotFail(t *testing.T) {
 			w.Drop(start)
 			return w.Null()
 		}, `{"f0":"\u0001\"é","f1":null}`, "input: f1[0] the requested element is null which the schema does not allow\n"},
-		{"an end in a list", ended, nil, func(w *writer.Writer, f *document.Field) bool {
-			w.Enter()
-			for i := 0; ; i++ {
-				w.At(i)
-				if w.Ended(f, i) {
-					w.Leave()
-					return w.Null()
-				}
+		{"an end", ended, nil, func(w *writer.Writer, f *document.Field) bool {
+			for {
+				w.Key(f)
+				w.Null()
 			}
-		}, `{"f0":"\u0001\"é","f1":null}`, "input: f1[63] context canceled\n"},
+		}, `{"f0":"\u0001\"é","f1":null}`, "input:1:2: f1 context canceled\n"},
+		{"too many bytes", t.Context(), nil, func(w *writer.Writer, f *document.Field) bool {
+			for {
+				w.Key(f)
+				w.Null()
+			}
+		}, `{"f0":"\u0001\"é","f1":null}`, "input:1:2: f1 the answer has more than 100000 bytes; select less, or ask for smaller pages\n"},
+		{"one long value", t.Context(), nil, func(w *writer.Writer, _ *document.Field) bool {
+			return w.String(strings.Repeat("x", 100_000))
+		}, `{"f0":"\u0001\"é","f1":null}`, "input:1:2: f1 the answer has more than 100000 bytes; select less, or ask for smaller pages\n"},
+		{"many bytes that are taken back", t.Context(), nil, func(w *writer.Writer, f *document.Field) bool {
+			start := w.Mark()
+			for range 100 {
+				for range 15_000 {
+					w.Element(1)
+					w.Byte('0')
+				}
+				w.Drop(start)
+			}
+			return w.Null()
+		}, `{"f0":"\u0001\"é","f1":null}`, "input: f1 must not be null\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -89,6 +108,11 @@ func TestAnAnswerKeepsWhatDidNotFail(t *testing.T) {
 				t.Errorf("got %s\n%s", data, errs)
 			}
 		})
+	}
+	long := func(w *writer.Writer, _ *document.Field) bool { return w.String(strings.Repeat("x", 100_000)) }
+	tooLong := "the answer has more than 100000 bytes; select less, or ask for smaller pages\n"
+	if data, errs := answer(t.Context(), nil, long, fine); data != `{"f0":null,"f1":null}` || errs != "input:1:1: f0 "+tooLong+"input:1:2: f1 "+tooLong {
+		t.Errorf("after an end: got %s\n%s", data, errs)
 	}
 	if data, errs := answer(t.Context(), errors.New("refused"), fine); data != `{"f0":null}` || errs != "input:1:1: f0 refused\n" {
 		t.Errorf("a refused field: got %s\n%s", data, errs)

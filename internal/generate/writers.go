@@ -72,10 +72,11 @@ func (g *generator) file() (string, error) {
 // Writers writes answers, calling resolvers where a field has one.
 type Writers struct { ec *executionContext }
 
-// NewWriters returns the writers of answers that call resolvers.
-func NewWriters(resolvers ResolverRoot) Writers {
-	ec := newExecutionContext(&graphql.OperationContext{}, &executableSchema{Resolvers: resolvers}, nil)
-	return Writers{ec}
+// NewWriters returns the writers of answers that call the resolvers of a
+// configuration and describe its schema.
+func NewWriters(config Config) Writers {
+	schema := &executableSchema{SchemaData: config.Schema, Resolvers: config.Resolvers}
+	return Writers{newExecutionContext(&graphql.OperationContext{}, schema, nil)}
 }
 
 // Write writes the answer to a plan, and reports whether it has any data.
@@ -93,9 +94,6 @@ type direct struct {
 	ec *executionContext
 }`)
 	for _, object := range g.data.Objects {
-		if object.IsReserved() {
-			continue
-		}
 		if object.Root {
 			g.root(object)
 		} else {
@@ -116,7 +114,7 @@ type direct struct {
 // object makes the function that writes an object.
 func (g *generator) object(object *codegen.Object) {
 	g.line("\nfunc (d *direct) object%s(s *document.Selection, obj %s) bool {", object.Name, ref(object.Reference()))
-	g.line("start, ok := len(d.Buf), true")
+	g.line("start, ok := d.Mark(), true")
 	g.line("for _, f := range s.Fields {\nd.Key(f)\nswitch f.Number {")
 	g.line("case document.TypeName:\nd.Raw(`%q`)", object.Name)
 	g.cases(object)
@@ -127,7 +125,7 @@ func (g *generator) object(object *codegen.Object) {
 // root makes the functions that write the fields of Query or Mutation.
 func (g *generator) root(object *codegen.Object) {
 	g.line("\nfunc (d *direct) object%s(ctx context.Context, s *document.Selection) bool {", object.Name)
-	g.line("start, ok := len(d.Buf), true")
+	g.line("start, ok := d.Mark(), true")
 	g.line("for _, f := range s.Fields {\nd.Key(f)\nif f.Number == document.TypeName {\nd.Raw(`%q`)\ncontinue\n}", object.Name)
 	g.line("ok = d.Root(ctx, f, d.field%s) && ok\n}", object.Name)
 	g.end()
@@ -145,16 +143,23 @@ func (g *generator) end() {
 func (g *generator) cases(object *codegen.Object) {
 	number := -1
 	for _, field := range object.Fields {
-		if field.IsReserved() {
-			continue // such operations are gqlgen's
+		switch field.Name {
+		case "__schema":
+			g.line("case document.Schema:")
+		case "__type":
+			g.line("case document.Type:")
+		default:
+			number++
+			g.line("case %d: // %s", number, field.Name)
 		}
-		number++
-		g.line("case %d: // %s", number, field.Name)
 		if len(field.Args) > 0 {
 			g.line("args := d.Arguments(f)\nif args == nil {\nargs = d.Bind(f, d.ec.%s)\n}", field.ArgsFunc())
 			g.line("if args == nil {\nok = d.Absent(f) && ok\nbreak\n}")
 		}
 		target := "obj." + field.GoFieldName
+		if field.GoReceiverName == "ec" {
+			target = "d.ec." + field.GoFieldName
+		}
 		if field.IsResolver {
 			target = fmt.Sprintf("d.ec.Resolvers.%s().%s", strings.ToUpper(object.Name[:1])+object.Name[1:], field.GoFieldName)
 		}
@@ -276,13 +281,15 @@ func (g *generator) list(r *config.TypeReference) {
 		g.line("if v == nil {\nreturn d.Null()\n}")
 	}
 	hasPaths := !r.IsScalar()
-	g.line("start, ok := len(d.Buf), true\nd.Byte('[')")
+	g.line("start, ok := d.Mark(), true\nd.Byte('[')")
 	if hasPaths {
 		g.line("d.Enter()")
 	}
-	g.line("for i := range v {\nif i > 0 {\nd.Byte(',')\n}")
+	g.line("for i := range v {")
 	if hasPaths {
-		g.line("d.At(i)\nif d.Ended(f, i) {\nok = false\nbreak\n}")
+		g.line("d.At(i)")
+	} else {
+		g.line("d.Element(i)")
 	}
 	g.line("ok = %s && ok\n}", g.written(r.Elem(), "v[i]"))
 	if hasPaths {

@@ -1,0 +1,32 @@
+package writer
+
+import "sync"
+
+// pieceBytes is how long the pieces are that answers are written in. A value
+// that is longer than what is left of one makes it grow.
+const pieceBytes = 64 << 10
+
+// turnAt is the length from which on the next value begins another piece: most
+// values fit into the rest.
+const turnAt = pieceBytes - 2<<10
+
+// Pieces lends the memory that answers are written in. An answer holds little
+// more than its bytes, and nothing is copied when it grows. The zero value is
+// ready for use, by several goroutines at once.
+type Pieces struct{ free sync.Pool }
+
+// take returns an empty piece.
+func (p *Pieces) take() []byte {
+	if piece, ok := p.free.Get().(*[pieceBytes]byte); ok {
+		return piece[:0]
+	}
+	return make([]byte, 0, pieceBytes)
+}
+
+// Give takes back a piece that nobody reads any more. One that has grown is
+// left to the garbage collector.
+func (p *Pieces) Give(piece []byte) {
+	if cap(piece) == pieceBytes {
+		p.free.Put((*[pieceBytes]byte)(piece[:pieceBytes]))
+	}
+}
