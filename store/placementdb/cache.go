@@ -47,7 +47,7 @@ type providerState struct {
 }
 
 // ownCommit is what a transaction of this process changed. It moves the version
-// of a provider that it writes by one, or leaves the provider as it is.
+// of each provider that it writes by one.
 type ownCommit struct {
 	transaction    sqldb.TransactionID
 	created        []providerState
@@ -97,22 +97,22 @@ func (c *worldCache) Apply(r reading) bool {
 // since returns what a reading found to be other than in a world that was held
 // before, but for providers that stay as they are.
 func (r *reading) since(world *placement.World, stays map[string]bool) *worldUpdate {
-	change := newWorldUpdate()
+	update := newWorldUpdate()
 	for _, state := range r.states {
 		if !stays[state.UUID] {
-			change.put(world, state)
+			update.put(world, state)
 		}
 	}
 	for _, uuid := range r.absent {
 		if !stays[uuid] {
-			change.remove(world, uuid)
+			update.remove(world, uuid)
 		}
 	}
 	if r.names != nil {
 		there := world.Names()
-		change.Added, change.Removed = namesWithout(*r.names, there), namesWithout(there, *r.names)
+		update.Added, update.Removed = namesWithout(*r.names, there), namesWithout(there, *r.names)
 	}
-	return change
+	return update
 }
 
 // world returns the world of a reading of everything.
@@ -139,29 +139,27 @@ func (c *worldCache) ApplyIfComplete(commit *ownCommit) bool {
 	if held.upTo.Server != commit.transaction.Server || !commit.follows(held.world) {
 		return false
 	}
-	change := newWorldUpdate()
+	update := newWorldUpdate()
 	for i := range commit.deleted {
-		change.remove(held.world, commit.deleted[i].UUID)
+		update.remove(held.world, commit.deleted[i].UUID)
 	}
 	for _, state := range commit.created {
-		change.put(held.world, state)
+		update.put(held.world, state)
 	}
 	for _, state := range commit.written {
-		if before, _ := held.world.Provider(state.UUID); before.Version != state.Version {
-			change.put(held.world, state)
-		}
+		update.put(held.world, state)
 	}
-	if !change.fits(held.world) {
+	if !update.fits(held.world) {
 		return false
 	}
-	c.held.Store(&heldWorld{world: held.world.With(change.Update), upTo: held.upTo})
-	for uuid := range change.states {
+	c.held.Store(&heldWorld{world: held.world.With(update.Update), upTo: held.upTo})
+	for uuid := range update.states {
 		c.ahead[uuid] = c.ahead[uuid].after(commit.transaction.Number)
 	}
 	for i := range commit.created {
 		c.ahead[commit.created[i].UUID] = aheadCommits{last: commit.transaction.Number, reborn: commit.transaction.Number}
 	}
-	for uuid := range change.deleted {
+	for uuid := range update.deleted {
 		before, _ := held.world.Provider(uuid)
 		c.ahead[uuid] = aheadCommits{last: commit.transaction.Number, reborn: commit.transaction.Number, row: before.Row}
 	}
@@ -178,7 +176,7 @@ func (a aheadCommits) after(number int64) aheadCommits {
 // server. As with Apply, what commits of this process changed that the snapshot
 // does not see stays, and Replace reports false if that does not go together.
 func (c *worldCache) Replace(r reading) bool {
-	world, change := r.world(), newWorldUpdate()
+	world, update := r.world(), newWorldUpdate()
 	c.applying.Lock()
 	defer c.applying.Unlock()
 	if held := c.held.Load(); held != nil {
@@ -187,40 +185,39 @@ func (c *worldCache) Replace(r reading) bool {
 			return false
 		}
 		for uuid := range stays {
-			change.carry(held.world, world, uuid)
+			update.carry(held.world, world, uuid)
 		}
 	}
-	return c.advance(world, change, r.at)
+	return c.advance(world, update, r.at)
 }
 
 // advance makes a changed world the one that is held, up to a later snapshot, if
-// the change fits.
-func (c *worldCache) advance(world *placement.World, change *worldUpdate, upTo sqldb.Snapshot) bool {
-	if !change.fits(world) {
+// the update fits.
+func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo sqldb.Snapshot) bool {
+	if !update.fits(world) {
 		return false
 	}
-	if held := c.held.Load(); held == nil || held.upTo.Server != upTo.Server {
+	if c.ahead == nil {
 		c.ahead = map[string]aheadCommits{}
 	}
-	c.held.Store(&heldWorld{world: world.With(change.Update), upTo: upTo})
+	c.held.Store(&heldWorld{world: world.With(update.Update), upTo: upTo})
 	maps.DeleteFunc(c.ahead, func(_ string, own aheadCommits) bool { return upTo.Sees(own.last) })
 	return true
 }
 
 // staysAhead returns the uuids of what commits of this process changed that a
 // snapshot does not see. It reports false if the snapshot sees something else
-// than what they were built on. All these commits are of the run of the server
-// that the world's snapshot is of: a snapshot of another run is of a later one,
-// and the truth about whatever ran before.
+// than what they were built on, or is of another run of the server: that one has
+// seen the end of whatever ran before.
 func (c *worldCache) staysAhead(r *reading) (stays map[string]bool, ok bool) {
 	stays = map[string]bool{}
-	if r.at.Server != c.held.Load().upTo.Server {
-		return stays, true
-	}
-	rows := r.rows()
+	rows, sameRun := r.rows(), r.at.Server == c.held.Load().upTo.Server
 	for uuid, own := range c.ahead {
 		if r.at.Sees(own.last) {
 			continue
+		}
+		if !sameRun {
+			return nil, false
 		}
 		row, read := rows[uuid]
 		if (read || r.everything) && row != own.row && !r.at.Sees(own.reborn) {

@@ -19,34 +19,34 @@ func newWorldUpdate() *worldUpdate {
 
 // put adds the state of a provider. If the world has another provider of the
 // same uuid, put adds its removal too.
-func (c *worldUpdate) put(world *placement.World, state providerState) {
+func (u *worldUpdate) put(world *placement.World, state providerState) {
 	if held, found := world.Provider(state.UUID); found && held.Row != state.Row {
-		c.remove(world, state.UUID)
+		u.remove(world, state.UUID)
 	}
-	c.states[state.UUID] = &state
-	c.Providers = append(c.Providers, state.Provider)
+	u.states[state.UUID] = &state
+	u.Providers = append(u.Providers, state.Provider)
 }
 
 // remove adds that a world's provider goes.
-func (c *worldUpdate) remove(world *placement.World, uuid string) {
-	if _, found := world.Provider(uuid); found && !c.deleted[uuid] {
-		c.deleted[uuid] = true
-		c.Deleted = append(c.Deleted, uuid)
+func (u *worldUpdate) remove(world *placement.World, uuid string) {
+	if _, found := world.Provider(uuid); found && !u.deleted[uuid] {
+		u.deleted[uuid] = true
+		u.Deleted = append(u.Deleted, uuid)
 	}
 }
 
 // carry adds what makes a provider in a world what it is in another one.
-func (c *worldUpdate) carry(from, to *placement.World, uuid string) {
+func (u *worldUpdate) carry(from, to *placement.World, uuid string) {
 	provider, found := from.Provider(uuid)
 	if !found {
-		c.remove(to, uuid)
+		u.remove(to, uuid)
 		return
 	}
 	state := providerState{Provider: *provider}
 	if parent, found := from.Provider(provider.Parent); found {
 		state.parentRow = parent.Row
 	}
-	c.put(to, state)
+	u.put(to, state)
 }
 
 // follows reports whether a world has the states that a commit was built on.
@@ -71,7 +71,7 @@ func (c *ownCommit) follows(world *placement.World) bool {
 	for i := range c.written {
 		state := &c.written[i]
 		held, found := world.Provider(state.UUID)
-		if !found || held.Row != state.Row || held.Version != state.Version && held.Version != state.Version-1 {
+		if !found || held.Row != state.Row || held.Version != state.Version-1 {
 			return false
 		}
 	}
@@ -82,52 +82,52 @@ func all(names []string, hold func(string) bool) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !hold(name) })
 }
 
-// fits reports whether a world with the change obeys the rules that the database
+// fits reports whether a world with the update obeys the rules that the database
 // holds at every instant: each provider's parent is there and no provider is
 // below itself, no two providers have one name, and a provider has traits and
-// classes that exist. The world without the change obeys them, and so does what
+// classes that exist. The world without it obeys them, and so does what
 // changes for itself, which one instant of the database has: only what changes is
 // looked at, together with what does not.
-func (c *worldUpdate) fits(world *placement.World) bool {
-	for _, state := range c.states {
-		if !c.nameIsFree(world, state) || !c.parentIsThere(world, state) || c.closesLoop(world, state) || !c.namesExist(world, state) {
+func (u *worldUpdate) fits(world *placement.World) bool {
+	for _, state := range u.states {
+		if !u.nameIsFree(world, state) || !u.parentIsThere(world, state) || u.closesLoop(world, state) || !u.namesExist(world, state) {
 			return false
 		}
 	}
-	for uuid := range c.deleted {
+	for uuid := range u.deleted {
 		for _, child := range world.Children(uuid) {
-			if !c.deleted[child.UUID] && c.states[child.UUID] == nil {
+			if !u.deleted[child.UUID] && u.states[child.UUID] == nil {
 				return false
 			}
 		}
 	}
-	return c.removedAreUnused(world)
+	return u.removedAreUnused(world)
 }
 
-func (c *worldUpdate) nameIsFree(world *placement.World, state *providerState) bool {
+func (u *worldUpdate) nameIsFree(world *placement.World, state *providerState) bool {
 	holder, taken := world.ProviderNamed(state.Name)
 	if !taken || holder.UUID == state.UUID {
 		return true
 	}
-	if next := c.states[holder.UUID]; next != nil {
+	if next := u.states[holder.UUID]; next != nil {
 		return next.Name != state.Name
 	}
-	return c.deleted[holder.UUID]
+	return u.deleted[holder.UUID]
 }
 
-func (c *worldUpdate) parentIsThere(world *placement.World, state *providerState) bool {
+func (u *worldUpdate) parentIsThere(world *placement.World, state *providerState) bool {
 	if state.Parent == "" {
 		return true
 	}
-	if c.states[state.Parent] != nil {
+	if u.states[state.Parent] != nil {
 		return true
 	}
 	parent, found := world.Provider(state.Parent)
-	return found && !c.deleted[state.Parent] && parent.Row == state.parentRow
+	return found && !u.deleted[state.Parent] && parent.Row == state.parentRow
 }
 
 // closesLoop reports whether a provider with a new parent has itself above it.
-func (c *worldUpdate) closesLoop(world *placement.World, state *providerState) bool {
+func (u *worldUpdate) closesLoop(world *placement.World, state *providerState) bool {
 	if held, found := world.Provider(state.UUID); found && held.Parent == state.Parent {
 		return false // another provider of the loop has a new parent
 	}
@@ -137,7 +137,7 @@ func (c *worldUpdate) closesLoop(world *placement.World, state *providerState) b
 			return true
 		}
 		seen[above] = true
-		if next := c.states[above]; next != nil {
+		if next := u.states[above]; next != nil {
 			above = next.Parent
 		} else if provider, found := world.Provider(above); found {
 			above = provider.Parent
@@ -148,28 +148,28 @@ func (c *worldUpdate) closesLoop(world *placement.World, state *providerState) b
 	return false
 }
 
-func (c *worldUpdate) namesExist(world *placement.World, state *providerState) bool {
+func (u *worldUpdate) namesExist(world *placement.World, state *providerState) bool {
 	return all(state.Traits, func(name string) bool {
-		return slices.Contains(c.Added.Traits, name) || world.HasTrait(name) && !slices.Contains(c.Removed.Traits, name)
+		return slices.Contains(u.Added.Traits, name) || world.HasTrait(name) && !slices.Contains(u.Removed.Traits, name)
 	}) && !slices.ContainsFunc(state.Inventories, func(i placement.Inventory) bool {
 		name := i.ResourceClass
-		return !slices.Contains(c.Added.ResourceClasses, name) && (!world.HasResourceClass(name) || slices.Contains(c.Removed.ResourceClasses, name))
+		return !slices.Contains(u.Added.ResourceClasses, name) && (!world.HasResourceClass(name) || slices.Contains(u.Removed.ResourceClasses, name))
 	})
 }
 
 // removedAreUnused reports whether no provider that stays as it is has a name
 // that goes. Names go seldom, so that all providers are looked at.
-func (c *worldUpdate) removedAreUnused(world *placement.World) bool {
-	if len(c.Removed.Traits)+len(c.Removed.ResourceClasses) == 0 {
+func (u *worldUpdate) removedAreUnused(world *placement.World) bool {
+	if len(u.Removed.Traits)+len(u.Removed.ResourceClasses) == 0 {
 		return true
 	}
 	for provider := range world.Providers() {
-		if c.deleted[provider.UUID] || c.states[provider.UUID] != nil {
+		if u.deleted[provider.UUID] || u.states[provider.UUID] != nil {
 			continue
 		}
-		if slices.ContainsFunc(provider.Traits, func(name string) bool { return slices.Contains(c.Removed.Traits, name) }) ||
+		if slices.ContainsFunc(provider.Traits, func(name string) bool { return slices.Contains(u.Removed.Traits, name) }) ||
 			slices.ContainsFunc(provider.Inventories, func(i placement.Inventory) bool {
-				return slices.Contains(c.Removed.ResourceClasses, i.ResourceClass)
+				return slices.Contains(u.Removed.ResourceClasses, i.ResourceClass)
 			}) {
 			return false
 		}

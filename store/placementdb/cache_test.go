@@ -54,15 +54,69 @@ func TestACacheForgetsWhatASnapshotSees(t *testing.T) {
 }
 
 // TestALaterRunOfTheServerIsTheTruth holds that a world of a database that lost
-// commits has lost them too.
+// commits has lost them too, as soon as their numbers are past.
 func TestALaterRunOfTheServerIsTheTruth(t *testing.T) {
 	t.Parallel()
 	c := loadedCache(t)
 	c.ApplyIfComplete(&ownCommit{transaction: sqldb.TransactionID{Server: 1, Number: 10}, written: []providerState{stateOf("a", 1, 1)}})
-	if !c.Replace(reading{at: sqldb.Snapshot{Server: 2, Oldest: 9, Next: 9}, everything: true, names: new(placement.Names), states: []providerState{stateOf("a", 1, 0)}}) {
-		t.Fatal("the world of a later run of the server is not taken")
+	later := reading{at: sqldb.Snapshot{Server: 2, Oldest: 10, Next: 10}, everything: true, names: new(placement.Names), states: []providerState{stateOf("a", 1, 0)}}
+	if c.Replace(later) {
+		t.Error("a commit of this process is lost while the later run of the server may not have seen its end")
 	}
-	if versionOf(t, c, "a") != 0 || len(c.ahead) > 0 {
+	later.at = sqldb.Snapshot{Server: 2, Oldest: 11, Next: 11}
+	if !c.Replace(later) || versionOf(t, c, "a") != 0 || len(c.ahead) > 0 {
 		t.Errorf("a has the version %d, and %v are ahead", versionOf(t, c, "a"), c.ahead)
+	}
+}
+
+// TestAWorldObeysTheRules holds that an update which breaks a rule together with
+// what it leaves as it is does not fit.
+func TestAWorldObeysTheRules(t *testing.T) {
+	t.Parallel()
+	with := func(state providerState, change func(*providerState)) providerState {
+		change(&state)
+		return state
+	}
+	named := placement.Names{Traits: []string{"T"}, ResourceClasses: []string{"C"}}
+	world := placement.NewWorld(named, []placement.Provider{stateOf("a", 1, 0).Provider,
+		with(stateOf("b", 2, 0), func(p *providerState) { p.Parent = "a" }).Provider,
+		with(stateOf("c", 3, 0), func(p *providerState) { p.Traits = []string{"T"} }).Provider,
+		with(stateOf("d", 4, 0), func(p *providerState) { p.Inventories = []placement.Inventory{{ResourceClass: "C"}} }).Provider})
+	for name, c := range map[string]struct {
+		fits    bool
+		states  []providerState
+		deleted []string
+		removed placement.Names
+	}{
+		"nothing":                      {fits: true},
+		"a name of another":            {states: []providerState{with(stateOf("e", 5, 0), func(p *providerState) { p.Name = "a" })}},
+		"a name of one that goes":      {fits: true, states: []providerState{with(stateOf("e", 5, 0), func(p *providerState) { p.Name = "c" })}, deleted: []string{"c"}},
+		"a name that another gives up": {fits: true, states: []providerState{with(stateOf("e", 5, 0), func(p *providerState) { p.Name = "c" }), with(stateOf("c", 3, 1), func(p *providerState) { p.Name = "x" })}},
+		"no such parent":               {states: []providerState{with(stateOf("e", 5, 0), func(p *providerState) { p.Parent, p.parentRow = "z", 9 })}},
+		"an earlier parent":            {states: []providerState{with(stateOf("e", 5, 0), func(p *providerState) { p.Parent, p.parentRow = "a", 9 })}},
+		"a parent that goes":           {states: []providerState{with(stateOf("e", 5, 0), func(p *providerState) { p.Parent, p.parentRow = "c", 3 })}, deleted: []string{"c"}},
+		"a parent":                     {fits: true, states: []providerState{with(stateOf("e", 5, 0), func(p *providerState) { p.Parent, p.parentRow = "b", 2 })}},
+		"a loop":                       {states: []providerState{with(stateOf("a", 1, 1), func(p *providerState) { p.Parent, p.parentRow = "b", 2 })}},
+		"a child that stays":           {deleted: []string{"a"}},
+		"a child that goes along":      {fits: true, deleted: []string{"a", "b"}},
+		"no such trait":                {states: []providerState{with(stateOf("e", 5, 0), func(p *providerState) { p.Traits = []string{"X"} })}},
+		"no such class":                {states: []providerState{with(stateOf("e", 5, 0), func(p *providerState) { p.Inventories = []placement.Inventory{{ResourceClass: "X"}} })}},
+		"a trait that is used":         {removed: placement.Names{Traits: []string{"T"}}},
+		"a class that is used":         {removed: placement.Names{ResourceClasses: []string{"C"}}},
+		"a trait that is given up":     {fits: true, removed: placement.Names{Traits: []string{"T"}}, states: []providerState{stateOf("c", 3, 1)}},
+		"a class that goes along":      {fits: true, removed: placement.Names{ResourceClasses: []string{"C"}}, deleted: []string{"d"}},
+		"a trait that goes and is had": {removed: placement.Names{Traits: []string{"T"}}, states: []providerState{with(stateOf("c", 3, 1), func(p *providerState) { p.Traits = []string{"T"} })}},
+	} {
+		update := newWorldUpdate()
+		update.Removed = c.removed
+		for _, uuid := range c.deleted {
+			update.remove(world, uuid)
+		}
+		for _, state := range c.states {
+			update.put(world, state)
+		}
+		if got := update.fits(world); got != c.fits {
+			t.Errorf("%s: fits is %t", name, got)
+		}
 	}
 }

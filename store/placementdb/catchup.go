@@ -82,11 +82,17 @@ func (f *follower) catchUp(ctx context.Context) error {
 		if err != nil || done {
 			return err
 		}
+		if attempt > refusals {
+			sqldb.Pause(ctx, poll/10)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 	}
 }
 
-// errNotInLog says that the log of changes does not reach back to the world.
-var errNotInLog = errors.New("the log of changes does not reach back to the world")
+// errNotInLog says that the change log does not reach back to the world.
+var errNotInLog = errors.New("the change log does not reach back to the world")
 
 // forward takes a snapshot and brings the world forward to it. It reports false
 // if the world refuses this one.
@@ -131,8 +137,7 @@ func (f *follower) takeUncertain() []sqldb.TransactionID {
 }
 
 // settle keeps those of the transactions that may still run, after a catch up that
-// began when all had been sent COMMIT, and tells others if some have ended. One
-// whose server does not run any more has ended.
+// began when all had been sent COMMIT, and tells others if some have ended.
 func (f *follower) settle(uncertain []sqldb.TransactionID, caughtUp bool) {
 	if len(uncertain) == 0 {
 		return
@@ -140,7 +145,7 @@ func (f *follower) settle(uncertain []sqldb.TransactionID, caughtUp bool) {
 	var run []sqldb.TransactionID
 	upTo := f.store.cache.UpTo()
 	for _, transaction := range uncertain {
-		if !caughtUp || upTo.Server == transaction.Server && !upTo.Contains(transaction) {
+		if !caughtUp || !upTo.HasEnded(transaction) {
 			run = append(run, transaction)
 		}
 	}
@@ -152,7 +157,7 @@ func (f *follower) settle(uncertain []sqldb.TransactionID, caughtUp bool) {
 	f.uncertain.of = append(f.uncertain.of, run...)
 }
 
-// readNotes reads the log of changes from a transaction on, with what there is
+// readNotes reads the change log from a transaction on, with what there is
 // of the providers in it.
 func (s *PlacementStore) readNotes(ctx context.Context, on sqldb.Conn, from int64) ([]placementNote, error) {
 	var notes []placementNote

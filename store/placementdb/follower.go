@@ -6,8 +6,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// placementNote is a row of the change log as a snapshot sees it. Of a provider it has
-// what the snapshot sees of that, too.
+// placementNote is a row of the change log as a snapshot sees it, with what
+// the snapshot sees of the provider that it is about.
 type placementNote struct {
 	changeKey
 	row, version int64 // of the provider; row 0 if there is none

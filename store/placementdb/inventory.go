@@ -34,7 +34,7 @@ func (s *PlacementStore) SetInventories(ctx context.Context, input placement.Pro
 		if err := s.replaceInventories(ctx, tx, id, input, classes); err != nil {
 			return 0, err
 		}
-		return id, s.bump(ctx, tx, id)
+		return id, s.bump(ctx, tx, id, true)
 	})
 }
 
@@ -57,7 +57,7 @@ func (s *PlacementStore) SetInventory(ctx context.Context, input placement.OneIn
 		if err := s.putInventories(ctx, tx, id, inventories, classes); err != nil {
 			return 0, err
 		}
-		return id, s.bump(ctx, tx, id)
+		return id, s.bump(ctx, tx, id, true)
 	})
 }
 
@@ -85,7 +85,7 @@ func (s *PlacementStore) DeleteInventory(ctx context.Context, input placement.In
 		if err := s.Execute(ctx, tx, `DELETE FROM inventories WHERE id = $1`, id); err != nil {
 			return 0, err
 		}
-		return provider, s.bump(ctx, tx, provider)
+		return provider, s.bump(ctx, tx, provider, true)
 	})
 }
 

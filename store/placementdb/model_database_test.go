@@ -30,6 +30,7 @@ type modelVersion struct {
 	transaction sqldb.TransactionID // none before the first
 	present     bool
 	state       providerState // of a provider that is present
+	rowOnly     bool          // of the state only row and version are known
 }
 
 // modelNote is a row of the change log.

@@ -152,7 +152,26 @@ func (o *oracle) unexplained(w *placement.World, key changeKey) string {
 	case reason == seenBefore && !wanted.present && (there || key.kind != providerKind):
 		reason = "I3: it was deleted, and is there again"
 	}
-	return fmt.Sprintf("%v has to be as %v left it, or later: %s", key, wanted.transaction, reason)
+	text := fmt.Sprintf("%v has to be as %v left it, or later: %s", key, wanted.transaction, reason)
+	for _, other := range o.keys {
+		if _, wrote := o.places[wanted.transaction][other]; wrote {
+			text += o.describe(w, other)
+		}
+	}
+	return text
+}
+
+// describe says what a key is in a world, and was at last.
+func (o *oracle) describe(w *placement.World, key changeKey) string {
+	text := fmt.Sprintf("\n%v:", key)
+	if held, found := w.Provider(key.key); found {
+		text += fmt.Sprintf(" the world has row %d version %d;", held.Row, held.Version)
+	}
+	for place := max(0, len(o.history[key])-8); place < len(o.history[key]); place++ {
+		v := &o.history[key][place]
+		text += fmt.Sprintf(" %v: row %d version %d (%s);", v.transaction, v.state.Row, v.state.Version, o.holds[v.transaction])
+	}
+	return text
 }
 
 // isIn reports whether a world has this version of a key.
@@ -168,6 +187,9 @@ func (v *modelVersion) isIn(w *placement.World, key changeKey) bool {
 		return found == v.present
 	}
 	want := &v.state.Provider
+	if v.rowOnly {
+		return held.Row == want.Row && held.Version == want.Version
+	}
 	return held.Row == want.Row && held.Version == want.Version && held.Name == want.Name && held.Parent == want.Parent &&
 		held.Generation == want.Generation && slices.Equal(held.Traits, want.Traits) && slices.Equal(held.Inventories, want.Inventories)
 }

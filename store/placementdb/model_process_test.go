@@ -48,8 +48,7 @@ func (p *modelProcess) resolve(tx *modelTransaction) bool {
 		p.lost[tx] = p.looks + 1
 		return false
 	}
-	upTo := p.cache.UpTo()
-	return p.ended >= look && (upTo.Server != tx.Server || upTo.Contains(tx.TransactionID))
+	return p.ended >= look && p.cache.UpTo().HasEnded(tx.TransactionID)
 }
 
 func (p *modelProcess) look(everything bool) {

@@ -19,23 +19,24 @@ const (
 	loseCommit                   // COMMIT is sent and its answer is lost: it happens later, or not
 	endLostCommit                // such a transaction ends
 	abortTransaction
-	publishCommit      // the process brings its world up to a commit of its own
-	giveUp             // a process stops waiting for its world
-	beginLook          // a process begins to catch up, as when it is woken
-	stepLook           // and takes the next step
-	beginLoad          // a process loads the whole world
-	deliverNote        // a notification arrives
-	loseNote           // a notification is lost
-	loseConnection     // the listening connection is lost with what was on its way, and comes again
-	pruneLog           // old notes are deleted
-	crashServer        // the database server ends and starts again
-	actionKinds    int = iota
+	publishCommit       // the process brings its world up to a commit of its own
+	giveUp              // a process stops waiting for its world
+	beginLook           // a process begins to catch up, as when it is woken
+	stepLook            // and takes the next step
+	beginLoad           // a process loads the whole world
+	deliverNote         // a notification arrives
+	loseNote            // a notification is lost
+	loseConnection      // the listening connection is lost with what was on its way, and comes again
+	pruneLog            // old notes are deleted
+	crashServer         // the database server ends and starts again
+	resetStatistics     // and seems to
+	actionKinds     int = iota
 )
 
 // weights say how often each kind happens.
 var weights = [actionKinds]int{
 	beginTransaction: 12, changeSomething: 30, commitTransaction: 14, loseCommit: 2, endLostCommit: 3, abortTransaction: 2,
-	publishCommit: 14, giveUp: 1, beginLook: 6, stepLook: 24, beginLoad: 1, deliverNote: 6, loseNote: 1, loseConnection: 1, pruneLog: 2, crashServer: 1,
+	publishCommit: 14, giveUp: 1, beginLook: 6, stepLook: 24, beginLoad: 1, deliverNote: 6, loseNote: 1, loseConnection: 1, pruneLog: 2, crashServer: 1, resetStatistics: 1,
 }
 
 // action is one step of a schedule. Pick chooses among what is possible.
@@ -167,53 +168,66 @@ func (run *modelRun) note(format string, args ...any) {
 }
 
 // do takes one action, if it is possible.
-//
-//gocyclo:ignore
 func (run *modelRun) do(a action) {
-	server, r := run.servers[a.process], rand.New(rand.NewPCG(a.pick, 2))
-	switch a.kind {
-	case beginTransaction:
+	r := rand.New(rand.NewPCG(a.pick, 2))
+	if transact := transactions[a.kind]; transact != nil {
+		if tx := run.transaction(a.kind == endLostCommit, r); tx != nil {
+			transact(run, tx, r)
+		}
+		return
+	}
+	follows[a.kind](run, a.process, r)
+}
+
+// follows are the actions of a process, and of all of them.
+var follows = map[actionKind]func(run *modelRun, process int, r *rand.Rand){
+	beginTransaction: func(run *modelRun, process int, _ *rand.Rand) {
 		if len(run.database.open) < 4 {
-			run.note("process %d begins %d", a.process, run.database.begin(a.process).Number)
+			run.note("process %d begins %d", process, run.database.begin(process).Number)
 		}
-	case changeSomething, commitTransaction, loseCommit, endLostCommit, abortTransaction:
-		run.transact(a.kind, r)
-	case publishCommit:
+	},
+	publishCommit: func(run *modelRun, process int, r *rand.Rand) {
+		server := run.servers[process]
 		if tx := take(&server.committed, r); tx != nil {
-			run.publish(a.process, tx)
+			run.publish(process, tx)
 		} else if tx := take(&server.lost, r); tx != nil {
-			run.resolve(a.process, tx)
+			run.resolve(process, tx)
 		}
-	case giveUp:
-		if tx := take(&server.waiting, r); tx != nil {
-			server.wake = true
-			run.tell(a.process)
+	},
+	giveUp: func(run *modelRun, process int, r *rand.Rand) {
+		if tx := take(&run.servers[process].waiting, r); tx != nil {
+			run.servers[process].wake = true
+			run.tell(process)
 		}
-	case beginLook:
-		run.look(a.process, false)
-	case beginLoad:
-		run.look(a.process, true)
-	case stepLook:
-		run.step(a.process)
-	case deliverNote:
-		if server.notes > 0 {
-			server.notes--
-			server.wake = true
-		}
-	case loseNote:
-		if server.notes > 0 {
-			server.notes--
-			server.poll = true
-		}
-	case loseConnection:
-		server.notes, server.wake = 0, true
-	case pruneLog:
+	},
+	beginLook:   func(run *modelRun, process int, _ *rand.Rand) { run.look(process, false) },
+	beginLoad:   func(run *modelRun, process int, _ *rand.Rand) { run.look(process, true) },
+	stepLook:    func(run *modelRun, process int, _ *rand.Rand) { run.step(process) },
+	deliverNote: func(run *modelRun, process int, _ *rand.Rand) { run.servers[process].arrives(true) },
+	loseNote:    func(run *modelRun, process int, _ *rand.Rand) { run.servers[process].arrives(false) },
+	loseConnection: func(run *modelRun, process int, _ *rand.Rand) {
+		run.servers[process].notes, run.servers[process].wake = 0, true
+	},
+	pruneLog: func(run *modelRun, _ int, r *rand.Rand) {
 		before := run.database.snapshot().Oldest - r.Int64N(3)
 		run.note("prune before %d", before)
 		run.database.prune(before)
-	case crashServer:
-		run.crash(r)
+	},
+	crashServer: func(run *modelRun, _ int, r *rand.Rand) { run.crash(r) },
+	resetStatistics: func(run *modelRun, _ int, _ *rand.Rand) {
+		run.database.server++
+		run.note("the statistics of the server begin again")
+	},
+}
+
+// arrives takes a notification from those on their way, and tells the process of
+// it or not.
+func (s *modelServer) arrives(told bool) {
+	if s.notes == 0 {
+		return
 	}
+	s.notes--
+	s.wake, s.poll = s.wake || told, s.poll || !told
 }
 
 // take takes one of a list.
@@ -227,41 +241,47 @@ func take(list *[]*modelTransaction, r *rand.Rand) *modelTransaction {
 	return tx
 }
 
-// transact does something with one of the transactions that run.
-func (run *modelRun) transact(kind actionKind, r *rand.Rand) {
+// transaction returns one of the transactions that run: of those whose COMMIT was
+// sent and whose answer is lost, or of the others.
+func (run *modelRun) transaction(lost bool, r *rand.Rand) *modelTransaction {
 	var running []*modelTransaction
 	for _, tx := range run.database.open {
-		if tx.lost == (kind == endLostCommit) {
+		if tx.lost == lost {
 			running = append(running, tx)
 		}
 	}
-	if len(running) == 0 {
-		return
-	}
-	tx := running[r.IntN(len(running))]
-	server := run.servers[tx.process]
-	switch kind {
-	case changeSomething:
-		run.database.change(tx, r)
-	case loseCommit:
-		run.note("process %d loses the answer to COMMIT of %d %v", tx.process, tx.Number, tx.order)
-		tx.lost = true
-		server.lost = append(server.lost, tx)
-	case commitTransaction:
+	return take(&running, r)
+}
+
+// transactions are the actions of a transaction that runs.
+var transactions = map[actionKind]func(run *modelRun, tx *modelTransaction, r *rand.Rand){
+	changeSomething: func(run *modelRun, tx *modelTransaction, r *rand.Rand) { run.database.change(tx, r) },
+	commitTransaction: func(run *modelRun, tx *modelTransaction, _ *rand.Rand) {
 		run.database.commitTransaction(tx)
 		run.note("process %d commits %d %v", tx.process, tx.Number, tx.order)
+		server := run.servers[tx.process]
 		server.committed = append(server.committed, tx)
-	case endLostCommit:
-		if r.IntN(2) == 0 {
-			run.database.commitTransaction(tx)
-			run.note("%d of process %d commits", tx.Number, tx.process)
+	},
+	loseCommit: func(run *modelRun, tx *modelTransaction, _ *rand.Rand) {
+		run.note("process %d loses the answer to COMMIT of %d %v", tx.process, tx.Number, tx.order)
+		tx.lost = true
+		server := run.servers[tx.process]
+		server.lost = append(server.lost, tx)
+	},
+	endLostCommit: func(run *modelRun, tx *modelTransaction, r *rand.Rand) {
+		if r.IntN(2) > 0 {
+			run.abort(tx)
 			return
 		}
-		fallthrough
-	case abortTransaction:
-		run.note("%d of process %d aborts", tx.Number, tx.process)
-		run.database.end(tx)
-	}
+		run.database.commitTransaction(tx)
+		run.note("%d of process %d commits", tx.Number, tx.process)
+	},
+	abortTransaction: func(run *modelRun, tx *modelTransaction, _ *rand.Rand) { run.abort(tx) },
+}
+
+func (run *modelRun) abort(tx *modelTransaction) {
+	run.note("%d of process %d aborts", tx.Number, tx.process)
+	run.database.end(tx)
 }
 
 // publish brings a process's world up to a commit of its own.
@@ -309,7 +329,7 @@ func (run *modelRun) resolve(process int, tx *modelTransaction) {
 func (run *modelRun) look(process int, everything bool) {
 	if server := run.servers[process]; !server.looking() {
 		run.note("process %d looks, everything %t", process, everything)
-		server.wake = false
+		server.wake, server.poll = false, false
 		server.look(everything)
 	}
 }
@@ -328,7 +348,6 @@ func (run *modelRun) step(process int) {
 	if commits < 0 {
 		return
 	}
-	server.poll = false
 	server.oracle.needsAll(commits, isRead)
 	server.judged = nil
 	waiting := server.waiting

@@ -77,7 +77,8 @@ const (
 	deleteProvider
 	renameProvider
 	moveProvider
-	writeKinds int = iota
+	noteProvider     // writes what it is: as setProviderTraits with the traits that it has
+	writeKinds   int = iota
 )
 
 // change makes one random change, if it is allowed.
@@ -184,7 +185,8 @@ func (d *modelDatabase) remove(tx *modelTransaction, key changeKey) {
 	tx.write(key, modelVersion{})
 }
 
-// update changes a provider: what it has, its name or its parent.
+// update changes a provider: what it has, its name or its parent. Its version
+// moves by one, also where it is left as it is.
 func (d *modelDatabase) update(tx *modelTransaction, key changeKey, r *rand.Rand, kind writeKind) {
 	if !d.mayWrite(tx, key, false) {
 		return
@@ -206,12 +208,14 @@ func (d *modelDatabase) update(tx *modelTransaction, key changeKey, r *rand.Rand
 			return
 		}
 		tx.moves = true
-	default:
+	case writeProvider:
 		d.give(tx, &state, r)
 	}
 	if _, written := tx.writes[key]; !written {
 		state.Version++
 	}
-	state.Generation = tx.Number
+	if kind != noteProvider {
+		state.Generation = tx.Number
+	}
 	tx.write(key, modelVersion{present: true, state: state})
 }

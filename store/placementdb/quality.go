@@ -36,10 +36,10 @@ func (s *PlacementStore) SetProviderTraits(ctx context.Context, input placement.
 			return 0, err
 		}
 		changed, err := s.replaceTraits(ctx, tx, id, sqldb.Distinct(wanted))
-		if err != nil || !changed {
-			return id, err
+		if err != nil {
+			return 0, err
 		}
-		return id, s.bump(ctx, tx, id)
+		return id, s.bump(ctx, tx, id, changed)
 	})
 }
 
@@ -87,7 +87,7 @@ func (s *PlacementStore) SetProviderAggregates(ctx context.Context, input placem
 		if err := s.replaceAggregates(ctx, tx, id, input.Aggregates); err != nil {
 			return 0, err
 		}
-		return id, s.bump(ctx, tx, id)
+		return id, s.bump(ctx, tx, id, true)
 	})
 }
 

@@ -152,8 +152,14 @@ func (s *PlacementStore) lockProvider(ctx context.Context, tx *sqldb.Tx, uuid st
 	return id, nil
 }
 
-// bump moves a locked provider's generation and its version by one.
-func (s *PlacementStore) bump(ctx context.Context, tx *sqldb.Tx, id int64) error {
+// bump moves a locked provider's version by one, and its generation too if the
+// provider changed. Every transaction that notes a provider in the change log
+// moves its version by exactly one, also where it leaves the provider as it is:
+// the version tells the world what a commit was built on.
+func (s *PlacementStore) bump(ctx context.Context, tx *sqldb.Tx, id int64, changed bool) error {
+	if !changed {
+		return s.Execute(ctx, tx, `UPDATE resource_providers SET version = version + 1 WHERE id = $1`, id)
+	}
 	return s.Execute(ctx, tx, `UPDATE resource_providers SET generation = generation + 1, version = version + 1, updated_at = $1 WHERE id = $2`, s.Now(), id)
 }
 

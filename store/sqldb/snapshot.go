@@ -42,6 +42,12 @@ func (s Snapshot) Sees(number int64) bool {
 	return number < s.Next && !running
 }
 
+// HasEnded reports whether a transaction does not run any more, given that it had
+// begun when the snapshot was taken. What a crash undid has ended, too.
+func (s Snapshot) HasEnded(t TransactionID) bool {
+	return s.Sees(t.Number) || s.Server != t.Server && t.Number >= s.Next
+}
+
 // ParseSnapshot reads a snapshot as PostgreSQL writes it: "10:20:10,14,15" is
 // the oldest running transaction, the next one, and those that run.
 func ParseSnapshot(server int64, text string) (Snapshot, error) {

@@ -31,3 +31,18 @@ func TestSnapshotSeesWhatHasEnded(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatACrashUndidHasEnded holds that a transaction that the server lost in a
+// crash is not waited for.
+func TestWhatACrashUndidHasEnded(t *testing.T) {
+	t.Parallel()
+	s := sqldb.Snapshot{Server: 2, Oldest: 10, Next: 12, Running: []int64{10}}
+	for of, want := range map[sqldb.TransactionID]bool{
+		{Server: 2, Number: 9}: true, {Server: 2, Number: 10}: false, {Server: 2, Number: 11}: true, {Server: 2, Number: 12}: false,
+		{Server: 1, Number: 9}: true, {Server: 1, Number: 10}: false, {Server: 1, Number: 11}: true, {Server: 1, Number: 12}: true,
+	} {
+		if got := s.HasEnded(of); got != want {
+			t.Errorf("%+v has ended: %t", of, got)
+		}
+	}
+}
