@@ -47,7 +47,7 @@ func BenchmarkClaims(b *testing.B) {
 func benchmarkClaims(b *testing.B, s *store.Store, providers, clients int, claim func(context.Context, placement.Claim) ([]*placement.Consumer, error)) {
 	filled := make([]placement.Provider, providers)
 	for i := range filled {
-		filled[i] = placement.Provider{UUID: uuidOf(i), Name: fmt.Sprint("provider ", i), Inventories: []placement.Inventory{
+		filled[i] = placement.Provider{UUID: storetest.UUID(i), Name: fmt.Sprint("provider ", i), Inventories: []placement.Inventory{
 			{ResourceClass: "VCPU", Total: 1_000_000_000, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1}}}
 	}
 	if err := s.FillPlacement(storetest.AsAdmin(), placement.Names{}, filled, nil); err != nil {
@@ -63,7 +63,7 @@ func benchmarkClaims(b *testing.B, s *store.Store, providers, clients int, claim
 				if n > b.N {
 					return
 				}
-				if _, err := claim(storetest.AsAdmin(), claimOne(uuidOf(n*7919%providers), uuidOf(1_000_000+n))); err != nil {
+				if _, err := claim(storetest.AsAdmin(), claimOne(storetest.UUID(n*7919%providers), storetest.UUID(1_000_000+n))); err != nil {
 					b.Error(err)
 					return
 				}

@@ -2,7 +2,6 @@ package placementdb_test
 
 import (
 	"bufio"
-	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -22,18 +22,6 @@ const victim = "CADASTRE_TEST_VICTIM"
 func claimOne(provider, consumer string) placement.Claim {
 	return placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: consumer, ProjectID: "p", UserID: "u",
 		Allocations: []placement.ProviderAllocation{{Provider: provider, Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}}
-}
-
-// roomyProvider creates a provider with room for everybody.
-func roomyProvider(t testing.TB, s *store.Store, uuid string) {
-	t.Helper()
-	if _, _, err := s.CreateResourceProvider(storetest.AsAdmin(), placement.NewProvider{Name: uuid, UUID: &uuid}); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := s.SetInventory(storetest.AsAdmin(), placement.OneInventory{Provider: uuid, Inventory: placement.Inventory{
-		ResourceClass: "VCPU", Total: 1_000_000, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1}}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // allThere holds that every consumer that was acknowledged has what it claimed,
@@ -50,7 +38,7 @@ func allThere(t testing.TB, s *store.Store, acknowledged []string) {
 	if n, err := s.Misused(storetest.AsAdmin()); n != 0 || err != nil {
 		t.Errorf("%d inventories have another use than their allocations: %v", n, err)
 	}
-	within(t, 2*time.Second, "the world of the database", func() bool {
+	storetest.Within(t, 2*time.Second, "the world of the database", func() bool {
 		difference, err := s.WorldDifference(storetest.AsAdmin())
 		return err == nil && difference == ""
 	})
@@ -66,12 +54,12 @@ func TestClaimUntilKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roomyProvider(t, s, uuidOf(1))
+	storetest.RoomyProvider(t, s, storetest.UUID(1))
 	for client := range 4 {
 		go func() {
 			for i := 0; ; i++ {
-				consumer := uuidOf(1000 + 100_000*client + i)
-				if _, err := s.SetAllocations(storetest.AsAdmin(), claimOne(uuidOf(1), consumer)); err != nil {
+				consumer := storetest.UUID(1000 + 100_000*client + i)
+				if _, err := s.SetAllocations(storetest.AsAdmin(), claimOne(storetest.UUID(1), consumer)); err != nil {
 					fmt.Println("error", err)
 					return
 				}
@@ -133,8 +121,8 @@ func claimFrom(servers []*store.Store, claims int, ended func(client, i int)) (t
 	for client := range 8 {
 		clients.Go(func() {
 			for i := range claims {
-				consumer := uuidOf(1000 + 100_000*client + i)
-				_, err := servers[client%len(servers)].SetAllocations(storetest.AsAdmin(), claimOne(uuidOf(1), consumer))
+				consumer := storetest.UUID(1000 + 100_000*client + i)
+				_, err := servers[client%len(servers)].SetAllocations(storetest.AsAdmin(), claimOne(storetest.UUID(1), consumer))
 				told.Lock()
 				if err == nil {
 					told.acknowledged = append(told.acknowledged, consumer)
@@ -149,6 +137,9 @@ func claimFrom(servers []*store.Store, claims int, ended func(client, i int)) (t
 	return told, clients
 }
 
+// claimsBetweenCuts is how many claims end, done or not, between two cuts.
+const claimsBetweenCuts = 12
+
 // TestNothingIsLostByCutConnections ends all connections of two servers again
 // and again while clients claim: some claims end without an answer, those that
 // have one are done, and both worlds find out what became of the others.
@@ -156,28 +147,26 @@ func TestNothingIsLostByCutConnections(t *testing.T) {
 	t.Parallel()
 	url := storetest.PostgresDatabase(t)
 	servers := []*store.Store{storetest.Open(t, url), storetest.Open(t, url)}
-	roomyProvider(t, servers[0], uuidOf(1))
-	db, err := sql.Open("postgres", url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	told, clients := claimFrom(servers, 60, func(int, int) {})
-	done := make(chan struct{})
-	go func() { clients.Wait(); close(done) }()
-	for cutting := true; cutting; {
+	storetest.RoomyProvider(t, servers[0], storetest.UUID(1))
+	db := storetest.Database(t, url)
+	const claims = 60
+	ended := make(chan struct{}, 8*claims)
+	told, clients := claimFrom(servers, claims, func(int, int) { ended <- struct{}{} })
+	for range cap(ended) / claimsBetweenCuts {
 		if _, err := db.Exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`); err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case <-done:
-			cutting = false
-		case <-time.After(30 * time.Millisecond):
+		if !patience.Until(t, 30*time.Second, func() bool { return len(ended) >= claimsBetweenCuts }) {
+			t.Fatal("the claims come to no end")
+		}
+		for range claimsBetweenCuts {
+			<-ended
 		}
 	}
+	clients.Wait()
 	t.Logf("%d claims were acknowledged, %d ended without an answer", len(told.acknowledged), told.unanswered)
 	for _, s := range servers {
-		within(t, 5*time.Second, "reachable again", func() bool { return s.Ready(storetest.AsAdmin()) == nil })
+		storetest.Within(t, 5*time.Second, "reachable again", func() bool { return s.Ready(storetest.AsAdmin()) == nil })
 		allThere(t, s, told.acknowledged)
 	}
 }
@@ -189,14 +178,18 @@ func TestNothingIsLostByARestartOfPostgres(t *testing.T) {
 	t.Parallel()
 	url, crash := storetest.CrashingPostgres(t)
 	servers := []*store.Store{storetest.Open(t, url), storetest.Open(t, url)}
-	roomyProvider(t, servers[0], uuidOf(1))
+	storetest.RoomyProvider(t, servers[0], storetest.UUID(1))
 	half := make(chan struct{})
 	told, clients := claimFrom(servers, 100, func(client, i int) {
 		if client == 0 && i == 20 {
 			close(half)
 		}
 	})
-	<-half
+	select {
+	case <-half:
+	case <-time.After(patience.Of(t, 30*time.Second)):
+		t.Fatal("the claims come to no end")
+	}
 	crash()
 	clients.Wait()
 	t.Logf("%d claims were acknowledged, %d ended without an answer", len(told.acknowledged), told.unanswered)
@@ -204,7 +197,7 @@ func TestNothingIsLostByARestartOfPostgres(t *testing.T) {
 		t.Error("the restart ended no claim: it tests nothing")
 	}
 	for _, s := range servers {
-		within(t, 30*time.Second, "reachable again", func() bool { return s.Ready(storetest.AsAdmin()) == nil })
+		storetest.Within(t, 30*time.Second, "reachable again", func() bool { return s.Ready(storetest.AsAdmin()) == nil })
 		allThere(t, s, told.acknowledged)
 	}
 }

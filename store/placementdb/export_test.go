@@ -86,6 +86,9 @@ func (s *PlacementStore) Misused(ctx context.Context) (n int, err error) {
 func (s *PlacementStore) PlanOfListed(ctx context.Context) (string, error) {
 	err := s.Execute(ctx, s.Pool, `INSERT INTO resource_providers (uuid, name, generation, version, created_at, updated_at)
 		SELECT n::text, n::text, 0, 0, now(), now() FROM generate_series(1, 5000) AS n`)
+	if err == nil {
+		err = s.Execute(ctx, s.Pool, `ANALYZE resource_providers`)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -126,4 +129,30 @@ func (s *PlacementStore) InstantDifference(ctx context.Context) (string, error) 
 		return "", err
 	}
 	return placementtest.Difference(world, everything.world()), nil
+}
+
+// ProviderVersions returns the version of each provider by uuid, and by uuid the
+// providers that are noted in the change log after a row of it, whose last row is
+// returned too.
+func (s *PlacementStore) ProviderVersions(ctx context.Context, after int64) (versions map[string]int64, noted map[string]bool, last int64, err error) {
+	versions, noted, last = map[string]int64{}, map[string]bool{}, after
+	err = s.Query(ctx, s.Pool, `SELECT uuid, version FROM resource_providers`, func(rows *sql.Rows) error {
+		var uuid string
+		var version int64
+		err := rows.Scan(&uuid, &version)
+		versions[uuid] = version
+		return err
+	})
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	err = s.Query(ctx, s.Pool, `SELECT id, kind, key FROM changes WHERE id > $1 ORDER BY id`, func(rows *sql.Rows) error {
+		var kind, key string
+		err := rows.Scan(&last, &kind, &key)
+		if kind == providerKind {
+			noted[key] = true
+		}
+		return err
+	}, after)
+	return versions, noted, last, err
 }

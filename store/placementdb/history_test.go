@@ -15,6 +15,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -58,7 +59,7 @@ func (s storeServer) do(op claimOp) (claimAnswer, error) {
 		claim.Generation = &op.generation
 	}
 	if op.amount > 0 {
-		claim.Allocations = []placement.ProviderAllocation{{Provider: uuidOf(op.provider), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: op.amount}}}}
+		claim.Allocations = []placement.ProviderAllocation{{Provider: storetest.UUID(op.provider), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: op.amount}}}}
 	}
 	_, err := s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{claim}})
 	switch {
@@ -72,15 +73,15 @@ func (s storeServer) do(op claimOp) (claimAnswer, error) {
 
 func (s storeServer) read(ctx context.Context, op claimOp) (claimAnswer, error) {
 	first := page.MaxSize
-	pages, err := s.AllocationsOfProviders(ctx, []string{uuidOf(op.provider)}, page.Request{First: &first})
+	pages, err := s.AllocationsOfProviders(ctx, []string{storetest.UUID(op.provider)}, page.Request{First: &first})
 	held := hotState{}
-	for _, allocation := range pages[uuidOf(op.provider)].Items {
+	for _, allocation := range pages[storetest.UUID(op.provider)].Items {
 		held[allocation.Consumer] = holding{amount: allocation.Used}
 	}
 	return claimAnswer{held: held.amounts()}, err
 }
 
-func consumerOf(op claimOp) string { return uuidOf(10_000 + 100*op.provider + op.consumer) }
+func consumerOf(op claimOp) string { return storetest.UUID(10_000 + 100*op.provider + op.consumer) }
 
 // hotState is one provider in the sequential model: who holds what.
 type hotState map[string]holding
@@ -197,7 +198,7 @@ func record(t testing.TB, servers []claimServer, clients, providers, operations 
 // that had ended when it began, explains every answer; and replays that order.
 func legal(t testing.TB, history []porcupine.Operation) bool {
 	t.Helper()
-	result, info := porcupine.CheckOperationsVerbose(claimModel, history, 30*time.Second)
+	result, info := porcupine.CheckOperationsVerbose(claimModel, history, patience.Of(t, 30*time.Second))
 	if result == porcupine.Unknown {
 		t.Fatal("the checker came to no end")
 	}
@@ -229,7 +230,7 @@ func hotProviders(t testing.TB, s *store.Store, n int) {
 	t.Helper()
 	providers := make([]placement.Provider, n)
 	for i := range providers {
-		providers[i] = placement.Provider{UUID: uuidOf(i), Name: fmt.Sprintf("hot %d", i), Inventories: []placement.Inventory{
+		providers[i] = placement.Provider{UUID: storetest.UUID(i), Name: fmt.Sprintf("hot %d", i), Inventories: []placement.Inventory{
 			{ResourceClass: "VCPU", Total: hotCapacity, MinUnit: 1, MaxUnit: hotCapacity, StepSize: 1, AllocationRatio: 1}}}
 	}
 	if err := s.FillPlacement(storetest.AsAdmin(), placement.Names{}, providers, nil); err != nil {
@@ -252,7 +253,7 @@ func TestClaimsAreLinearizable(t *testing.T) {
 				hotProviders(t, stores[0], shape.providers)
 				var servers []claimServer
 				for _, s := range stores {
-					within(t, 5*time.Second, "told of the providers", func() bool { return worldOf(t, s).Len() == shape.providers })
+					storetest.Within(t, 5*time.Second, "told of the providers", func() bool { return worldOf(t, s).Len() == shape.providers })
 					servers = append(servers, storeServer{s})
 				}
 				history := record(t, servers, shape.clients, shape.providers, shape.operations, 1)
@@ -263,7 +264,7 @@ func TestClaimsAreLinearizable(t *testing.T) {
 					t.Errorf("%d inventories have another use than their allocations: %v", n, err)
 				}
 				for _, s := range stores {
-					within(t, time.Second, "the world of the database", func() bool {
+					storetest.Within(t, time.Second, "the world of the database", func() bool {
 						difference, err := s.WorldDifference(storetest.AsAdmin())
 						return err == nil && difference == ""
 					})

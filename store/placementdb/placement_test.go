@@ -41,7 +41,7 @@ func TestMovesCannotFormALoop(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := storetest.AsAdmin()
-		uuids := []string{uuidOf(1), uuidOf(2), uuidOf(3)}
+		uuids := []string{storetest.UUID(1), storetest.UUID(2), storetest.UUID(3)}
 		for _, uuid := range uuids {
 			if _, _, err := s.CreateResourceProvider(ctx, placement.NewProvider{Name: uuid, UUID: &uuid}); err != nil {
 				t.Fatal(err)
@@ -92,14 +92,14 @@ func TestListsAreFoundByAnIndex(t *testing.T) {
 func TestWhatGoesIsRefusedOrKept(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		ctx, uuid := storetest.AsAdmin(), uuidOf(1)
+		ctx, uuid := storetest.AsAdmin(), storetest.UUID(1)
 		if _, _, err := s.CreateResourceProvider(ctx, placement.NewProvider{Name: "host", UUID: &uuid}); err != nil {
 			t.Fatal(err)
 		}
 		inventory := placement.Inventory{ResourceClass: "CUSTOM_GOLD", Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}
 		reshape := placement.Reshape{Inventories: []placement.ProviderInventories{{Provider: uuid, Inventories: []placement.Inventory{inventory}}}}
 		none := placement.ProviderInventories{Provider: uuid}
-		host := uuidOf(2)
+		host := storetest.UUID(2)
 		var clients sync.WaitGroup
 		for _, steps := range [][]func() error{
 			{

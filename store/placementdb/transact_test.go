@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
@@ -18,7 +19,7 @@ import (
 func TestAPanicInAWriteLeavesNoTransaction(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		ctx, cancel := context.WithTimeout(storetest.AsAdmin(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(storetest.AsAdmin(), patience.Of(t, 5*time.Second))
 		defer cancel()
 		for range 25 {
 			s.PanicInAWrite(ctx)
@@ -33,12 +34,8 @@ func TestAPanicInAWriteLeavesNoTransaction(t *testing.T) {
 // of others that waits for it.
 func lockedTable(t *testing.T, url, table, mode string) (tx *sql.Tx, awaited func() bool) {
 	t.Helper()
-	db, err := sql.Open("postgres", url)
+	tx, err := storetest.Database(t, url).Begin()
 	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	if tx, err = db.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tx.Rollback() })
@@ -75,7 +72,7 @@ func TestATypeIsRenamedWhileItIsAssociated(t *testing.T) {
 			DocumentAssociation: metadef.DocumentAssociation{ResourceType: "before"}})
 		answers <- answer{made, err}
 	}()
-	within(t, 5*time.Second, "waiting for the table", awaited)
+	storetest.Within(t, 5*time.Second, "waiting for the table", awaited)
 	name := "after"
 	if _, err := s.UpdateResourceType(storetest.AsAdmin(), metadef.ResourceTypeChange{Name: "before", NewName: metadef.Change[*string]{Set: true, Value: &name}}); err != nil {
 		t.Fatal(err)
@@ -95,15 +92,11 @@ func TestAProviderThatTheWorldLacksIsReadAtOneInstant(t *testing.T) {
 	url := storetest.PostgresDatabase(t)
 	s := storetest.Open(t, url)
 	held, awaited := lockedTable(t, url, "provider_traits", "ACCESS EXCLUSIVE")
-	db, err := sql.Open("postgres", url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := storetest.Database(t, url)
 	if _, err := db.Exec(`WITH created AS (INSERT INTO resource_providers (uuid, name, generation, version, created_at, updated_at)
 			VALUES ($1, 'of another process', 0, 0, now(), now()))
 		INSERT INTO changes ("transaction", kind, key, created_at)
-			VALUES (pg_current_xact_id()::text::bigint, 'ResourceProvider', $1, now())`, uuidOf(1)); err != nil {
+			VALUES (pg_current_xact_id()::text::bigint, 'ResourceProvider', $1, now())`, storetest.UUID(1)); err != nil {
 		t.Fatal(err)
 	}
 	worlds := make(chan *placement.World, 1)
@@ -114,7 +107,7 @@ func TestAProviderThatTheWorldLacksIsReadAtOneInstant(t *testing.T) {
 		}
 		worlds <- world
 	}()
-	within(t, 5*time.Second, "waiting for the table", awaited)
+	storetest.Within(t, 5*time.Second, "waiting for the table", awaited)
 	for _, statement := range []string{
 		`INSERT INTO provider_aggregates (provider_id, aggregate) SELECT id, uuid FROM resource_providers`,
 		`UPDATE resource_providers SET generation = 1, version = 1`,
@@ -126,7 +119,7 @@ func TestAProviderThatTheWorldLacksIsReadAtOneInstant(t *testing.T) {
 	if err := held.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	provider, found := (<-worlds).Provider(uuidOf(1))
+	provider, found := (<-worlds).Provider(storetest.UUID(1))
 	if !found || int(provider.Generation) != len(provider.Aggregates) {
 		t.Errorf("got %+v: one half of a write", provider)
 	}
