@@ -15,7 +15,7 @@ import (
 // CADASTRE_SOAK_SCHEDULES sets how many, CADASTRE_SOAK_SEED where they begin.
 func TestWorldModel(t *testing.T) {
 	t.Parallel()
-	first, schedules := soakNumber(t, "CADASTRE_SOAK_SEED", 0), soakNumber(t, "CADASTRE_SOAK_SCHEDULES", 3000)
+	first, schedules := SoakNumber(t, "CADASTRE_SOAK_SEED", 0), SoakNumber(t, "CADASTRE_SOAK_SCHEDULES", 3000)
 	for seed := first; seed < first+schedules; seed++ {
 		s := newSchedule(uint64(seed), scheduleLength)
 		if wrongIn(s, newModelProcess) != "" {
@@ -78,8 +78,8 @@ func TestWorldModelCatchesABrokenDecision(t *testing.T) {
 	}
 }
 
-// soakNumber returns a number of the environment.
-func soakNumber(t testing.TB, variable string, otherwise int) int {
+// SoakNumber returns a number of the environment, which make soak sets.
+func SoakNumber(t testing.TB, variable string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {

@@ -78,7 +78,7 @@ func (tx *Tx) changeStamp(parameter string) (number, at string) {
 // again until the context ends.
 func (d *DB) keepPruningChanges(ctx context.Context) {
 	for {
-		if err := d.pruneChanges(ctx); err != nil && ctx.Err() == nil {
+		if err := d.PruneChanges(ctx); err != nil && ctx.Err() == nil {
 			d.Log.WarnContext(ctx, "old changes could not be deleted, will try again", "error", err)
 		}
 		Pause(ctx, keepChanges)
@@ -93,9 +93,9 @@ func (d *DB) keepPruningChanges(ctx context.Context) {
 // has such changes, for the other servers that read the log.
 const PrunedKind = "Pruned"
 
-// pruneChanges deletes the changes that are kept no longer, which are the oldest
+// PruneChanges deletes the changes that are kept no longer, which are the oldest
 // by their ids.
-func (d *DB) pruneChanges(ctx context.Context) error {
+func (d *DB) PruneChanges(ctx context.Context) error {
 	for {
 		deleted, err := int64(0), error(nil)
 		if d.Postgres() {

@@ -89,6 +89,3 @@ func (s *DB) TableNames() []string {
 func (s *DB) AgeChanges(ctx context.Context, age time.Duration) error {
 	return s.Execute(ctx, s.Pool, `UPDATE changes SET created_at = $1`, s.Now().Add(-age))
 }
-
-// PruneChanges deletes the changes that are kept no longer.
-func (s *DB) PruneChanges(ctx context.Context) error { return s.pruneChanges(ctx) }

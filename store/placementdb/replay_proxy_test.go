@@ -1,0 +1,250 @@
+package placementdb
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Proxy stands between a store and PostgreSQL. It knows the protocol as far as to
+// see a COMMIT, a LISTEN and a notification.
+type Proxy struct {
+	listener net.Listener
+	server   string
+
+	mu      sync.Mutex
+	closed  bool
+	links   map[*link]bool
+	faults  []fault       // of the next COMMITs
+	drops   bool          // notifications do not arrive
+	slow    time.Duration // notifications are so late
+	late    int           // COMMITs on their way
+	running sync.WaitGroup
+}
+
+// link is a connection through a proxy.
+type link struct {
+	client, server net.Conn
+	listens        bool
+	hold           atomic.Int64 // the next answer is so late, in nanoseconds
+}
+
+// fault is what goes wrong with a COMMIT.
+type fault struct {
+	late   time.Duration // it is so late
+	held   time.Duration // its answer is so late
+	lost   bool          // it does not arrive
+	silent bool          // its answer does not arrive, nor that it is late
+}
+
+// NewProxy returns a proxy to a server, until the test ends.
+func NewProxy(t testing.TB, server string) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{listener: listener, server: server, links: map[*link]bool{}}
+	p.running.Go(p.accept)
+	t.Cleanup(p.close)
+	return p
+}
+
+// Address returns where the proxy is reached.
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
+func (p *Proxy) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	_ = p.listener.Close()
+	p.Cut(false)
+	p.running.Wait()
+}
+
+// Cut ends all connections, or those that listen.
+func (p *Proxy) Cut(listening bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		if !listening || l.listens {
+			l.close()
+		}
+	}
+}
+
+func (l *link) close() {
+	_ = l.client.Close()
+	_ = l.server.Close()
+}
+
+// Fail sets what goes wrong with the next COMMIT for which that is not set yet.
+func (p *Proxy) Fail(f fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults = append(p.faults, f)
+}
+
+// Notifications has notifications dropped from now on, or delayed.
+func (p *Proxy) Notifications(drop bool, delay time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drops, p.slow = drop, delay
+}
+
+// Repair lets everything through from now on.
+func (p *Proxy) Repair() {
+	p.Notifications(false, 0)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults = nil
+}
+
+// isQuiet reports whether no COMMIT is on its way.
+func (p *Proxy) isQuiet() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.late == 0
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.server)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		l := &link{client: client, server: server}
+		p.mu.Lock()
+		p.links[l] = true
+		if p.closed {
+			l.close()
+		}
+		p.mu.Unlock()
+		var both sync.WaitGroup
+		both.Go(func() { p.up(l) })
+		both.Go(func() { p.down(l) })
+		p.running.Go(func() {
+			both.Wait()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			delete(p.links, l)
+		})
+	}
+}
+
+// readMessage reads a message of the protocol: its kind, 0 for the first one of a
+// connection, and all of its bytes.
+func readMessage(from *bufio.Reader, first bool) (kind byte, message []byte, err error) {
+	header := 5
+	if first {
+		header = 4
+	}
+	head, err := from.Peek(header)
+	if err != nil {
+		return 0, nil, err
+	}
+	if !first {
+		kind = head[0]
+	}
+	message = make([]byte, header-4+int(binary.BigEndian.Uint32(head[header-4:])))
+	_, err = io.ReadFull(from, message)
+	return kind, message, err
+}
+
+// up carries what the client says.
+func (p *Proxy) up(l *link) {
+	defer l.close()
+	from := bufio.NewReader(l.client)
+	for first := true; ; first = false {
+		kind, message, err := readMessage(from, first)
+		if err != nil {
+			return
+		}
+		query := message[min(5, len(message)):]
+		switch {
+		case kind == 'Q' && bytes.HasPrefix(query, []byte("LISTEN")):
+			p.mu.Lock()
+			l.listens = true
+			p.mu.Unlock()
+		case kind == 'Q' && bytes.HasPrefix(query, []byte("COMMIT")):
+			if f := p.nextFault(); f != (fault{}) {
+				lives := f.carry(l, message)
+				p.mu.Lock()
+				p.late--
+				p.mu.Unlock()
+				if !lives {
+					return
+				}
+				continue
+			}
+		}
+		if _, err := l.server.Write(message); err != nil {
+			return
+		}
+	}
+}
+
+func (p *Proxy) nextFault() fault {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.faults) == 0 {
+		return fault{}
+	}
+	f := p.faults[0]
+	p.faults = p.faults[1:]
+	if f != (fault{}) {
+		p.late++
+	}
+	return f
+}
+
+// carry carries a COMMIT with its fault, and reports whether the connection goes
+// on.
+func (f fault) carry(l *link, commit []byte) bool {
+	if f.silent || f.lost {
+		_ = l.client.Close()
+	}
+	if f.lost {
+		return false
+	}
+	time.Sleep(f.late)
+	l.hold.Store(int64(f.held))
+	_, err := l.server.Write(commit)
+	return err == nil && !f.silent
+}
+
+// down carries what the server says.
+func (p *Proxy) down(l *link) {
+	from := bufio.NewReader(l.server)
+	for {
+		kind, message, err := readMessage(from, false)
+		if err != nil {
+			_ = l.client.Close()
+			return
+		}
+		time.Sleep(time.Duration(l.hold.Swap(0)))
+		if kind == 'A' { // a notification
+			p.mu.Lock()
+			drops, slow := p.drops, p.slow
+			p.mu.Unlock()
+			if drops {
+				continue
+			}
+			time.Sleep(slow)
+		}
+		if _, err := l.client.Write(message); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package placementdb_test
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/store/placementdb"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestWorldReplay runs schedules of the model on two servers of one PostgreSQL
+// database, each behind a proxy that delays, drops and cuts, and holds the same
+// invariants over every world that either had. The server crashes now and then. CADASTRE_SOAK_REPLAYS sets how
+// many, CADASTRE_SOAK_SEED where they begin.
+func TestWorldReplay(t *testing.T) {
+	t.Parallel()
+	address, crash := storetest.CrashingPostgres(t)
+	at, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var proxies []*placementdb.Proxy
+	var stores []*placementdb.PlacementStore
+	for range 2 {
+		proxy := placementdb.NewProxy(t, at.Host)
+		through := *at
+		through.Host = proxy.Address()
+		proxies = append(proxies, proxy)
+		stores = append(stores, storetest.Open(t, through.String()).PlacementStore)
+	}
+	run := placementdb.NewReplay(t, storetest.Database(t, address), crash, stores, proxies)
+	seed, replays := placementdb.SoakNumber(t, "CADASTRE_SOAK_SEED", 0), placementdb.SoakNumber(t, "CADASTRE_SOAK_REPLAYS", 20)
+	for i := range replays {
+		run.Run(t, uint64(seed+i))
+	}
+	run.Log(t)
+}
