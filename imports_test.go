@@ -31,7 +31,7 @@ var rooms = map[string][]string{
 	"graph/document/documenttest": {},
 	"graph/generated":             {"access", "audit", "graph/document", "graph/model", "graph/writer", "metadef", "placement", "resource", "text"},
 	"graph/model":                 {"access", "audit", "metadef", "page", "placement", "problem", "resource"},
-	"graph/writer":                {"graph/document", "text"},
+	"graph/writer":                {"graph/document", "problem", "text"},
 	"internal/generate":           {},
 	"internal/lru":                {},
 	"internal/patience":           {},
