@@ -47,7 +47,7 @@ var rooms = map[string][]string{
 	"schema":                      {},
 	"store":                       {"access", "defaults", "ent", "metadef", "placement", "resource", "store/auditdb", "store/metadefdb", "store/placementdb", "store/resourcedb", "store/sqldb"},
 	"store/auditdb":               {"audit", "ent", "page", "store/sqldb", "store/visible", "text"},
-	"store/metadefdb":             {"access", "defaults", "ent", "metadef", "page", "problem", "store/sqldb", "store/visible", "text"},
+	"store/metadefdb":             {"access", "defaults", "ent", "internal/lru", "metadef", "page", "problem", "store/sqldb", "store/visible", "text"},
 	"store/placementdb":           {"access", "ent", "page", "placement", "problem", "store/sqldb", "store/visible", "text"},
 	"store/resourcedb":            {"access", "defaults", "ent", "metadef", "page", "problem", "resource", "store/metadefdb", "store/sqldb", "store/visible", "text"},
 	"store/sqldb":                 {"access", "ent", "page", "problem", "text"},

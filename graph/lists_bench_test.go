@@ -6,9 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -53,14 +52,23 @@ func BenchmarkLists(b *testing.B) {
 			{"resources", `{ resources(first: 100) { nodes { uuid name type { name } projectId visibility metadata { key value userModifiable } } } }`},
 		} {
 			b.Run(database.name+"/"+list.name, func(b *testing.B) {
+				read, refused := document.NewReader(executor.Schema(), document.DefaultLimits()).Read(list.query, document.ReadOptions{})
+				if refused != nil {
+					b.Fatal(refused)
+				}
+				operation, refused := read.Operation("", nil)
+				if refused != nil {
+					b.Fatal(refused)
+				}
 				b.ReportAllocs()
 				b.SetParallelism(4)
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {
-						answer := executor.ExecuteAny(admin, &graphql.RawParams{Query: list.query})
+						answer := executor.Run(admin, operation, 0)
 						if len(answer.Errors) > 0 {
 							b.Fatal(answer.Errors)
 						}
+						executor.Release(answer)
 					}
 				})
 			})

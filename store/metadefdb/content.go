@@ -35,12 +35,15 @@ func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (Con
 	if c.tags, err = sqldb.ByParent(tags, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID }); err != nil {
 		return c, err
 	}
-	err = c.ReadDefinitions(ctx, client, namespaces)
+	err = c.ReadDefinitions(ctx, client, namespaces, propertyNoun)
 	return c, err
 }
 
-// ReadDefinitions reads properties and objects, in two statements.
-func (c *Content) ReadDefinitions(ctx context.Context, client *ent.Client, namespaces []int64) error {
+// ReadDefinitions reads properties, each by a function, and objects, in two
+// statements.
+func (c *Content) ReadDefinitions(
+	ctx context.Context, client *ent.Client, namespaces []int64, property func(*ent.PropertyDefinition) *metadef.PropertyDefinition,
+) error {
 	objects, err := client.ObjectDefinition.Query().Where(sqldb.Among(objectdefinition.FieldNamespaceID, namespaces)).
 		Order(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()).All(ctx)
 	if c.Objects, err = sqldb.ByParent(objects, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID }); err != nil {
@@ -48,7 +51,7 @@ func (c *Content) ReadDefinitions(ctx context.Context, client *ent.Client, names
 	}
 	properties, err := client.PropertyDefinition.Query().Where(sqldb.Among(propertydefinition.FieldNamespaceID, namespaces)).
 		Order(propertydefinition.ByNamespaceID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
-	c.Properties, err = sqldb.ByParent(properties, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
+	c.Properties, err = sqldb.ByParent(properties, err, "properties", property, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
 	return err
 }
 

@@ -64,7 +64,7 @@ func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string, targe
 		return nil, fmt.Errorf("list namespaces that apply to a resource type: %w", err)
 	}
 	var held Content
-	if err := held.ReadDefinitions(ctx, s.Ent, ids); err != nil {
+	if err := held.ReadDefinitions(ctx, s.Ent, ids, s.PropertyNoun); err != nil {
 		return nil, err
 	}
 	namespaces := map[int64]*metadef.Namespace{}

@@ -31,8 +31,7 @@ func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceF
 	if err != nil {
 		return page.Page[*metadef.Namespace]{}, err
 	}
-	rows, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespacesMatching(filter), paging.Within).
-		Order(paging.Sort).Limit(paging.Limit()).All(ctx)
+	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), namespacesMatching(filter), paging.Take)
 	if err != nil {
 		return page.Page[*metadef.Namespace]{}, fmt.Errorf("list namespaces: %w", err)
 	}
@@ -75,7 +74,7 @@ func (s *MetadefStore) NamespaceNamed(ctx context.Context, name string) (*metade
 
 // NamespacesByID returns the namespaces of the rows that the viewer may see.
 func (s *MetadefStore) NamespacesByID(ctx context.Context, ids []int64) (map[int64]*metadef.Namespace, error) {
-	rows, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), sqldb.Among(namespace.FieldID, ids)).All(ctx)
+	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), sqldb.Among(namespace.FieldID, ids))
 	return sqldb.ByID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) int64 { return row.ID })
 }
 
@@ -89,10 +88,13 @@ func namespaceNoun(row *ent.Namespace) *metadef.Namespace {
 }
 
 func propertyNoun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
+	return propertyWith(row, metadef.ReadPropertySchema(text.JSON(row.Keywords)))
+}
+
+func propertyWith(row *ent.PropertyDefinition, schema metadef.PropertySchema) *metadef.PropertyDefinition {
 	p := &metadef.PropertyDefinition{
-		ID: row.ID, NamespaceID: row.NamespaceID, Name: row.Name, BaseName: row.Name,
-		PropertySchema: metadef.ReadPropertySchema(text.JSON(row.Keywords)),
-		CreatedAt:      row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+		ID: row.ID, NamespaceID: row.NamespaceID, Name: row.Name, BaseName: row.Name, PropertySchema: schema,
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
 	if row.ObjectID != nil {
 		p.ObjectID = *row.ObjectID

@@ -6,6 +6,7 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
@@ -16,32 +17,39 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
+// The tables that lists read.
+var (
+	namespaceTable = sqldb.NewTable[ent.Namespace](namespace.Table, namespace.Columns)
+	propertyTable  = sqldb.NewTable[ent.PropertyDefinition](propertydefinition.Table, propertydefinition.Columns, propertydefinition.FieldSearchKey)
+	objectTable    = sqldb.NewTable[ent.ObjectDefinition](objectdefinition.Table, objectdefinition.Columns)
+	tagTable       = sqldb.NewTable[ent.Tag](tag.Table, tag.Columns)
+	typeTable      = sqldb.NewTable[ent.ResourceType](resourcetype.Table, resourcetype.Columns)
+)
+
 // PropertiesByID returns the property definitions with these row ids, by row id,
 // without those that the viewer may not see.
 func (s *MetadefStore) PropertiesByID(ctx context.Context, ids []int64) (map[int64]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.PropertyDefinition.Query().
 		Where(sqldb.Among(propertydefinition.FieldID, ids), visible.InNamespaces(ctx)).
 		WithObject().All(ctx)
-	return sqldb.ByID(rows, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.ID })
+	return sqldb.ByID(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 { return row.ID })
 }
 
 // PropertiesOf returns the properties that the namespaces themselves define, in
 // their order.
 func (s *MetadefStore) PropertiesOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.PropertyDefinition, error) {
-	rows, err := s.Ent.PropertyDefinition.Query().
-		Where(sqldb.Among(propertydefinition.FieldNamespaceID, namespaces), propertydefinition.ObjectIDIsNil(),
-			visible.InNamespaces(ctx)).
-		Order(propertydefinition.ByNamespaceID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
-	return sqldb.ByParent(rows, err, "properties", propertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
+	rows, err := propertyTable.All(ctx, s.DB, sqldb.Among(propertydefinition.FieldNamespaceID, namespaces),
+		propertydefinition.ObjectIDIsNil(), visible.InNamespaces(ctx),
+		sqldb.Where(propertydefinition.ByNamespaceID(), propertydefinition.ByPosition(), propertydefinition.ByID()))
+	return sqldb.ByParent(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
 }
 
 // PropertiesOfObjects returns the properties that the objects define, in their
 // order. Which of them are required is for the object to say.
 func (s *MetadefStore) PropertiesOfObjects(ctx context.Context, objects []int64) (map[int64][]*metadef.PropertyDefinition, error) {
-	rows, err := s.Ent.PropertyDefinition.Query().
-		Where(sqldb.Among(propertydefinition.FieldObjectID, objects), visible.InNamespaces(ctx)).
-		Order(propertydefinition.ByObjectID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
-	return sqldb.ByParent(rows, err, "properties of objects", propertyNoun, func(row *ent.PropertyDefinition) int64 { return *row.ObjectID })
+	rows, err := propertyTable.All(ctx, s.DB, sqldb.Among(propertydefinition.FieldObjectID, objects), visible.InNamespaces(ctx),
+		sqldb.Where(propertydefinition.ByObjectID(), propertydefinition.ByPosition(), propertydefinition.ByID()))
+	return sqldb.ByParent(rows, err, "properties of objects", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 { return *row.ObjectID })
 }
 
 // ObjectsByID returns the object definitions of the rows that the viewer may
@@ -54,9 +62,8 @@ func (s *MetadefStore) ObjectsByID(ctx context.Context, ids []int64) (map[int64]
 
 // ObjectsOf returns the objects of each namespace by its row id, in their order.
 func (s *MetadefStore) ObjectsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ObjectDefinition, error) {
-	rows, err := s.Ent.ObjectDefinition.Query().
-		Where(sqldb.Among(objectdefinition.FieldNamespaceID, namespaces), visible.InNamespaces(ctx)).
-		Order(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()).All(ctx)
+	rows, err := objectTable.All(ctx, s.DB, sqldb.Among(objectdefinition.FieldNamespaceID, namespaces), visible.InNamespaces(ctx),
+		sqldb.Where(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()))
 	return sqldb.ByParent(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID })
 }
 
@@ -68,18 +75,16 @@ func (s *MetadefStore) TagsByID(ctx context.Context, ids []int64) (map[int64]*me
 
 // TagsOf returns the tags of the namespaces, by name without regard to case.
 func (s *MetadefStore) TagsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.Tag, error) {
-	rows, err := s.Ent.Tag.Query().
-		Where(sqldb.Among(tag.FieldNamespaceID, namespaces), visible.InNamespaces(ctx)).
-		Order(tag.ByNameKey(), tag.ByID()).All(ctx)
+	rows, err := tagTable.All(ctx, s.DB, sqldb.Among(tag.FieldNamespaceID, namespaces), visible.InNamespaces(ctx),
+		sqldb.Where(tag.ByNameKey(), tag.ByID()))
 	return sqldb.ByParent(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID })
 }
 
 // TagsBelow returns the tags whose parents are the tags given, by name without
 // regard to case.
 func (s *MetadefStore) TagsBelow(ctx context.Context, parents []int64) (map[int64][]*metadef.Tag, error) {
-	rows, err := s.Ent.Tag.Query().
-		Where(sqldb.Among(tag.FieldParentID, parents), visible.InNamespaces(ctx)).
-		Order(tag.ByNameKey(), tag.ByID()).All(ctx)
+	rows, err := tagTable.All(ctx, s.DB, sqldb.Among(tag.FieldParentID, parents), visible.InNamespaces(ctx),
+		sqldb.Where(tag.ByNameKey(), tag.ByID()))
 	return sqldb.ByParent(rows, err, "tags below tags", tagNoun, func(row *ent.Tag) int64 { return *row.ParentID })
 }
 

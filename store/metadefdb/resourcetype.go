@@ -93,7 +93,7 @@ func (s *MetadefStore) ResourceTypesByID(ctx context.Context, ids []int64) (map[
 // it was the last one and has just been deleted. So nothing is asked of the
 // types.
 func (s *MetadefStore) TypesOfResources(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
-	rows, err := s.Ent.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, ids)).All(ctx)
+	rows, err := typeTable.All(ctx, s.DB, sqldb.Among(resourcetype.FieldID, ids))
 	return sqldb.ByID(rows, err, "types of resources", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
 }
 

@@ -2,15 +2,43 @@
 // properties, objects, tags, members and associations, and resource types.
 package metadefdb
 
-import "github.com/cadastre-dev/cadastre/store/sqldb"
+import (
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/internal/lru"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
 
 // MetadefStore reads and writes definitions.
 type MetadefStore struct {
 	*sqldb.DB
 	options DefinitionOptions
+	// schemas are what the keywords of properties say, by their text: parsing them
+	// took most of the time of a list of properties.
+	schemas *lru.Cache[metadef.PropertySchema]
 }
+
+const (
+	// schemaBytes bounds the memory that parsed keywords take, roughly.
+	schemaBytes = 32 << 20
+	// schemaWeight is about how many bytes a parsed schema takes for each of its
+	// text, besides schemaFixed.
+	schemaWeight, schemaFixed = 4, 400
+)
 
 // New returns the definitions of a database.
 func New(db *sqldb.DB, options DefinitionOptions) *MetadefStore {
-	return &MetadefStore{DB: db, options: options.withDefaults()}
+	return &MetadefStore{DB: db, options: options.withDefaults(), schemas: lru.New[metadef.PropertySchema](schemaBytes)}
+}
+
+// PropertyNoun returns the property of a row, with a schema that others may have,
+// too, and nobody changes.
+func (s *MetadefStore) PropertyNoun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
+	schema, ok := s.schemas.Get(row.Keywords)
+	if !ok {
+		schema = metadef.ReadPropertySchema(text.JSON(row.Keywords))
+		s.schemas.Add(row.Keywords, schema, int64(len(row.Keywords))*schemaWeight+schemaFixed)
+	}
+	return propertyWith(row, schema)
 }

@@ -15,16 +15,17 @@ import (
 // MetadataOf returns the metadata items of the resources that the viewer may
 // see, by key. With keys only those; nil means all.
 func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64, keys []string) (map[int64][]*resource.MetadataItem, error) {
-	rows, err := s.Ent.MetadataItem.Query().
-		Where(sqldb.Among(metadataitem.FieldResourceID, resources), visible.OfResources(ctx),
-			func(s *entsql.Selector) {
-				if keys != nil {
-					s.Where(sqldb.IsAmong(s, s.C(metadataitem.FieldKey), keys))
-				}
-			}).
-		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
+	rows, err := metadataItems.All(ctx, s.DB, sqldb.Among(metadataitem.FieldResourceID, resources), visible.OfResources(ctx),
+		func(s *entsql.Selector) {
+			if keys != nil {
+				s.Where(sqldb.IsAmong(s, s.C(metadataitem.FieldKey), keys))
+			}
+		}, sqldb.Where(metadataitem.ByResourceID(), metadataitem.ByKey()))
 	return sqldb.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
 }
+
+var metadataItems = sqldb.NewTable[ent.MetadataItem](metadataitem.Table, metadataitem.Columns,
+	metadataitem.FieldValueHash, metadataitem.FieldValuePrefix)
 
 // MetadataByID returns the metadata items of the rows that the viewer may see.
 func (s *ResourceStore) MetadataByID(ctx context.Context, ids []int64) (map[int64]*resource.MetadataItem, error) {

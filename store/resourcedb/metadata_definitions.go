@@ -21,7 +21,7 @@ import (
 
 // definitionsFor returns the definitions that apply to resource types, with the
 // names that they have there: of the namespaces that the viewer may see.
-func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map[int64][]*metadef.PropertyDefinition, error) {
+func (s *ResourceStore) definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	links, err := client.ResourceTypeAssociation.Query().
 		Where(sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types), visible.InNamespaces(ctx)).
 		Order(resourcetypeassociation.ByNamespaceID(), resourcetypeassociation.ByID()).All(ctx)
@@ -33,7 +33,7 @@ func definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map
 		namespaces = append(namespaces, link.NamespaceID)
 	}
 	var held metadefdb.Content
-	if err := held.ReadDefinitions(ctx, client, namespaces); err != nil {
+	if err := held.ReadDefinitions(ctx, client, namespaces, s.metadefs.PropertyNoun); err != nil {
 		return nil, err
 	}
 	definitions := map[int64][]*metadef.PropertyDefinition{}
@@ -58,7 +58,7 @@ func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (
 	for _, row := range rows {
 		types = append(types, row.Edges.Resource.ResourceTypeID)
 	}
-	definitions, err := definitionsFor(ctx, s.Ent, types)
+	definitions, err := s.definitionsFor(ctx, s.Ent, types)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (s *ResourceStore) MetadataReports(ctx context.Context, resources []int64) 
 	for _, noun := range of {
 		types = append(types, noun.TypeID)
 	}
-	definitions, err := definitionsFor(ctx, s.Ent, sqldb.Distinct(types))
+	definitions, err := s.definitionsFor(ctx, s.Ent, sqldb.Distinct(types))
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ type strictWrite struct {
 // resources of strict types. What holds does not depend on who writes, so all
 // definitions count; what is suggested instead of an unknown key comes from
 // those that the viewer may see.
-func checkStrict(ctx context.Context, tx *sqldb.Tx, writes []strictWrite) error {
+func (s *ResourceStore) checkStrict(ctx context.Context, tx *sqldb.Tx, writes []strictWrite) error {
 	var types []int64
 	for _, write := range writes {
 		types = append(types, write.typeID)
@@ -132,11 +132,11 @@ func checkStrict(ctx context.Context, tx *sqldb.Tx, writes []strictWrite) error 
 		return err
 	}
 	everything := access.WithViewer(ctx, access.Viewer{Roles: []string{access.RoleAdmin}})
-	all, err := definitionsFor(everything, tx.Client(), strict)
+	all, err := s.definitionsFor(everything, tx.Client(), strict)
 	if err != nil {
 		return err
 	}
-	visible, err := definitionsFor(ctx, tx.Client(), strict)
+	visible, err := s.definitionsFor(ctx, tx.Client(), strict)
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 		total.Delete = append(total.Delete, plan.Delete...)
 		total.Retained = append(total.Retained, plan.Retained...)
 	}
-	if err := checkStrict(ctx, tx, writes); err != nil {
+	if err := s.checkStrict(ctx, tx, writes); err != nil {
 		return nil, nil, err
 	}
 	now := s.Now()

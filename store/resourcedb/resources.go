@@ -24,6 +24,12 @@ var scopeColumns = map[resource.Scope]string{
 	resource.ResourcesOfType:    entresource.FieldResourceTypeID,
 }
 
+// The tables that lists read.
+var (
+	resourceTable = sqldb.NewTable[ent.Resource](entresource.Table, entresource.Columns)
+	resourceTags  = sqldb.NewTable[ent.ResourceTag](resourcetag.Table, resourcetag.Columns)
+)
+
 // Resources returns a page of the resources that the viewer may see.
 func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, order page.Order, request page.Request) (page.Page[*resource.Resource], error) {
 	none := page.Page[*resource.Resource]{}
@@ -35,7 +41,7 @@ func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, o
 	if err != nil {
 		return none, err
 	}
-	rows, err := s.Ent.Resource.Query().Where(wanted, paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
+	rows, err := resourceTable.All(ctx, s.DB, wanted, paging.Take)
 	if err != nil {
 		return none, fmt.Errorf("list resources: %w", err)
 	}
@@ -62,7 +68,7 @@ func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scop
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.Ent.Resource.Query().Where(paging.OfEach(entresource.Table, scopeColumns[scope], keys, wanted)).All(ctx)
+	rows, err := resourceTable.All(ctx, s.DB, paging.OfEach(entresource.Table, scopeColumns[scope], keys, wanted))
 	if err != nil {
 		return nil, fmt.Errorf("list resources within others: %w", err)
 	}
@@ -134,16 +140,15 @@ func refuseUnknownResource(uuid string) *problem.Refusal {
 
 // ResourcesByID returns the resources of the rows that the viewer may see.
 func (s *ResourceStore) ResourcesByID(ctx context.Context, ids []int64) (map[int64]*resource.Resource, error) {
-	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldID, ids)).All(ctx)
+	rows, err := resourceTable.All(ctx, s.DB, visible.Resources(ctx), sqldb.Among(entresource.FieldID, ids))
 	return sqldb.ByID(rows, err, "resources", resourceNoun, func(row *ent.Resource) int64 { return row.ID })
 }
 
 // TagsOfResources returns the tags of the resources, by name without regard to
 // case.
 func (s *ResourceStore) TagsOfResources(ctx context.Context, resources []int64) (map[int64][]string, error) {
-	rows, err := s.Ent.ResourceTag.Query().
-		Where(sqldb.Among(resourcetag.FieldResourceID, resources), visible.OfResources(ctx)).
-		Order(resourcetag.ByResourceID(), resourcetag.ByNameKey(), resourcetag.ByID()).All(ctx)
+	rows, err := resourceTags.All(ctx, s.DB, sqldb.Among(resourcetag.FieldResourceID, resources), visible.OfResources(ctx),
+		sqldb.Where(resourcetag.ByResourceID(), resourcetag.ByNameKey(), resourcetag.ByID()))
 	return sqldb.ByParent(rows, err, "tags of resources",
 		func(row *ent.ResourceTag) string { return row.Name },
 		func(row *ent.ResourceTag) int64 { return row.ResourceID })

@@ -114,7 +114,7 @@ func (s *ResourceStore) insertResource(ctx context.Context, tx *sqldb.Tx, record
 	}
 	if of.Strict {
 		writes := []strictWrite{{of.ID, "input.metadata", input.Metadata}, {of.ID, "input.serviceMetadata", input.ServiceMetadata}}
-		if err := checkStrict(ctx, tx, writes); err != nil {
+		if err := s.checkStrict(ctx, tx, writes); err != nil {
 			return nil, err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 // ent client, statements written by hand, transactions.
 type DB struct {
 	Pool      *Database
+	Driver    dialect.Driver // of Ent
 	Ent       *ent.Client
 	lock      *flock.Flock  // on a SQLite file, which belongs to one program; nil on PostgreSQL
 	turn      chan struct{} // held on SQLite by the transaction that writes
@@ -35,7 +36,7 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{Pool: db, Ent: ent.NewClient(ent.Driver(db)), lock: lock, turn: make(chan struct{}, 1),
+	d := &DB{Pool: db, Driver: db, Ent: ent.NewClient(ent.Driver(db)), lock: lock, turn: make(chan struct{}, 1),
 		Clock: options.Now, Log: options.Log, requestID: options.RequestID}
 	if d.Clock == nil {
 		d.Clock = time.Now

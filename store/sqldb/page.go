@@ -87,6 +87,13 @@ func (p Paging) Sort(s *entsql.Selector) {
 	s.OrderBy(p.Direction()(s.C(p.Key.Column)), p.Direction()(s.C("id")))
 }
 
+// Take keeps the rows of the page, in the direction in which it is taken.
+func (p Paging) Take(s *entsql.Selector) {
+	p.Within(s)
+	p.Sort(s)
+	s.Limit(p.Limit())
+}
+
 // Direction returns the one in which the page is taken.
 func (p Paging) Direction() func(string) string {
 	if p.descending != p.request.Backward() {
