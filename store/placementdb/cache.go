@@ -78,8 +78,9 @@ func (c *worldCache) UpTo() sqldb.Snapshot { return c.held.Load().upTo }
 // Apply brings the world forward to a snapshot. What commits of this process
 // changed that the snapshot does not see stays. Apply reports false, and changes
 // nothing, if the two do not go together, since the snapshot lacks what such a
-// commit was built on: then a later snapshot is to be taken. The snapshot is later
-// than the one that the world has, of the same run of the server.
+// commit was built on: then a later snapshot is to be taken. The snapshot is of
+// the run of the server that the world has; one that is older than the world's
+// changes nothing, and Apply reports true.
 func (c *worldCache) Apply(r reading) bool {
 	c.applying.Lock()
 	defer c.applying.Unlock()
@@ -87,11 +88,20 @@ func (c *worldCache) Apply(r reading) bool {
 	if r.only != nil && r.only != held {
 		return false
 	}
+	if r.isBefore(held) {
+		return true
+	}
 	stays, ok := c.staysAhead(&r)
 	if !ok {
 		return false
 	}
 	return c.advance(held.world, r.since(held.world, stays), r.at)
+}
+
+// isBefore reports whether a world has a later snapshot of the same run of the
+// server than a reading: one that an operation read meanwhile.
+func (r *reading) isBefore(held *heldWorld) bool {
+	return r.at.Server == held.upTo.Server && r.at.IsBefore(held.upTo)
 }
 
 // since returns what a reading found to be other than in a world that was held
@@ -180,6 +190,9 @@ func (c *worldCache) Replace(r reading) bool {
 	c.applying.Lock()
 	defer c.applying.Unlock()
 	if held := c.held.Load(); held != nil {
+		if r.isBefore(held) {
+			return true
+		}
 		stays, ok := c.staysAhead(&r)
 		if !ok {
 			return false

@@ -120,3 +120,31 @@ func TestAWorldObeysTheRules(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOlderSnapshotTakesNothingBack brings a world forward to an instant that an
+// operation read while a catch up was under way: the snapshot of the catch up,
+// which is older, changes nothing.
+func TestAnOlderSnapshotTakesNothingBack(t *testing.T) {
+	t.Parallel()
+	older := sqldb.Snapshot{Server: 1, Oldest: 10, Next: 11, Running: []int64{10}}
+	for name, instant := range map[string]sqldb.Snapshot{
+		"with more that had begun": {Server: 1, Oldest: 12, Next: 12},
+		"with more that had ended": {Server: 1, Oldest: 11, Next: 11},
+	} {
+		for _, take := range []func(*worldCache, reading) bool{(*worldCache).Apply, (*worldCache).Replace} {
+			c := loadedCache(t)
+			if !c.ApplyIfComplete(&ownCommit{transaction: sqldb.TransactionID{Server: 1, Number: 10}, created: []providerState{stateOf("c", 3, 0)}}) {
+				t.Fatal("a commit that is built on nothing is not complete")
+			}
+			if !c.Apply(reading{at: instant, only: c.held.Load()}) {
+				t.Fatal("the instant is not taken")
+			}
+			if !take(c, reading{at: older, everything: true, names: new(placement.Names), absent: []string{"c"}}) {
+				t.Errorf("%s: the catch up does not end", name)
+			}
+			if versionOf(t, c, "c") != 0 || c.UpTo().Oldest != instant.Oldest {
+				t.Errorf("%s: c has the version %d, and the world is up to %+v", name, versionOf(t, c, "c"), c.UpTo())
+			}
+		}
+	}
+}

@@ -18,6 +18,12 @@
 //     (decide, follower.go). A catch up follows a notification, a commit that
 //     is not complete, a new connection, and at the latest idlePoll.
 //
+// An operation that reads at one instant decides in the same way what to read for
+// a world of its own, from a world that was held before its snapshot was taken
+// (heldAt). Where nothing has changed since, it may take the world forward to its
+// snapshot. A catch up that was under way meanwhile is then the older one of the
+// two, and changes nothing.
+//
 // On SQLite, whose file belongs to one process, each transaction is added in its
 // turn as the snapshot that follows it.
 //
@@ -30,7 +36,7 @@
 //	I1  No world shows a part of a commit.
 //	    TestAWriteBringsAllThatItSaw
 //	I2  A state never goes back: each world has at least what the one before had.
-//	    TestACacheForgetsWhatASnapshotSees
+//	    TestACacheForgetsWhatASnapshotSees, TestAnOlderSnapshotTakesNothingBack
 //	I3  What was deleted stays deleted, unless it is created again: then it is
 //	    another row.
 //	    TestALateStateBringsNoDeletedProviderBack, TestAUUIDCanBeGivenAgainAndAgain
@@ -53,6 +59,8 @@
 //	I8  A transaction whose COMMIT had no answer is taken neither for done nor for
 //	    undone: it is waited for until a snapshot has seen its end.
 //	    TestWhatACrashUndidHasEnded, TestNothingIsLostByARestartOfPostgres
+//	I9  An operation that reads at one instant has the world of that instant.
+//	    TestTheWorldOfAnInstantIsTheDatabases
 //
 // TestWorldModel holds all of them with a model of the database, and
 // TestWorldModelCatchesABrokenDecision that the model finds what is forgotten.
@@ -105,7 +113,8 @@
 //
 //  1. on SQLite the turn of the transaction that writes (sqldb), until its world
 //     is there;
-//  2. follower.catching, for a catch up, with its statements;
+//  2. follower.catching, for a catch up, with its statements; or the mutex of an
+//     operation's sqldb.Reading, with those that bring its world to its instant;
 //  3. worldCache.applying, while the next world is made: no statement runs under
 //     it. follower.uncertain guards a list, and nothing is waited for under it.
 //

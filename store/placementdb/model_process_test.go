@@ -1,6 +1,8 @@
 package placementdb
 
 import (
+	"fmt"
+
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -14,6 +16,7 @@ type modelProcess struct {
 	looks    int                       // that have begun
 	ended    int                       // the last one that has ended
 	lost     map[*modelTransaction]int // the look that can tell what became of it
+	read     modelInstant
 	deciding func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan
 }
 
@@ -22,6 +25,17 @@ type modelLook struct {
 	held    *heldWorld // nil when none is under way
 	plan    plan
 	read    bool
+	reading reading
+	commits int // that the snapshot sees
+}
+
+// modelInstant is an operation that reads at one instant: the way from what is
+// held to a snapshot, as PlacementStore.heldAt takes it.
+type modelInstant struct {
+	held    *heldWorld // nil when none is under way
+	at      sqldb.Snapshot
+	plan    plan
+	taken   bool
 	reading reading
 	commits int // that the snapshot sees
 }
@@ -79,4 +93,39 @@ func (p *modelProcess) step() int {
 	}
 	look.held, p.ended = nil, p.looks
 	return look.commits
+}
+
+// instant takes the next step of an operation that reads at one instant, and
+// returns what is wrong with the world that it reads.
+func (p *modelProcess) instant() string {
+	now := &p.read
+	switch {
+	case now.held == nil:
+		*now = modelInstant{held: p.cache.held.Load()}
+		return ""
+	case !now.taken:
+		now.at, now.commits, now.taken = p.database.snapshot(), p.database.commits, true
+		now.plan = p.deciding(now.held, now.at, p.database.notes(now.held.upTo.Oldest, now.commits))
+		now.reading = p.database.read(now.plan, now.at, now.commits)
+		return ""
+	}
+	world := now.held.world
+	switch {
+	case now.plan.everything:
+		world = now.reading.world()
+	case now.plan.isEmpty():
+		p.cache.Apply(reading{at: now.at, only: now.held})
+	default:
+		world = world.With(now.reading.since(world, nil).Update)
+	}
+	now.held = nil
+	if wrong := brokenRule(world); wrong != "" {
+		return "at an instant: " + wrong
+	}
+	for _, key := range p.database.keys() {
+		if _, version := p.database.at(key, now.commits); !version.isIn(world, key) {
+			return fmt.Sprintf("I9: the world of the instant %+v has not %v as it is there", now.at, key)
+		}
+	}
+	return ""
 }

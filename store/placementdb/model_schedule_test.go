@@ -30,13 +30,15 @@ const (
 	pruneLog            // old notes are deleted
 	crashServer         // the database server ends and starts again
 	resetStatistics     // and seems to
+	stepInstant         // an operation that reads at one instant takes its next step
 	actionKinds     int = iota
 )
 
 // weights say how often each kind happens.
 var weights = [actionKinds]int{
 	beginTransaction: 12, changeSomething: 30, commitTransaction: 14, loseCommit: 2, endLostCommit: 3, abortTransaction: 2,
-	publishCommit: 14, giveUp: 1, beginLook: 6, stepLook: 24, beginLoad: 1, deliverNote: 6, loseNote: 1, loseConnection: 1, pruneLog: 2, crashServer: 1, resetStatistics: 1,
+	publishCommit: 14, giveUp: 1, beginLook: 6, stepLook: 24, beginLoad: 1, deliverNote: 6, loseNote: 1, loseConnection: 1, pruneLog: 2,
+	crashServer: 1, resetStatistics: 1, stepInstant: 20,
 }
 
 // action is one step of a schedule. Pick chooses among what is possible.
@@ -96,6 +98,9 @@ type worldUnderTest interface {
 	step() int
 	// looking reports whether a look has begun.
 	looking() bool
+	// instant takes the next step of an operation that reads at one instant, and
+	// returns what is wrong with what it reads.
+	instant() string
 }
 
 // modelRun is a schedule under way.
@@ -200,8 +205,14 @@ var follows = map[actionKind]func(run *modelRun, process int, r *rand.Rand){
 			run.tell(process)
 		}
 	},
-	beginLook:   func(run *modelRun, process int, _ *rand.Rand) { run.look(process, false) },
-	beginLoad:   func(run *modelRun, process int, _ *rand.Rand) { run.look(process, true) },
+	beginLook: func(run *modelRun, process int, _ *rand.Rand) { run.look(process, false) },
+	beginLoad: func(run *modelRun, process int, _ *rand.Rand) { run.look(process, true) },
+	stepInstant: func(run *modelRun, process int, _ *rand.Rand) {
+		run.note("process %d takes a step to an instant", process)
+		if wrong := run.servers[process].instant(); wrong != "" {
+			run.wrong = fmt.Sprintf("process %d, %s", process, wrong)
+		}
+	},
 	stepLook:    func(run *modelRun, process int, _ *rand.Rand) { run.step(process) },
 	deliverNote: func(run *modelRun, process int, _ *rand.Rand) { run.servers[process].arrives(true) },
 	loseNote:    func(run *modelRun, process int, _ *rand.Rand) { run.servers[process].arrives(false) },

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,15 +21,16 @@ import (
 // each behind a proxy. Triggers of the test keep what each key was, so that the
 // model's oracle can judge every world that a store had.
 type Replay struct {
-	db      *sql.DB // past the proxies
-	crash   func()  // ends the database server, and starts it again
-	crashes int
-	worlds  int // that were judged
-	known   int // callers that were answered
-	servers []*replayServer
-	keys    []changeKey
-	callers sync.WaitGroup
-	calls   int
+	db       *sql.DB // past the proxies
+	crash    func()  // ends the database server, and starts it again
+	crashes  int
+	instants atomic.Int64 // that were read
+	worlds   int          // that were judged
+	known    int          // callers that were answered
+	servers  []*replayServer
+	keys     []changeKey
+	callers  sync.WaitGroup
+	calls    int
 }
 
 // replayServer is a store with what its world was.
@@ -155,6 +157,8 @@ func (run *Replay) do(t testing.TB, s schedule, a action) {
 		server.proxy.Cut(false)
 	case beginLook:
 		server.follower.wake()
+	case stepInstant:
+		run.readInstant(t, server)
 	case beginLoad:
 		if err := server.follower.exclusively(t.Context(), func() error { _, err := server.follower.load(t.Context()); return err }); err != nil {
 			t.Log("load:", err)
@@ -229,6 +233,23 @@ func (run *Replay) call(t testing.TB, s schedule, server *replayServer, r *rand.
 		ctx = access.WithViewer(ctx, access.Viewer{UserID: name, ProjectID: "p", Roles: []string{access.RoleAdmin}})
 		if server.writeSomething(ctx, s, r) == nil {
 			server.sample(name)
+		}
+	})
+}
+
+// readInstant has an operation read at one instant, meanwhile, and holds that its
+// world is the database of that instant.
+func (run *Replay) readInstant(t testing.TB, server *replayServer) {
+	run.callers.Go(func() {
+		ctx, cancel := context.WithTimeout(t.Context(), patience.Of(t, 5*time.Second))
+		defer cancel()
+		ctx = access.WithViewer(ctx, access.Viewer{UserID: "reader", ProjectID: "p", Roles: []string{access.RoleAdmin}})
+		difference, err := server.InstantDifference(ctx)
+		if err == nil {
+			run.instants.Add(1)
+		}
+		if err == nil && difference != "" {
+			t.Errorf("the world of an instant is not the database: %s", difference)
 		}
 	})
 }
@@ -374,7 +395,8 @@ func (run *Replay) judge(t testing.TB, seed uint64) {
 // Log says how much a replay has seen.
 func (run *Replay) Log(t testing.TB) {
 	t.Helper()
-	t.Logf("%d calls, of which %d were answered that they are done; %d worlds; %d crashes of the server", run.calls, run.known, run.worlds, run.crashes)
+	t.Logf("%d calls, of which %d were answered that they are done; %d worlds; %d instants; %d crashes of the server",
+		run.calls, run.known, run.worlds, run.instants.Load(), run.crashes)
 }
 
 // history reads what each key was.

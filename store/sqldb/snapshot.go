@@ -48,6 +48,12 @@ func (s Snapshot) HasEnded(t TransactionID) bool {
 	return s.Sees(t.Number) || s.Server != t.Server && t.Number >= s.Next
 }
 
+// IsBefore reports whether a snapshot was taken before another one of the same
+// run of the server, and sees less.
+func (s Snapshot) IsBefore(other Snapshot) bool {
+	return s.Next < other.Next || s.Next == other.Next && len(s.Running) > len(other.Running)
+}
+
 // ParseSnapshot reads a snapshot as PostgreSQL writes it: "10:20:10,14,15" is
 // the oldest running transaction, the next one, and those that run.
 func ParseSnapshot(server int64, text string) (Snapshot, error) {
