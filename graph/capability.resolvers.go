@@ -7,7 +7,6 @@ package graph
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/generated"
@@ -17,22 +16,19 @@ import (
 )
 
 func (r *capabilityResolver) ResourceType(ctx context.Context, obj *resource.Capability) (*metadef.ResourceType, error) {
-	return dataloader.One(ctx, "resourceType", obj, func(c *resource.Capability) int64 { return c.ResourceTypeID }, r.Store.ResourceTypesByID)
+	return typeOfCapability.Load(ctx, r.Store, obj)
 }
 
 func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, first *int, startsWith *string) ([]*resource.CapabilityValue, error) {
-	limit, prefix := resource.DefaultCapabilityValues, valueOf(startsWith)
+	wanted := capabilityValues{First: resource.DefaultCapabilityValues, StartsWith: valueOf(startsWith)}
 	if first != nil {
-		limit = *first
+		wanted.First = *first
 	}
-	return dataloader.Many(ctx, argumentsKey(fmt.Sprint("values ", limit), prefix), obj, capabilityID,
-		func(ctx context.Context, capabilities []int64) (map[int64][]*resource.CapabilityValue, error) {
-			return r.Store.CapabilityValues(ctx, capabilities, limit, prefix)
-		})
+	return valuesOfCapability.Load(ctx, r.Store, obj, wanted)
 }
 
 func (r *capabilityResolver) ValueCount(ctx context.Context, obj *resource.Capability) (int, error) {
-	return dataloader.Load(ctx, "valueCount", obj, capabilityID, r.Store.CountCapabilityValues, dataloader.Nothing[int])
+	return countOfCapability.Load(ctx, r.Store, obj)
 }
 
 func (r *mutationResolver) SetCapabilities(ctx context.Context, input resource.CapabilitiesChange) (*model.SetCapabilitiesPayload, error) {
@@ -81,33 +77,15 @@ func (r *mutationResolver) DeleteCapability(ctx context.Context, input model.Del
 }
 
 func (r *resourceResolver) Capabilities(ctx context.Context, obj *resource.Resource, includePrivate *bool) ([]*resource.ResourceCapability, error) {
-	private := valueOf(includePrivate)
-	return dataloader.Many(ctx, argumentsKey("capabilities", private), obj, resourceID,
-		func(ctx context.Context, resources []int64) (map[int64][]*resource.ResourceCapability, error) {
-			return r.Store.CapabilitiesOf(ctx, resources, private)
-		})
+	return capabilitiesOfResource.Load(ctx, r.Store, obj, valueOf(includePrivate))
 }
 
 func (r *resourceTypeResolver) Capabilities(ctx context.Context, obj *metadef.ResourceType, includePrivate *bool) ([]*resource.Capability, error) {
-	private := valueOf(includePrivate)
-	return dataloader.Many(ctx, argumentsKey("capabilities", private), obj, resourceTypeID,
-		func(ctx context.Context, types []int64) (map[int64][]*resource.Capability, error) {
-			return r.Store.Capabilities(ctx, types, private)
-		})
+	return capabilitiesOfType.Load(ctx, r.Store, obj, valueOf(includePrivate))
 }
 
 func (r *resourceTypeResolver) Capability(ctx context.Context, obj *metadef.ResourceType, name string) (*resource.Capability, error) {
-	answer, err := dataloader.Load(ctx, argumentsKey("capability", name), obj, resourceTypeID,
-		func(ctx context.Context, types []int64) (map[int64]resource.CapabilityAnswer, error) {
-			return r.Store.CapabilitiesNamed(ctx, types, name)
-		},
-		func(answers map[int64]resource.CapabilityAnswer) {
-			for _, answer := range answers {
-				if answer.Capability != nil {
-					dataloader.Register(ctx, answer.Capability)
-				}
-			}
-		})
+	answer, err := capabilityOfType.Load(ctx, r.Store, obj, name)
 	if err != nil {
 		return nil, err
 	}

@@ -7,35 +7,57 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
-// connectWithin returns a connection that is a child of a parent. Its page, its
-// count and whether rows exist beyond the start of the page are each read for
-// all parents at the parent's place at once, by their keys. Name distinguishes
-// loads of one kind of parent, arguments included.
-func connectWithin[Parent, Row any, K cmp.Ordered](
-	ctx context.Context, name string, parent *Parent, key func(*Parent) K, request page.Request,
-	list func(context.Context, []K) (map[K]page.Page[*Row], error),
-	beyond func(context.Context, []K) (map[K]bool, error),
-	count func(context.Context, []K) (map[K]int, error),
-) (*model.Connection[Row], error) {
-	current, err := dataloader.Load(ctx, name, parent, key, list, func(pages map[K]page.Page[*Row]) {
-		for _, loaded := range pages {
-			dataloader.Register(ctx, loaded.Items...)
-		}
-	})
+// pages load connections that are children of parents. The page, the count and
+// whether rows exist beyond the start of the page are each read for all parents
+// at a place at once.
+type pages[Parent, Row any, K cmp.Ordered, A any] struct {
+	page   *dataloader.ValueBy[*store.Store, Parent, page.Page[*Row], K, A]
+	beyond *dataloader.ValueBy[*store.Store, Parent, bool, K, A]
+	count  *dataloader.ValueBy[*store.Store, Parent, int, K, A]
+}
+
+// newPages returns the loaders of a connection, which register the rows of its
+// pages.
+func newPages[Parent, Row any, K cmp.Ordered, A any](
+	name string, key func(*Parent) K,
+	list func(*store.Store, context.Context, []K, A) (map[K]page.Page[*Row], error),
+	beyond func(*store.Store, context.Context, []K, A) (map[K]bool, error),
+	count func(*store.Store, context.Context, []K, A) (map[K]int, error),
+) *pages[Parent, Row, K, A] {
+	return &pages[Parent, Row, K, A]{
+		page:   dataloader.NewRowsBy(name, key, list, func(loaded page.Page[*Row]) []*Row { return loaded.Items }),
+		beyond: dataloader.NewValueBy(name+".pageInfo", key, beyond),
+		count:  dataloader.NewValueBy(name+".totalCount", key, count),
+	}
+}
+
+// among makes the loaders fetch for all keys that the parents at a place reach
+// in memory.
+func (l *pages[Parent, Row, K, A]) among(keys func([]*Parent) []K) *pages[Parent, Row, K, A] {
+	l.page.Among(keys)
+	l.beyond.Among(keys)
+	l.count.Among(keys)
+	return l
+}
+
+// connect returns the connection of a parent.
+func (l *pages[Parent, Row, K, A]) connect(ctx context.Context, s *store.Store, parent *Parent, request page.Request, arguments A) (*model.Connection[Row], error) {
+	current, err := l.page.Load(ctx, s, parent, arguments)
 	if err != nil {
 		return nil, err
 	}
 	// Below this field the nearest rows of the parent's kind can be those of the
 	// page: parents are looked up from here.
-	here := ctx
-	connection := &model.Connection[Row]{Page: current, Backward: request.Backward(), Count: func(context.Context) (int, error) {
-		return dataloader.Load(here, "count of "+name, parent, key, count, dataloader.Nothing[int, K])
+	from := ctx
+	connection := &model.Connection[Row]{Page: current, Backward: request.Backward(), Count: func(ctx context.Context) (int, error) {
+		return l.count.LoadFrom(ctx, from, s, parent, arguments)
 	}}
 	if request.Backward() && request.Before != nil || !request.Backward() && request.After != nil {
-		connection.Beyond = func(context.Context) (bool, error) {
-			return dataloader.Load(here, "behind "+name, parent, key, beyond, dataloader.Nothing[bool, K])
+		connection.Beyond = func(ctx context.Context) (bool, error) {
+			return l.beyond.LoadFrom(ctx, from, s, parent, arguments)
 		}
 	}
 	return connection, nil

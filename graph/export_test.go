@@ -75,8 +75,12 @@ func (e *Executor) Operation(query string) *document.Operation {
 	return operation
 }
 
+// refuseAlone ends the field whose parent was not registered with the others at
+// its place: what it fetched it would fetch for one row after another.
+func refuseAlone(loader string) { panic(loader + " is fetched for one row alone") }
+
 func (e *Executor) respond(ctx context.Context, operation *document.Operation, answerBytes int) *graphql.Response {
-	answer := e.Run(ctx, operation, answerBytes)
+	answer := e.Run(dataloader.WatchAlone(ctx, refuseAlone), operation, answerBytes)
 	defer e.Release(answer)
 	return &graphql.Response{Data: bytes.Join(answer.Data, nil), Errors: answer.Errors}
 }
@@ -96,7 +100,8 @@ func (e *Executor) read(params *graphql.RawParams, maxTokens int) (*document.Ope
 
 // runGenerated runs an operation by gqlgen's own executor.
 func (e *Executor) runGenerated(ctx context.Context, operation *document.Operation) *graphql.Response {
-	ctx = graphql.WithOperationContext(dataloader.With(ctx), &graphql.OperationContext{
+	ctx = dataloader.WatchAlone(dataloader.With(ctx), refuseAlone)
+	ctx = graphql.WithOperationContext(ctx, &graphql.OperationContext{
 		Doc:                    operation.Document,
 		Operation:              operation.Definition,
 		OperationName:          operation.Definition.Name,

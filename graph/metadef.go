@@ -23,15 +23,12 @@ func namespaceOrder(by *model.NamespaceOrder) page.Order {
 	return page.Order{Field: string(by.Field), Descending: descending(by.Direction)}
 }
 
-// propertiesLoad names the load of the properties of namespaces and of objects.
-const propertiesLoad = "properties"
-
 // registerApplied registers all rows that a metadata dialog shows, so that
 // their children are fetched for all of them at once. The properties of objects
 // are among the rows and need no fetch.
 func registerApplied(ctx context.Context, applied []*metadef.AppliedNamespace) {
 	owned := map[int64][]*metadef.PropertyDefinition{}
-	defer dataloader.Supply[metadef.ObjectDefinition](ctx, propertiesLoad, owned)
+	defer propertiesOfObject.Supply(ctx, owned)
 	for _, of := range applied {
 		dataloader.Register(ctx, of.Namespace)
 		dataloader.Register(ctx, of.Association)
@@ -44,6 +41,15 @@ func registerApplied(ctx context.Context, applied []*metadef.AppliedNamespace) {
 			dataloader.Register(ctx, conflict.Definitions...)
 		}
 	}
+}
+
+// definitionsOfReport returns the definitions that a report shows.
+func definitionsOfReport(report *metadef.MetadataReport) []*metadef.PropertyDefinition {
+	var definitions []*metadef.PropertyDefinition
+	for _, item := range report.Items {
+		definitions = append(definitions, item.Definitions...)
+	}
+	return definitions
 }
 
 // The positions of definitions in their connections: by name, then by id.

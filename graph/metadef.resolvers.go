@@ -25,11 +25,11 @@ func (r *appliedNamespaceResolver) Objects(ctx context.Context, obj *metadef.App
 }
 
 func (r *namespaceResolver) Properties(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.PropertyDefinition, error) {
-	properties, err := dataloader.Many(ctx, propertiesLoad, obj, namespaceID, r.Store.PropertiesOf)
+	properties, err := propertiesOfNamespace.Load(ctx, r.Store, obj)
 	if err != nil || resourceType == nil {
 		return properties, err
 	}
-	associations, err := dataloader.Many(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
+	associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)
 	choice := metadef.AssociationChoice{ResourceType: *resourceType, Target: target, Prefix: prefix}
 	return metadef.PropertiesThrough(choice.Of(associations), properties), err
 }
@@ -43,11 +43,11 @@ func (r *namespaceResolver) Property(ctx context.Context, obj *metadef.Namespace
 }
 
 func (r *namespaceResolver) Objects(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.ObjectDefinition, error) {
-	objects, err := dataloader.Many(ctx, "objects", obj, namespaceID, r.Store.ObjectsOf)
+	objects, err := objectsOfNamespace.Load(ctx, r.Store, obj)
 	if err != nil || resourceType == nil {
 		return objects, err
 	}
-	associations, err := dataloader.Many(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
+	associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)
 	choice := metadef.AssociationChoice{ResourceType: *resourceType, Target: target, Prefix: prefix}
 	return metadef.ObjectsThrough(choice.Of(associations), objects), err
 }
@@ -61,7 +61,7 @@ func (r *namespaceResolver) Object(ctx context.Context, obj *metadef.Namespace, 
 }
 
 func (r *namespaceResolver) Tags(ctx context.Context, obj *metadef.Namespace) ([]*metadef.Tag, error) {
-	return dataloader.Many(ctx, "tags", obj, namespaceID, r.Store.TagsOf)
+	return tagsOfNamespace.Load(ctx, r.Store, obj)
 }
 
 func (r *namespaceResolver) Tag(ctx context.Context, obj *metadef.Namespace, name string) (*metadef.Tag, error) {
@@ -100,11 +100,11 @@ func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Name
 }
 
 func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace) ([]*metadef.ResourceTypeAssociation, error) {
-	return dataloader.Many(ctx, "associations", obj, namespaceID, r.Store.AssociationsOf)
+	return associationsOfNamespace.Load(ctx, r.Store, obj)
 }
 
 func (r *namespaceResolver) Members(ctx context.Context, obj *metadef.Namespace) ([]*metadef.NamespaceMember, error) {
-	return dataloader.Many(ctx, "members", obj, namespaceID, r.Store.MembersOf)
+	return membersOfNamespace.Load(ctx, r.Store, obj)
 }
 
 func (r *namespaceResolver) ViewerCanUpdate(ctx context.Context, obj *metadef.Namespace) (bool, error) {
@@ -118,20 +118,20 @@ func (r *namespaceResolver) ViewerCanDelete(ctx context.Context, obj *metadef.Na
 }
 
 func (r *objectDefinitionResolver) Properties(ctx context.Context, obj *metadef.ObjectDefinition) ([]*metadef.PropertyDefinition, error) {
-	properties, err := dataloader.Many(ctx, propertiesLoad, obj, objectID, r.Store.PropertiesOfObjects)
+	properties, err := propertiesOfObject.Load(ctx, r.Store, obj)
 	return metadef.PropertiesOfObject(obj, properties), err
 }
 
 func (r *objectDefinitionResolver) Namespace(ctx context.Context, obj *metadef.ObjectDefinition) (*metadef.Namespace, error) {
-	return dataloader.One(ctx, "namespace", obj, func(o *metadef.ObjectDefinition) int64 { return o.NamespaceID }, r.Store.NamespacesByID)
+	return namespaceOfObject.Load(ctx, r.Store, obj)
 }
 
 func (r *propertyDefinitionResolver) Namespace(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.Namespace, error) {
-	return dataloader.One(ctx, "namespace", obj, func(p *metadef.PropertyDefinition) int64 { return p.NamespaceID }, r.Store.NamespacesByID)
+	return namespaceOfProperty.Load(ctx, r.Store, obj)
 }
 
 func (r *propertyDefinitionResolver) Object(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.ObjectDefinition, error) {
-	return dataloader.One(ctx, "object", obj, func(p *metadef.PropertyDefinition) int64 { return p.ObjectID }, r.Store.ObjectsByID)
+	return objectOfProperty.Load(ctx, r.Store, obj)
 }
 
 func (r *queryResolver) Namespaces(ctx context.Context, filter *metadef.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {
@@ -185,9 +185,7 @@ func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType strin
 	if err != nil {
 		return nil, err
 	}
-	for _, item := range report.Items {
-		dataloader.Register(ctx, item.Definitions...)
-	}
+	dataloader.Register(ctx, definitionsOfReport(report)...)
 	return report, nil
 }
 
@@ -196,59 +194,44 @@ func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string, re
 }
 
 func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {
-	order := namespaceOrder(orderBy)
 	request := model.PageRequest(first, after, last, before)
-	connection, err := connectWithin(ctx, argumentsKey("namespaces", []any{order, request}), obj, resourceTypeID, request,
-		func(ctx context.Context, types []int64) (map[int64]page.Page[*metadef.Namespace], error) {
-			return r.Store.NamespacesOfTypes(ctx, types, order, request)
-		},
-		func(ctx context.Context, types []int64) (map[int64]bool, error) {
-			return r.Store.NamespacesOfTypesBehind(ctx, types, order, request)
-		},
-		r.Store.CountNamespacesOfTypes)
+	connection, err := namespacesOfType.connect(ctx, r.Store, obj, request, orderedPage{namespaceOrder(orderBy), request})
 	return &model.NamespaceConnection{Connection: connection}, err
 }
 
 func (r *resourceTypeResolver) Associations(ctx context.Context, obj *metadef.ResourceType, first *int, after *string, last *int, before *string) (*model.ResourceTypeAssociationConnection, error) {
 	request := model.PageRequest(first, after, last, before)
-	connection, err := connectWithin(ctx, argumentsKey("associations", request), obj, resourceTypeID, request,
-		func(ctx context.Context, types []int64) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
-			return r.Store.AssociationsOfTypes(ctx, types, request)
-		},
-		func(ctx context.Context, types []int64) (map[int64]bool, error) {
-			return r.Store.AssociationsOfTypesBehind(ctx, types, request)
-		},
-		r.Store.CountAssociationsOfTypes)
+	connection, err := associationsOfType.connect(ctx, r.Store, obj, request, request)
 	return &model.ResourceTypeAssociationConnection{Connection: connection}, err
 }
 
 func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.ResourceType, error) {
-	return dataloader.One(ctx, "resourceType", obj, func(a *metadef.ResourceTypeAssociation) int64 { return a.ResourceTypeID }, r.Store.ResourceTypesByID)
+	return typeOfAssociation.Load(ctx, r.Store, obj)
 }
 
 func (r *resourceTypeAssociationResolver) Namespace(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.Namespace, error) {
-	return dataloader.One(ctx, "namespace", obj, func(a *metadef.ResourceTypeAssociation) int64 { return a.NamespaceID }, r.Store.NamespacesByID)
+	return namespaceOfAssociation.Load(ctx, r.Store, obj)
 }
 
 func (r *tagResolver) Parent(ctx context.Context, obj *metadef.Tag) (*metadef.Tag, error) {
-	return dataloader.One(ctx, "parent", obj, func(t *metadef.Tag) int64 { return t.ParentID }, r.Store.TagsByID)
+	return parentOfTag.Load(ctx, r.Store, obj)
 }
 
 func (r *tagResolver) Children(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error) {
-	return dataloader.Many(ctx, "children", obj, tagID, r.Store.TagsBelow)
+	return childrenOfTag.Load(ctx, r.Store, obj)
 }
 
 func (r *tagResolver) Descendants(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error) {
-	tags, err := dataloader.Many(ctx, "tags", obj, func(t *metadef.Tag) int64 { return t.NamespaceID }, r.Store.TagsOf)
+	tags, err := tagsBesideTag.Load(ctx, r.Store, obj)
 	return metadef.DescendantsOf(obj, tags), err
 }
 
 func (r *tagResolver) Namespace(ctx context.Context, obj *metadef.Tag) (*metadef.Namespace, error) {
-	return dataloader.One(ctx, "namespace", obj, func(t *metadef.Tag) int64 { return t.NamespaceID }, r.Store.NamespacesByID)
+	return namespaceOfTag.Load(ctx, r.Store, obj)
 }
 
 func (r *tagResolver) ResourceCount(ctx context.Context, obj *metadef.Tag) (int, error) {
-	return dataloader.Load(ctx, "resourceCount", obj, tagID, r.Store.CountTagged, dataloader.Nothing[int])
+	return countOfTagged.Load(ctx, r.Store, obj)
 }
 
 func (r *Resolver) AppliedNamespace() generated.AppliedNamespaceResolver {

@@ -18,7 +18,7 @@ func (r *mutationResolver) CreateNamespace(ctx context.Context, input metadef.Na
 	if err != nil {
 		return nil, err
 	}
-	return &model.CreateNamespacePayload{Namespace: namespace}, nil
+	return &model.CreateNamespacePayload{Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange) (*model.UpdateNamespacePayload, error) {
@@ -26,7 +26,7 @@ func (r *mutationResolver) UpdateNamespace(ctx context.Context, input metadef.Na
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateNamespacePayload{Namespace: namespace}, nil
+	return &model.UpdateNamespacePayload{Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) DeleteNamespace(ctx context.Context, input model.DeleteNamespaceInput) (*model.DeleteNamespacePayload, error) {
@@ -34,7 +34,7 @@ func (r *mutationResolver) DeleteNamespace(ctx context.Context, input model.Dele
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeleteNamespacePayload{Namespace: namespace}, nil
+	return &model.DeleteNamespacePayload{Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) DeleteNamespaceContents(ctx context.Context, input model.DeleteNamespaceContentsInput) (*model.DeleteNamespaceContentsPayload, error) {
@@ -42,7 +42,7 @@ func (r *mutationResolver) DeleteNamespaceContents(ctx context.Context, input mo
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeleteNamespaceContentsPayload{Namespace: namespace}, nil
+	return &model.DeleteNamespaceContentsPayload{Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) CreateProperty(ctx context.Context, input metadef.NewProperty) (*model.CreatePropertyPayload, error) {
@@ -50,7 +50,7 @@ func (r *mutationResolver) CreateProperty(ctx context.Context, input metadef.New
 	if err != nil {
 		return nil, err
 	}
-	return &model.CreatePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
+	return &model.CreatePropertyPayload{PropertyDefinition: registered(ctx, property), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.PropertyChange) (*model.UpdatePropertyPayload, error) {
@@ -58,7 +58,7 @@ func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.Pro
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdatePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
+	return &model.UpdatePropertyPayload{PropertyDefinition: registered(ctx, property), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) DeleteProperty(ctx context.Context, input model.DeletePropertyInput) (*model.DeletePropertyPayload, error) {
@@ -66,7 +66,7 @@ func (r *mutationResolver) DeleteProperty(ctx context.Context, input model.Delet
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeletePropertyPayload{PropertyDefinition: property, Namespace: namespace}, nil
+	return &model.DeletePropertyPayload{PropertyDefinition: registered(ctx, property), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) CreateObject(ctx context.Context, input metadef.NewObject) (*model.CreateObjectPayload, error) {
@@ -74,7 +74,7 @@ func (r *mutationResolver) CreateObject(ctx context.Context, input metadef.NewOb
 	if err != nil {
 		return nil, err
 	}
-	return &model.CreateObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
+	return &model.CreateObjectPayload{ObjectDefinition: registered(ctx, object), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.ObjectChange) (*model.UpdateObjectPayload, error) {
@@ -82,7 +82,7 @@ func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.Objec
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
+	return &model.UpdateObjectPayload{ObjectDefinition: registered(ctx, object), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) DeleteObject(ctx context.Context, input model.DeleteObjectInput) (*model.DeleteObjectPayload, error) {
@@ -90,7 +90,7 @@ func (r *mutationResolver) DeleteObject(ctx context.Context, input model.DeleteO
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeleteObjectPayload{ObjectDefinition: object, Namespace: namespace}, nil
+	return &model.DeleteObjectPayload{ObjectDefinition: registered(ctx, object), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) SetTags(ctx context.Context, input model.SetTagsInput) (*model.SetTagsPayload, error) {
@@ -100,8 +100,10 @@ func (r *mutationResolver) SetTags(ctx context.Context, input model.SetTagsInput
 	if err != nil {
 		return nil, err
 	}
-	tags, err := dataloader.Many(ctx, "tags", namespace, namespaceID, r.Store.TagsOf)
-	return &model.SetTagsPayload{Tags: tags, Namespace: namespace}, err
+	tags, err := r.Store.TagsOf(ctx, []int64{namespace.ID})
+	payload := &model.SetTagsPayload{Tags: tags[namespace.ID], Namespace: registered(ctx, namespace)}
+	dataloader.Register(ctx, payload.Tags...)
+	return payload, err
 }
 
 func (r *mutationResolver) UpdateTag(ctx context.Context, input metadef.TagChange) (*model.UpdateTagPayload, error) {
@@ -109,7 +111,7 @@ func (r *mutationResolver) UpdateTag(ctx context.Context, input metadef.TagChang
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateTagPayload{Tag: tag, Namespace: namespace}, nil
+	return &model.UpdateTagPayload{Tag: registered(ctx, tag), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) DeleteTag(ctx context.Context, input model.DeleteTagInput) (*model.DeleteTagPayload, error) {
@@ -117,7 +119,7 @@ func (r *mutationResolver) DeleteTag(ctx context.Context, input model.DeleteTagI
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeleteTagPayload{Tag: tag, Namespace: namespace}, nil
+	return &model.DeleteTagPayload{Tag: registered(ctx, tag), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) CreateResourceType(ctx context.Context, input model.CreateResourceTypeInput) (*model.CreateResourceTypePayload, error) {
@@ -125,7 +127,7 @@ func (r *mutationResolver) CreateResourceType(ctx context.Context, input model.C
 	if err != nil {
 		return nil, err
 	}
-	return &model.CreateResourceTypePayload{ResourceType: resourceType}, nil
+	return &model.CreateResourceTypePayload{ResourceType: registered(ctx, resourceType)}, nil
 }
 
 func (r *mutationResolver) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*model.UpdateResourceTypePayload, error) {
@@ -133,7 +135,7 @@ func (r *mutationResolver) UpdateResourceType(ctx context.Context, input metadef
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateResourceTypePayload{ResourceType: resourceType}, nil
+	return &model.UpdateResourceTypePayload{ResourceType: registered(ctx, resourceType)}, nil
 }
 
 func (r *mutationResolver) DeleteResourceType(ctx context.Context, input model.DeleteResourceTypeInput) (*model.DeleteResourceTypePayload, error) {
@@ -141,7 +143,7 @@ func (r *mutationResolver) DeleteResourceType(ctx context.Context, input model.D
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeleteResourceTypePayload{ResourceType: resourceType}, nil
+	return &model.DeleteResourceTypePayload{ResourceType: registered(ctx, resourceType)}, nil
 }
 
 func (r *mutationResolver) AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (*model.AssociateResourceTypePayload, error) {
@@ -149,7 +151,7 @@ func (r *mutationResolver) AssociateResourceType(ctx context.Context, input meta
 	if err != nil {
 		return nil, err
 	}
-	return &model.AssociateResourceTypePayload{ResourceTypeAssociation: association, Namespace: namespace}, nil
+	return &model.AssociateResourceTypePayload{ResourceTypeAssociation: registered(ctx, association), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, input model.UpdateResourceTypeAssociationInput) (*model.UpdateResourceTypeAssociationPayload, error) {
@@ -163,7 +165,7 @@ func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, in
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateResourceTypeAssociationPayload{ResourceTypeAssociation: association, Namespace: namespace}, nil
+	return &model.UpdateResourceTypeAssociationPayload{ResourceTypeAssociation: registered(ctx, association), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input model.DisassociateResourceTypeInput) (*model.DisassociateResourceTypePayload, error) {
@@ -175,7 +177,7 @@ func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input m
 	if err != nil {
 		return nil, err
 	}
-	return &model.DisassociateResourceTypePayload{ResourceTypeAssociation: association, Namespace: namespace}, nil
+	return &model.DisassociateResourceTypePayload{ResourceTypeAssociation: registered(ctx, association), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) ShareNamespace(ctx context.Context, input model.ShareNamespaceInput) (*model.ShareNamespacePayload, error) {
@@ -183,7 +185,7 @@ func (r *mutationResolver) ShareNamespace(ctx context.Context, input model.Share
 	if err != nil {
 		return nil, err
 	}
-	return &model.ShareNamespacePayload{NamespaceMember: member, Namespace: namespace}, nil
+	return &model.ShareNamespacePayload{NamespaceMember: member, Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) UnshareNamespace(ctx context.Context, input model.UnshareNamespaceInput) (*model.UnshareNamespacePayload, error) {
@@ -191,7 +193,7 @@ func (r *mutationResolver) UnshareNamespace(ctx context.Context, input model.Uns
 	if err != nil {
 		return nil, err
 	}
-	return &model.UnshareNamespacePayload{NamespaceMember: member, Namespace: namespace}, nil
+	return &model.UnshareNamespacePayload{NamespaceMember: member, Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.ImportRequest) (*model.ImportNamespacesPayload, error) {

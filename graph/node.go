@@ -12,6 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 // maxNodes bounds the nodes that one field looks up.
@@ -58,8 +59,8 @@ func (r *Resolver) finders() map[page.Kind]func(context.Context, []string) (map[
 		page.KindTag:                     byRow(r.Store.TagsByID),
 		page.KindResourceType:            byRow(r.Store.ResourceTypesByID),
 		page.KindResourceTypeAssociation: byRow(r.Store.AssociationsByID),
-		page.KindResourceProvider:        byKey(r.providers),
-		page.KindConsumer:                byKey(r.consumers),
+		page.KindResourceProvider:        byKey(r.Store, providersByUUID),
+		page.KindConsumer:                byKey(r.Store, consumersByUUID),
 		page.KindResource:                byRow(r.Store.ResourcesByID),
 		page.KindMetadataItem:            byRow(r.Store.MetadataByID),
 		page.KindCapability:              byRow(r.Store.CapabilitiesByID),
@@ -92,9 +93,9 @@ func byRow[T any, P interface {
 func byKey[T any, P interface {
 	*T
 	model.Node
-}](find func(context.Context, []string) (map[string]*T, error)) func(context.Context, []string) (map[string]model.Node, error) {
+}](s *store.Store, find func(*store.Store, context.Context, []string) (map[string]*T, error)) func(context.Context, []string) (map[string]model.Node, error) {
 	return func(ctx context.Context, keys []string) (map[string]model.Node, error) {
-		found, err := find(ctx, keys)
+		found, err := find(s, ctx, keys)
 		if errors.Is(err, problem.ErrForbidden) {
 			return nil, nil
 		}

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -11,62 +10,33 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
-	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
 func providerUUID(p *model.ResourceProvider) string { return p.UUID }
 
-// forTrees extends a load of providers to all providers of their trees:
-// children, parents and roots are in memory and reach every provider of a tree
-// without another load.
-func forTrees[V any](world *placement.World, fetch func(context.Context, []string) (map[string]V, error)) func(context.Context, []string) (map[string]V, error) {
-	return func(ctx context.Context, uuids []string) (map[string]V, error) {
-		all := treesOf(world, uuids)
-		found, err := fetch(ctx, all)
-		return dataloader.WithEvery(all, found), err
-	}
-}
+// providerLink returns the UUID of the resource that a provider is linked to.
+func providerLink(p *model.ResourceProvider) string { return p.Resource }
 
-// treesOf returns the UUIDs of all providers of the trees of some providers.
-func treesOf(world *placement.World, uuids []string) []string {
-	all := slices.Clone(uuids)
-	seen := map[string]bool{}
-	for _, uuid := range uuids {
-		provider, ok := world.Provider(uuid)
-		if !ok || seen[provider.Root] {
-			continue
+// trees returns the keys of all providers of the trees of some: children,
+// parents and roots are in memory and reach every provider of a tree without a
+// load.
+func trees(key func(*placement.Provider) string) func([]*model.ResourceProvider) []string {
+	return func(providers []*model.ResourceProvider) []string {
+		var keys []string
+		seen := map[string]bool{}
+		for _, provider := range providers {
+			keys = append(keys, key(provider.Provider))
+			if seen[provider.Provider.Root] {
+				continue
+			}
+			seen[provider.Provider.Root] = true
+			for _, member := range provider.World.Tree(provider.Provider.Root) {
+				keys = append(keys, key(member))
+			}
 		}
-		seen[provider.Root] = true
-		for _, member := range world.Tree(provider.Root) {
-			all = append(all, member.UUID)
-		}
+		return keys
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// resourcesOf returns the resources that providers are linked to, by the UUIDs
-// of the providers.
-func (r *Resolver) resourcesOf(ctx context.Context, world *placement.World, providers []string) (map[string]*resource.Resource, error) {
-	linked := map[string]string{}
-	var uuids []string
-	for _, uuid := range providers {
-		if provider, ok := world.Provider(uuid); ok && provider.Resource != "" {
-			linked[uuid], uuids = provider.Resource, append(uuids, provider.Resource)
-		}
-	}
-	if len(uuids) == 0 {
-		return nil, nil
-	}
-	resources, err := r.Store.ResourcesByUUID(ctx, uuids)
-	found := map[string]*resource.Resource{}
-	for uuid, link := range linked {
-		if resources[link] != nil {
-			found[uuid] = resources[link]
-		}
-	}
-	return found, err
 }
 
 // candidateCursor returns where a page of candidates starts, its size, and what
@@ -93,9 +63,9 @@ func addProblems(problems problem.Problems, more []placement.Problem) problem.Pr
 	return problems
 }
 
-// providers returns the providers of UUIDs.
-func (r *Resolver) providers(ctx context.Context, uuids []string) (map[string]*model.ResourceProvider, error) {
-	world, err := r.Store.World(ctx)
+// providersByUUID returns the providers of UUIDs.
+func providersByUUID(s *store.Store, ctx context.Context, uuids []string) (map[string]*model.ResourceProvider, error) {
+	world, err := s.World(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +78,20 @@ func (r *Resolver) providers(ctx context.Context, uuids []string) (map[string]*m
 	return found, nil
 }
 
-// consumers returns the consumers of UUIDs.
-func (r *Resolver) consumers(ctx context.Context, uuids []string) (map[string]*model.Consumer, error) {
-	consumers, err := r.Store.ConsumersByUUID(ctx, uuids)
+// providersOfResources returns the providers that are linked to resources, by
+// the ids of the resources.
+func providersOfResources(s *store.Store, ctx context.Context, resources []int64) (map[int64]*model.ResourceProvider, error) {
+	world, providers, err := s.ProvidersOfResources(ctx, resources)
+	found := make(map[int64]*model.ResourceProvider, len(providers))
+	for id, provider := range providers {
+		found[id] = model.ProviderIn(world, provider)
+	}
+	return found, err
+}
+
+// consumersByUUID returns the consumers of UUIDs.
+func consumersByUUID(s *store.Store, ctx context.Context, uuids []string) (map[string]*model.Consumer, error) {
+	consumers, err := s.ConsumersByUUID(ctx, uuids)
 	found := map[string]*model.Consumer{}
 	for uuid, consumer := range consumers {
 		found[uuid] = &model.Consumer{Consumer: consumer}
@@ -127,7 +108,7 @@ func changedConsumers(ctx context.Context, consumers ...*placement.Consumer) []*
 		held[consumer.UUID] = consumer.Held
 	}
 	dataloader.Register(ctx, nodes...)
-	dataloader.Supply[model.Consumer](ctx, "allocations", held)
+	allocationsOfConsumer.Supply(ctx, held)
 	return nodes
 }
 

@@ -19,11 +19,11 @@ import (
 )
 
 func (r *allocationResolver) Provider(ctx context.Context, obj *placement.Allocation) (*model.ResourceProvider, error) {
-	return dataloader.One(ctx, "provider", obj, func(a *placement.Allocation) string { return a.Provider }, r.providers)
+	return providerOfAllocation.Load(ctx, r.Store, obj)
 }
 
 func (r *allocationResolver) Consumer(ctx context.Context, obj *placement.Allocation) (*model.Consumer, error) {
-	return dataloader.One(ctx, "consumer", obj, func(a *placement.Allocation) string { return a.Consumer }, r.consumers)
+	return consumerOfAllocation.Load(ctx, r.Store, obj)
 }
 
 func (r *allocationCandidateConnectionResolver) Explain(ctx context.Context, obj *model.AllocationCandidateConnection) (*model.CandidateExplanation, error) {
@@ -35,7 +35,7 @@ func (r *allocationCandidateConnectionResolver) Explain(ctx context.Context, obj
 }
 
 func (r *consumerResolver) Allocations(ctx context.Context, obj *model.Consumer) ([]*placement.Allocation, error) {
-	return dataloader.Many(ctx, "allocations", obj, func(c *model.Consumer) string { return c.UUID }, r.Store.AllocationsOfConsumers)
+	return allocationsOfConsumer.Load(ctx, r.Store, obj)
 }
 
 func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*model.CreateResourceProviderPayload, error) {
@@ -43,7 +43,7 @@ func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input pla
 	if err != nil {
 		return nil, err
 	}
-	return &model.CreateResourceProviderPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
+	return &model.CreateResourceProviderPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
 func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input model.UpdateResourceProviderInput) (*model.UpdateResourceProviderPayload, error) {
@@ -55,7 +55,7 @@ func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input mod
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateResourceProviderPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
+	return &model.UpdateResourceProviderPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
 func (r *mutationResolver) DeleteResourceProvider(ctx context.Context, input model.DeleteResourceProviderInput) (*model.DeleteResourceProviderPayload, error) {
@@ -63,7 +63,7 @@ func (r *mutationResolver) DeleteResourceProvider(ctx context.Context, input mod
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeleteResourceProviderPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
+	return &model.DeleteResourceProviderPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
 func (r *mutationResolver) SetInventories(ctx context.Context, input placement.ProviderInventories) (*model.SetInventoriesPayload, error) {
@@ -71,7 +71,7 @@ func (r *mutationResolver) SetInventories(ctx context.Context, input placement.P
 	if err != nil {
 		return nil, err
 	}
-	return &model.SetInventoriesPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
+	return &model.SetInventoriesPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
 func (r *mutationResolver) SetInventory(ctx context.Context, input placement.OneInventory) (*model.SetInventoryPayload, error) {
@@ -79,7 +79,7 @@ func (r *mutationResolver) SetInventory(ctx context.Context, input placement.One
 	if err != nil {
 		return nil, err
 	}
-	return &model.SetInventoryPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
+	return &model.SetInventoryPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
 func (r *mutationResolver) DeleteInventory(ctx context.Context, input placement.InventoryClass) (*model.DeleteInventoryPayload, error) {
@@ -87,7 +87,7 @@ func (r *mutationResolver) DeleteInventory(ctx context.Context, input placement.
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeleteInventoryPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
+	return &model.DeleteInventoryPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
 func (r *mutationResolver) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*model.SetProviderTraitsPayload, error) {
@@ -95,7 +95,7 @@ func (r *mutationResolver) SetProviderTraits(ctx context.Context, input placemen
 	if err != nil {
 		return nil, err
 	}
-	return &model.SetProviderTraitsPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
+	return &model.SetProviderTraitsPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
 func (r *mutationResolver) SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*model.SetProviderAggregatesPayload, error) {
@@ -103,7 +103,7 @@ func (r *mutationResolver) SetProviderAggregates(ctx context.Context, input plac
 	if err != nil {
 		return nil, err
 	}
-	return &model.SetProviderAggregatesPayload{ResourceProvider: model.ProviderIn(world, provider)}, nil
+	return &model.SetProviderAggregatesPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
 func (r *mutationResolver) CreateTrait(ctx context.Context, input model.CreateTraitInput) (*model.CreateTraitPayload, error) {
@@ -260,33 +260,17 @@ func (r *queryResolver) ResourceClasses(ctx context.Context, filter *placement.R
 }
 
 func (r *resourceResolver) Provider(ctx context.Context, obj *resource.Resource) (*model.ResourceProvider, error) {
-	return dataloader.One(ctx, "provider", obj, resourceID, func(ctx context.Context, ids []int64) (map[int64]*model.ResourceProvider, error) {
-		world, providers, err := r.Store.ProvidersOfResources(ctx, ids)
-		found := make(map[int64]*model.ResourceProvider, len(providers))
-		for id, provider := range providers {
-			found[id] = model.ProviderIn(world, provider)
-		}
-		return found, err
-	})
+	return providerOfResource.Load(ctx, r.Store, obj)
 }
 
 func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.ResourceProvider, first *int, after *string, last *int, before *string) (*model.AllocationConnection, error) {
 	request := model.PageRequest(first, after, last, before)
-	connection, err := connectWithin(ctx, argumentsKey("allocations ", request), obj, providerUUID, request,
-		forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]page.Page[*placement.Allocation], error) {
-			return r.Store.AllocationsOfProviders(ctx, uuids, request)
-		}),
-		forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]bool, error) {
-			return r.Store.AllocationsBehind(ctx, uuids, request)
-		}),
-		forTrees(obj.World, r.Store.CountAllocationsOfProviders))
+	connection, err := allocationsOfProvider.connect(ctx, r.Store, obj, request, request)
 	return &model.AllocationConnection{Connection: connection}, err
 }
 
 func (r *resourceProviderResolver) Resource(ctx context.Context, obj *model.ResourceProvider) (*resource.Resource, error) {
-	return dataloader.One(ctx, "resource", obj, providerUUID, forTrees(obj.World, func(ctx context.Context, uuids []string) (map[string]*resource.Resource, error) {
-		return r.resourcesOf(ctx, obj.World, uuids)
-	}))
+	return resourceOfProvider.Load(ctx, r.Store, obj)
 }
 
 func (r *Resolver) Allocation() generated.AllocationResolver { return &allocationResolver{r} }

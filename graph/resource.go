@@ -2,14 +2,13 @@ package graph
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 func resourceID(r *resource.Resource) int64        { return r.ID }
@@ -25,46 +24,57 @@ func resourceOrder(orderBy *model.ResourceOrder) page.Order {
 	return page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 }
 
-// argumentsKey returns the name of a load with its arguments.
-func argumentsKey[Arguments any](name string, arguments Arguments) string {
-	encoded, err := json.Marshal(arguments)
-	if err != nil {
-		panic(err) // arguments came as JSON
-	}
-	return name + string(encoded)
+// resourcesWithin are the arguments of resources that are children of a parent.
+type resourcesWithin struct {
+	Filter resource.Filter
+	Order  page.Order
+	Page   page.Request
 }
 
-// resourcesWithin returns a connection of the resources that are children of a
-// parent.
-func resourcesWithin[Parent any](
-	ctx context.Context, r *Resolver, scope resource.Scope, parent *Parent, key func(*Parent) int64,
-	filter *resource.Filter, orderBy *model.ResourceOrder, request page.Request,
+// facetsWithin are the arguments of the facets of such resources.
+type facetsWithin struct {
+	Filter resource.Filter
+	Keys   []string
+	First  int
+}
+
+// resourcePages load the resources that are children of parents, with their
+// facets.
+type resourcePages[Parent any] struct {
+	pages[Parent, resource.Resource, int64, resourcesWithin]
+	facets *dataloader.ManyBy[*store.Store, Parent, resource.MetadataFacet, int64, facetsWithin]
+}
+
+func newResourcePages[Parent any](name string, scope resource.Scope, key func(*Parent) int64) *resourcePages[Parent] {
+	return &resourcePages[Parent]{
+		*newPages(name, key,
+			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin) (map[int64]page.Page[*resource.Resource], error) {
+				return s.ResourcesWithin(ctx, scope, keys, of.Filter, of.Order, of.Page)
+			},
+			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin) (map[int64]bool, error) {
+				return s.ResourcesBehind(ctx, scope, keys, of.Filter, of.Order, of.Page)
+			},
+			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin) (map[int64]int, error) {
+				return s.CountResourcesWithin(ctx, scope, keys, of.Filter)
+			}),
+		dataloader.NewManyBy(name+".metadataFacets", key,
+			func(s *store.Store, ctx context.Context, keys []int64, of facetsWithin) (map[int64][]*resource.MetadataFacet, error) {
+				return s.MetadataFacets(ctx, scope, keys, of.Filter, of.Keys, of.First)
+			}),
+	}
+}
+
+// connect returns a connection of the resources that are children of a parent.
+func (l *resourcePages[Parent]) connect(
+	ctx context.Context, s *store.Store, parent *Parent, filter *resource.Filter, orderBy *model.ResourceOrder, request page.Request,
 ) (*model.ResourceConnection, error) {
-	wanted, order := valueOf(filter), resourceOrder(orderBy)
-	arguments := struct {
-		Filter resource.Filter
-		Order  page.Order
-		Page   page.Request
-	}{wanted, order, request}
-	connection, err := connectWithin(ctx, argumentsKey(string(scope), arguments), parent, key, request,
-		func(ctx context.Context, keys []int64) (map[int64]page.Page[*resource.Resource], error) {
-			return r.Store.ResourcesWithin(ctx, scope, keys, wanted, order, request)
-		},
-		func(ctx context.Context, keys []int64) (map[int64]bool, error) {
-			return r.Store.ResourcesBehind(ctx, scope, keys, wanted, order, request)
-		},
-		func(ctx context.Context, keys []int64) (map[int64]int, error) {
-			return r.Store.CountResourcesWithin(ctx, scope, keys, wanted)
-		})
+	wanted := valueOf(filter)
+	connection, err := l.pages.connect(ctx, s, parent, request, resourcesWithin{wanted, resourceOrder(orderBy), request})
 	if err != nil {
 		return nil, err
 	}
-	facets := func(names []string, first int) ([]*resource.MetadataFacet, error) {
-		load := func(ctx context.Context, keys []int64) (map[int64][]*resource.MetadataFacet, error) {
-			return r.Store.MetadataFacets(ctx, scope, keys, wanted, names, first)
-		}
-		name := argumentsKey(argumentsKey(fmt.Sprint(scope, " facets ", first), wanted), names)
-		return dataloader.Many(ctx, name, parent, key, load)
-	}
-	return &model.ResourceConnection{Connection: connection, Facets: facets}, nil
+	from := ctx
+	return &model.ResourceConnection{Connection: connection, Facets: func(ctx context.Context, keys []string, first int) ([]*resource.MetadataFacet, error) {
+		return l.facets.LoadFrom(ctx, from, s, parent, facetsWithin{wanted, keys, first})
+	}}, nil
 }

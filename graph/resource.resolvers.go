@@ -17,7 +17,7 @@ import (
 )
 
 func (r *metadataItemResolver) Definitions(ctx context.Context, obj *resource.MetadataItem) ([]*metadef.PropertyDefinition, error) {
-	return dataloader.Many(ctx, "definitions", obj, func(item *resource.MetadataItem) int64 { return item.ID }, r.Store.DefinitionsOfItems)
+	return definitionsOfItem.Load(ctx, r.Store, obj)
 }
 
 func (r *mutationResolver) CreateResource(ctx context.Context, input resource.Input) (*model.CreateResourcePayload, error) {
@@ -105,7 +105,7 @@ func (r *queryResolver) Resources(ctx context.Context, filter *resource.Filter, 
 			return r.Store.Resources(ctx, wanted, order, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountResources(ctx, wanted) })
-	facets := func(keys []string, first int) ([]*resource.MetadataFacet, error) {
+	facets := func(ctx context.Context, keys []string, first int) ([]*resource.MetadataFacet, error) {
 		facets, err := r.Store.MetadataFacets(ctx, resource.EveryResource, []int64{0}, wanted, keys, first)
 		return facets[0], err
 	}
@@ -132,22 +132,19 @@ func (r *queryResolver) ExplainResources(ctx context.Context, filter resource.Fi
 }
 
 func (r *resourceResolver) Type(ctx context.Context, obj *resource.Resource) (*metadef.ResourceType, error) {
-	return dataloader.One(ctx, "type", obj, func(r *resource.Resource) int64 { return r.TypeID }, r.Store.TypesOfResources)
+	return typeOfResource.Load(ctx, r.Store, obj)
 }
 
 func (r *resourceResolver) Parent(ctx context.Context, obj *resource.Resource) (*resource.Resource, error) {
-	return dataloader.One(ctx, "parent", obj, func(r *resource.Resource) int64 { return r.ParentID }, r.Store.ResourcesByID)
+	return parentOfResource.Load(ctx, r.Store, obj)
 }
 
 func (r *resourceResolver) Children(ctx context.Context, obj *resource.Resource, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
-	return resourcesWithin(ctx, r.Resolver, resource.ChildrenOfResource, obj, resourceID, filter, orderBy, model.PageRequest(first, after, last, before))
+	return childrenOfResource.connect(ctx, r.Store, obj, filter, orderBy, model.PageRequest(first, after, last, before))
 }
 
 func (r *resourceResolver) Metadata(ctx context.Context, obj *resource.Resource, keys []string) ([]*resource.MetadataItem, error) {
-	return dataloader.Many(ctx, argumentsKey("metadata", keys), obj, resourceID,
-		func(ctx context.Context, resources []int64) (map[int64][]*resource.MetadataItem, error) {
-			return r.Store.MetadataOf(ctx, resources, keys)
-		})
+	return metadataOfResource.Load(ctx, r.Store, obj, keys)
 }
 
 func (r *resourceResolver) MetadataItem(ctx context.Context, obj *resource.Resource, key string) (*resource.MetadataItem, error) {
@@ -156,11 +153,11 @@ func (r *resourceResolver) MetadataItem(ctx context.Context, obj *resource.Resou
 }
 
 func (r *resourceResolver) MetadataReport(ctx context.Context, obj *resource.Resource) (*metadef.MetadataReport, error) {
-	return dataloader.One(ctx, "metadataReport", obj, resourceID, r.Store.MetadataReports)
+	return reportOfResource.Load(ctx, r.Store, obj)
 }
 
 func (r *resourceResolver) Tags(ctx context.Context, obj *resource.Resource) ([]string, error) {
-	tags, err := dataloader.Load(ctx, "tags", obj, resourceID, r.Store.TagsOfResources, dataloader.Nothing[[]string])
+	tags, err := tagsOfResource.Load(ctx, r.Store, obj)
 	if tags == nil {
 		tags = []string{}
 	}
@@ -168,7 +165,7 @@ func (r *resourceResolver) Tags(ctx context.Context, obj *resource.Resource) ([]
 }
 
 func (r *resourceTypeResolver) Resources(ctx context.Context, obj *metadef.ResourceType, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
-	return resourcesWithin(ctx, r.Resolver, resource.ResourcesOfType, obj, resourceTypeID, filter, orderBy, model.PageRequest(first, after, last, before))
+	return resourcesOfType.connect(ctx, r.Store, obj, filter, orderBy, model.PageRequest(first, after, last, before))
 }
 
 func (r *Resolver) MetadataItem() generated.MetadataItemResolver { return &metadataItemResolver{r} }

@@ -5,52 +5,50 @@
 // the number of statements follows from the operation's shape, never from the
 // number of rows or the load of the machine.
 //
-// Places are those of the operation's plan. For gqlgen's own executor, which
-// has no plan and runs fields concurrently, they are made from the paths of
+// A loader is a value that says whose children it fetches, by what key, how,
+// and which rows of its result have children of their own. Places are those of
+// the operation's plan: what was read is found by the number of a place, and
+// the batch of a loader once for each place. For gqlgen's own executor, which
+// has no plan and runs fields concurrently, places are made from the paths of
 // fields, and everything here may be called concurrently.
 package dataloader
 
 import (
 	"cmp"
 	"context"
-	"reflect"
-	"slices"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/graph/writer"
-	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // loads are what was read for one operation.
 type loads struct {
-	mu      sync.Mutex
-	rows    map[placeKey]any // []*Parent
-	batches map[batchKey]*batch
-	places  map[string]*document.Field // of the fields that gqlgen's executor runs, by path
+	mu     sync.Mutex
+	places []*place                   // by number; nil where nothing was read
+	byPath map[string]*document.Field // the fields that gqlgen's executor runs
 }
 
-// placeKey is the place of rows of one kind in an operation.
-type placeKey struct {
-	place *document.Field
-	kind  reflect.Type
+// place is what was read at one place of an operation.
+type place struct {
+	of      *loads
+	field   *document.Field
+	rows    []any // *rows of each kind that are registered here
+	batches []any // *batch of each load for rows that are registered here
+	called  []any // *batch of each loader that was called here
 }
 
-type batchKey struct {
-	at    placeKey
-	load  string // which load, with its arguments
-	alone any    // the parent's key, where the batch of its place was fetched without it
-}
+// rows are the rows of one kind at a place.
+type rows[Row any] struct{ all []*Row }
 
-type batch struct {
-	once   sync.Once
-	values any // map[K]V, with every key that was requested
-	err    error
-
-	mu         sync.Mutex
-	registered map[*document.Field]bool // the places at which the values are registered
+// batch is what one load found for all rows at a place.
+type batch[K cmp.Ordered, V, A any] struct {
+	loader    any // *loader
+	arguments A
+	values    map[K]V // with every key that was requested
+	err       error
 }
 
 type loadsKey struct{}
@@ -58,215 +56,108 @@ type loadsKey struct{}
 // With returns a context for the loads of an operation. Each field of a mutation
 // has its own, so that nothing read before a write is shown after it.
 func With(ctx context.Context) context.Context {
-	return context.WithValue(ctx, loadsKey{}, &loads{
-		rows:    map[placeKey]any{},
-		batches: map[batchKey]*batch{},
-		places:  map[string]*document.Field{},
-	})
+	return context.WithValue(ctx, loadsKey{}, &loads{})
 }
-
-func loadsOf(ctx context.Context) *loads { return ctx.Value(loadsKey{}).(*loads) }
 
 // placeOf returns the place of the field that a context was given to.
-func placeOf(ctx context.Context) *document.Field {
-	if field := writer.FieldOf(ctx); field != nil {
-		return field
+func placeOf(ctx context.Context) *place {
+	at := writer.PlaceOf(ctx)
+	if at == nil {
+		l := ctx.Value(loadsKey{}).(*loads)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		field, _ := l.fieldAt(graphql.GetFieldContext(ctx))
+		return l.at(field)
 	}
-	l := loadsOf(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	place, _ := l.placeAt(graphql.GetFieldContext(ctx))
-	return place
+	if here, ok := at.Loads.(*place); ok {
+		return here
+	}
+	here := ctx.Value(loadsKey{}).(*loads).at(at.Field)
+	at.Loads = here
+	return here
 }
 
-// placeAt returns the place of a field that gqlgen's executor runs, and its
-// path: the response names from the root down, each with the type that it is a
-// field of, without list indexes. Fields of different types may have the same
-// name; their places differ.
-func (l *loads) placeAt(fc *graphql.FieldContext) (*document.Field, string) {
+// at returns the place of a field.
+func (l *loads) at(field *document.Field) *place {
+	for len(l.places) <= field.Place {
+		l.places = append(l.places, nil)
+	}
+	here := l.places[field.Place]
+	if here == nil {
+		here = &place{of: l, field: field}
+		l.places[field.Place] = here
+	}
+	return here
+}
+
+// fieldAt returns the field of a plan that a field which gqlgen's executor runs
+// would be, and its path: the response names from the root down, each with the
+// type that it is a field of, without list indexes. Fields of different types
+// may have the same name; their places differ.
+func (l *loads) fieldAt(fc *graphql.FieldContext) (*document.Field, string) {
 	for fc != nil && (fc.Index != nil || fc.Field.Field == nil) {
 		fc = fc.Parent
 	}
 	if fc == nil {
 		return nil, ""
 	}
-	parent, path := l.placeAt(fc.Parent)
+	parent, path := l.fieldAt(fc.Parent)
 	path += "." + fc.Object + ":" + fc.Field.Alias
-	place := l.places[path]
-	if place == nil {
-		place = &document.Field{Parent: parent, AST: fc.Field.Field, NonNull: fc.Field.Definition.Type.NonNull}
-		l.places[path] = place
+	field := l.byPath[path]
+	if field == nil {
+		if l.byPath == nil {
+			l.byPath = map[string]*document.Field{}
+		}
+		field = &document.Field{Place: len(l.byPath), Parent: parent, AST: fc.Field.Field, NonNull: fc.Field.Definition.Type.NonNull}
+		l.byPath[path] = field
 	}
-	return place, path
+	return field, path
 }
 
 // Register notes rows that the current field has fetched, so that their
 // children are fetched for all of them at once.
-func Register[Row any](ctx context.Context, rows ...*Row) {
-	l := loadsOf(ctx)
-	at := placeKey{place: placeOf(ctx), kind: reflect.TypeFor[Row]()}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before, _ := l.rows[at].([]*Row)
-	l.rows[at] = append(before, rows...) // whoever holds the rows of before sees no more
+func Register[Row any](ctx context.Context, registered ...*Row) {
+	here := placeOf(ctx)
+	here.of.mu.Lock()
+	defer here.of.mu.Unlock()
+	registerRows(here, registered)
 }
 
-// Supply stores the values that the load of a name is to find below the current
-// field, which has fetched them together with the parents.
-func Supply[Parent, V any, K cmp.Ordered](ctx context.Context, name string, values map[K]V) {
-	l := loadsOf(ctx)
-	at := placeKey{place: placeOf(ctx), kind: reflect.TypeFor[Parent]()}
-	b := &batch{registered: map[*document.Field]bool{}, values: values}
-	b.once.Do(func() {})
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.batches[batchKey{at: at, load: name}] = b
-}
-
-// Many returns the children of a parent and registers them. Fetch is called
-// once for all parents at the parent's place, with the key of each. Name
-// distinguishes loads of one kind of parent, arguments included.
-func Many[Parent, Child any, K cmp.Ordered](
-	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
-	fetch func(context.Context, []K) (map[K][]*Child, error),
-) ([]*Child, error) {
-	children, err := Load(ctx, name, parent, key, fetch, func(found map[K][]*Child) {
-		for _, rows := range found {
-			Register(ctx, rows...)
-		}
-	})
-	if children == nil {
-		children = []*Child{}
+func registerRows[Row any](here *place, registered []*Row) {
+	if len(registered) == 0 {
+		return
 	}
-	return children, err
+	of := rowsAt[Row](here)
+	if of == nil {
+		of = &rows[Row]{}
+		here.rows = append(here.rows, of)
+	}
+	of.all = append(of.all, registered...)
 }
 
-// One returns the row that a parent refers to and registers it, or nil where it
-// does not exist or is not visible. A key of 0 or the empty string
-// refers to nothing. Where the schema has no null, the parent was deleted since
-// it was read, together with the row: the error is ErrNotFound.
-func One[Parent, Child any, K cmp.Ordered](
-	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
-	fetch func(context.Context, []K) (map[K]*Child, error),
-) (*Child, error) {
-	child, err := Load(ctx, name, parent, key, fetch, func(found map[K]*Child) {
-		for _, row := range found {
-			if row != nil {
-				Register(ctx, row)
-			}
-		}
-	})
-	if err == nil && child == nil {
-		if field := placeOf(ctx); field.NonNull {
-			return nil, problem.Refuse(problem.ErrNotFound, "the %s was deleted meanwhile", field.AST.Name)
+// rowsAt returns the rows of a kind that are registered at a place, nil for
+// none.
+func rowsAt[Row any](here *place) *rows[Row] {
+	for _, of := range here.rows {
+		if of, ok := of.(*rows[Row]); ok {
+			return of
 		}
 	}
-	return child, err
-}
-
-// Load returns the value of a parent from the batch of its place. RegisterAll
-// registers the rows of a batch at the place of the current field.
-func Load[Parent, V any, K cmp.Ordered](
-	ctx context.Context, name string, parent *Parent, key func(*Parent) K,
-	fetch func(context.Context, []K) (map[K]V, error), registerAll func(map[K]V),
-) (V, error) {
-	var none V
-	var nothing K
-	id := key(parent)
-	if id == nothing {
-		return none, nil
-	}
-	rows, at := rowsAbove[Parent](ctx)
-	b := loadsOf(ctx).batch(batchKey{at: at, load: name})
-	values, err := valuesOf(ctx, b, rows, key, fetch)
-	if _, ok := values[id]; !ok && err == nil {
-		b = loadsOf(ctx).batch(batchKey{at: at, load: name, alone: id})
-		values, err = valuesOf(ctx, b, []*Parent{parent}, key, fetch)
-	}
-	if err != nil {
-		return none, err
-	}
-	b.registerAt(placeOf(ctx), func() { registerAll(values) })
-	return values[id], nil
-}
-
-// valuesOf returns the values of a batch. The first caller fetches them, for
-// all rows that refer to anything.
-func valuesOf[Parent, V any, K cmp.Ordered](
-	ctx context.Context, b *batch, rows []*Parent, key func(*Parent) K, fetch func(context.Context, []K) (map[K]V, error),
-) (map[K]V, error) {
-	b.once.Do(func() {
-		var nothing K
-		keys := make([]K, 0, len(rows))
-		for _, row := range rows {
-			if id := key(row); id != nothing {
-				keys = append(keys, id)
-			}
-		}
-		slices.Sort(keys)
-		keys = slices.Compact(keys)
-		var found map[K]V
-		if len(keys) > 0 {
-			found, b.err = fetch(ctx, keys)
-		}
-		b.values = WithEvery(keys, found)
-	})
-	return b.values.(map[K]V), b.err
-}
-
-// WithEvery returns the values found with the zero value for every other key.
-func WithEvery[K cmp.Ordered, V any](keys []K, found map[K]V) map[K]V {
-	if found == nil {
-		found = make(map[K]V, len(keys))
-	}
-	for _, key := range keys {
-		if _, ok := found[key]; !ok {
-			var none V
-			found[key] = none
-		}
-	}
-	return found
-}
-
-// registerAt calls register once for each place that has values of the batch,
-// before anything below that place loads more.
-func (b *batch) registerAt(place *document.Field, register func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.registered[place] {
-		register()
-		b.registered[place] = true
-	}
+	return nil
 }
 
 // rowsAbove returns the rows of a kind that are registered at the nearest place
-// above the current field, and that place.
-func rowsAbove[Parent any](ctx context.Context) ([]*Parent, placeKey) {
-	current := placeOf(ctx)
-	l := loadsOf(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	kind := reflect.TypeFor[Parent]()
-	for place := current.Parent; place != nil; place = place.Parent {
-		above := placeKey{place: place, kind: kind}
-		if rows, ok := l.rows[above].([]*Parent); ok {
-			return rows, above
+// above a place, and that place; where there is none, no rows and the place
+// itself.
+func rowsAbove[Row any](here *place) ([]*Row, *place) {
+	places := here.of.places
+	for field := here.field.Parent; field != nil; field = field.Parent {
+		if field.Place >= len(places) || places[field.Place] == nil {
+			continue
+		}
+		if of := rowsAt[Row](places[field.Place]); of != nil {
+			return of.all, places[field.Place]
 		}
 	}
-	return nil, placeKey{place: current, kind: kind}
+	return nil, here
 }
-
-// batch returns the batch of a key, the same for every caller.
-func (l *loads) batch(key batchKey) *batch {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.batches[key]
-	if b == nil {
-		b = &batch{registered: map[*document.Field]bool{}}
-		l.batches[key] = b
-	}
-	return b
-}
-
-// Nothing registers none of the values of a load.
-func Nothing[V any, K cmp.Ordered](map[K]V) {}

@@ -9,16 +9,16 @@ import (
 // ResourceConnection is a page of resources.
 type ResourceConnection struct {
 	*Connection[resource.Resource]
-	Facets func(keys []string, first int) ([]*resource.MetadataFacet, error)
+	Facets func(ctx context.Context, keys []string, first int) ([]*resource.MetadataFacet, error)
 }
 
 // MetadataFacets returns the values of metadata keys on all resources of the
 // list.
-func (c *ResourceConnection) MetadataFacets(_ context.Context, keys []string, first *int) ([]*resource.MetadataFacet, error) {
+func (c *ResourceConnection) MetadataFacets(ctx context.Context, keys []string, first *int) ([]*resource.MetadataFacet, error) {
 	if first == nil {
-		return c.Facets(keys, resource.DefaultFacetValues)
+		return c.Facets(ctx, keys, resource.DefaultFacetValues)
 	}
-	return c.Facets(keys, *first)
+	return c.Facets(ctx, keys, *first)
 }
 
 // MetadataKeyConnection is a page of metadata keys.

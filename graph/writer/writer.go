@@ -35,7 +35,7 @@ type Writer struct {
 
 	options  Options
 	ctx      context.Context // of the root field
-	contexts []place
+	contexts []Place
 	bound    []map[string]any
 	indexes  []int // in the lists that are being written, from the root down
 	current  *document.Field
@@ -64,33 +64,35 @@ type Options struct {
 func New(ctx context.Context, plan *document.Plan, options Options) *Writer {
 	w := &Writer{
 		buf: options.Pieces.take(), options: options, ctx: ctx,
-		contexts: make([]place, plan.Places), bound: make([]map[string]any, plan.Places),
+		contexts: make([]Place, plan.Places), bound: make([]map[string]any, plan.Places),
 	}
 	w.room = w.roomNow()
 	return w
 }
 
-// place is the context of the resolver of one field.
-type place struct {
+// Place is the context of the resolver of one field.
+type Place struct {
 	context.Context
-	field *document.Field
+	Field *document.Field
+	// Loads is what package dataloader has read there.
+	Loads any
 }
 
-type fieldKey struct{}
+type placeKey struct{}
 
-// Value returns the field for its own key.
-func (p *place) Value(key any) any {
-	if key == (fieldKey{}) {
-		return p.field
+// Value returns the place for its own key.
+func (p *Place) Value(key any) any {
+	if key == (placeKey{}) {
+		return p
 	}
 	return p.Context.Value(key)
 }
 
-// FieldOf returns the field whose resolver a context was given to, and nil for
+// PlaceOf returns the place whose resolver a context was given to, and nil for
 // other contexts.
-func FieldOf(ctx context.Context) *document.Field {
-	field, _ := ctx.Value(fieldKey{}).(*document.Field)
-	return field
+func PlaceOf(ctx context.Context) *Place {
+	place, _ := ctx.Value(placeKey{}).(*Place)
+	return place
 }
 
 // Root writes a root field, unless it is refused. A panic below it is an error
@@ -144,7 +146,7 @@ var ErrNull = errors.New("must not be null")
 func (w *Writer) Context(f *document.Field) context.Context {
 	at := &w.contexts[f.Place]
 	if at.Context == nil {
-		at.Context, at.field = w.ctx, f
+		at.Context, at.Field = w.ctx, f
 	}
 	return at
 }

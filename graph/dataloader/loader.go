@@ -1,0 +1,325 @@
+package dataloader
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// None are the arguments of a loader without any.
+type None = struct{}
+
+// loader fetches the values that rows of one kind have, by their keys, for all
+// rows of a place at once. S is what it fetches them from.
+type loader[S, Parent, V any, K cmp.Ordered, A any] struct {
+	name     string // the field that it is for
+	key      func(*Parent) K
+	among    func([]*Parent) []K // nil where the keys are those of the parents
+	fetch    func(S, context.Context, []K, A) (map[K]V, error)
+	register func(*place, map[K]V) // nil where values have no loads of their own
+}
+
+// load returns the value of a parent. The rows among which the parent is are
+// looked for above the field that the context from was given to. All loads of
+// one loader at one place have the same arguments.
+func (l *loader[S, Parent, V, K, A]) load(ctx, from context.Context, s S, parent *Parent, arguments A) (V, error) {
+	var none V
+	var nothing K
+	id := l.key(parent)
+	if id == nothing {
+		return none, nil
+	}
+	here := placeOf(ctx)
+	start := here
+	if from != ctx {
+		start = placeOf(from)
+	}
+	here.of.mu.Lock()
+	defer here.of.mu.Unlock()
+	b := l.calledAt(here)
+	if b == nil {
+		b = l.batch(ctx, start, s, arguments)
+		l.registerAt(here, b.values)
+		here.called = append(here.called, b)
+	}
+	value, ok := b.values[id]
+	if !ok && b.err == nil {
+		return l.alone(ctx, here, b, s, id)
+	}
+	return value, b.err
+}
+
+// calledAt returns the batch that the loader found at a place before, nil if
+// there is none.
+func (l *loader[S, Parent, V, K, A]) calledAt(here *place) *batch[K, V, A] {
+	for _, called := range here.called {
+		if b, ok := called.(*batch[K, V, A]); ok && b.loader == l {
+			return b
+		}
+	}
+	return nil
+}
+
+// batch returns what the loader finds for all rows among which the parents of a
+// place are. The first call fetches it.
+func (l *loader[S, Parent, V, K, A]) batch(ctx context.Context, start *place, s S, arguments A) *batch[K, V, A] {
+	parents, above := rowsAbove[Parent](start)
+	for _, known := range above.batches {
+		if b, ok := known.(*batch[K, V, A]); ok && b.loader == l && reflect.DeepEqual(b.arguments, arguments) {
+			return b
+		}
+	}
+	keys := l.keys(parents)
+	b := &batch[K, V, A]{loader: l, arguments: arguments}
+	var found map[K]V
+	if len(keys) > 0 {
+		found, b.err = l.fetch(s, ctx, keys, arguments)
+	}
+	b.values = WithEvery(keys, found)
+	above.batches = append(above.batches, b)
+	return b
+}
+
+// keys returns the keys of parents, each once and in order. The zero key refers
+// to nothing.
+func (l *loader[S, Parent, V, K, A]) keys(parents []*Parent) []K {
+	var keys []K
+	if l.among != nil {
+		keys = l.among(parents)
+	} else {
+		keys = make([]K, len(parents))
+		for i, parent := range parents {
+			keys[i] = l.key(parent)
+		}
+	}
+	var nothing K
+	keys = slices.DeleteFunc(keys, func(key K) bool { return key == nothing })
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// alone fetches the value of a parent that is not among the rows of its place.
+func (l *loader[S, Parent, V, K, A]) alone(ctx context.Context, here *place, b *batch[K, V, A], s S, id K) (V, error) {
+	if alone, ok := ctx.Value(aloneKey{}).(func(string)); ok {
+		alone(l.name)
+	}
+	found, err := l.fetch(s, ctx, []K{id}, b.arguments)
+	value := found[id]
+	if err == nil {
+		b.values[id] = value
+		l.registerAt(here, map[K]V{id: value})
+	}
+	return value, err
+}
+
+func (l *loader[S, Parent, V, K, A]) registerAt(here *place, values map[K]V) {
+	if l.register != nil {
+		l.register(here, values)
+	}
+}
+
+type aloneKey struct{}
+
+// WatchAlone returns a context in which a function is called with the name of
+// each loader that fetches for one row alone, because the row was not registered.
+func WatchAlone(ctx context.Context, alone func(loader string)) context.Context {
+	return context.WithValue(ctx, aloneKey{}, alone)
+}
+
+// WithEvery returns the values found with the zero value for every other key.
+func WithEvery[K cmp.Ordered, V any](keys []K, found map[K]V) map[K]V {
+	if found == nil {
+		found = make(map[K]V, len(keys))
+	}
+	for _, key := range keys {
+		if _, ok := found[key]; !ok {
+			var none V
+			found[key] = none
+		}
+	}
+	return found
+}
+
+// ValueBy loads one value of each parent, by arguments.
+type ValueBy[S, Parent, V any, K cmp.Ordered, A any] struct {
+	loader[S, Parent, V, K, A]
+}
+
+// NewValueBy returns a loader of values without loads of their own.
+func NewValueBy[S, Parent, V any, K cmp.Ordered, A any](
+	name string, key func(*Parent) K, fetch func(S, context.Context, []K, A) (map[K]V, error),
+) *ValueBy[S, Parent, V, K, A] {
+	return &ValueBy[S, Parent, V, K, A]{loader[S, Parent, V, K, A]{name: name, key: key, fetch: fetch}}
+}
+
+// NewRowsBy returns a loader of values that hold rows, which it registers.
+func NewRowsBy[S, Parent, V, Row any, K cmp.Ordered, A any](
+	name string, key func(*Parent) K, fetch func(S, context.Context, []K, A) (map[K]V, error), rows func(V) []*Row,
+) *ValueBy[S, Parent, V, K, A] {
+	l := NewValueBy(name, key, fetch)
+	l.register = func(here *place, values map[K]V) {
+		for _, value := range values {
+			registerRows(here, rows(value))
+		}
+	}
+	return l
+}
+
+// Among makes the loader fetch for all keys that the parents at a place reach in
+// memory. It is for parents below which other ones are found without a load.
+func (l *ValueBy[S, Parent, V, K, A]) Among(keys func([]*Parent) []K) { l.among = keys }
+
+// Load returns the value of a parent.
+func (l *ValueBy[S, Parent, V, K, A]) Load(ctx context.Context, s S, parent *Parent, arguments A) (V, error) {
+	return l.load(ctx, ctx, s, parent, arguments)
+}
+
+// LoadFrom returns the value of a parent that is an object above the field of
+// the context from.
+func (l *ValueBy[S, Parent, V, K, A]) LoadFrom(ctx, from context.Context, s S, parent *Parent, arguments A) (V, error) {
+	return l.load(ctx, from, s, parent, arguments)
+}
+
+// Value loads one value of each parent.
+type Value[S, Parent, V any, K cmp.Ordered] struct {
+	ValueBy[S, Parent, V, K, None]
+}
+
+// NewValue returns a loader of values without loads of their own.
+func NewValue[S, Parent, V any, K cmp.Ordered](
+	name string, key func(*Parent) K, fetch func(S, context.Context, []K) (map[K]V, error),
+) *Value[S, Parent, V, K] {
+	return &Value[S, Parent, V, K]{*NewValueBy(name, key, without(fetch))}
+}
+
+// Load returns the value of a parent.
+func (l *Value[S, Parent, V, K]) Load(ctx context.Context, s S, parent *Parent) (V, error) {
+	return l.load(ctx, ctx, s, parent, None{})
+}
+
+// without returns a fetch that has no arguments as one that has.
+func without[S, V any, K cmp.Ordered](fetch func(S, context.Context, []K) (map[K]V, error)) func(S, context.Context, []K, None) (map[K]V, error) {
+	return func(s S, ctx context.Context, keys []K, _ None) (map[K]V, error) { return fetch(s, ctx, keys) }
+}
+
+// ManyBy loads the rows that each parent has, by arguments, and registers them.
+type ManyBy[S, Parent, Child any, K cmp.Ordered, A any] struct {
+	loader[S, Parent, []*Child, K, A]
+}
+
+// NewManyBy returns a loader of rows.
+func NewManyBy[S, Parent, Child any, K cmp.Ordered, A any](
+	name string, key func(*Parent) K, fetch func(S, context.Context, []K, A) (map[K][]*Child, error),
+) *ManyBy[S, Parent, Child, K, A] {
+	return &ManyBy[S, Parent, Child, K, A]{loader[S, Parent, []*Child, K, A]{
+		name: name, key: key, fetch: fetch,
+		register: func(here *place, values map[K][]*Child) {
+			for _, children := range values {
+				registerRows(here, children)
+			}
+		},
+	}}
+}
+
+// Load returns the rows of a parent, an empty list for none.
+func (l *ManyBy[S, Parent, Child, K, A]) Load(ctx context.Context, s S, parent *Parent, arguments A) ([]*Child, error) {
+	return l.LoadFrom(ctx, ctx, s, parent, arguments)
+}
+
+// LoadFrom returns the rows of a parent that is an object above the field of
+// the context from.
+func (l *ManyBy[S, Parent, Child, K, A]) LoadFrom(ctx, from context.Context, s S, parent *Parent, arguments A) ([]*Child, error) {
+	children, err := l.load(ctx, from, s, parent, arguments)
+	if children == nil {
+		children = []*Child{}
+	}
+	return children, err
+}
+
+// Many loads the rows that each parent has and registers them.
+type Many[S, Parent, Child any, K cmp.Ordered] struct {
+	ManyBy[S, Parent, Child, K, None]
+}
+
+// NewMany returns a loader of rows.
+func NewMany[S, Parent, Child any, K cmp.Ordered](
+	name string, key func(*Parent) K, fetch func(S, context.Context, []K) (map[K][]*Child, error),
+) *Many[S, Parent, Child, K] {
+	return &Many[S, Parent, Child, K]{*NewManyBy(name, key, without(fetch))}
+}
+
+// Load returns the rows of a parent, an empty list for none.
+func (l *Many[S, Parent, Child, K]) Load(ctx context.Context, s S, parent *Parent) ([]*Child, error) {
+	return l.LoadFrom(ctx, ctx, s, parent, None{})
+}
+
+// Supply stores the rows that the loader is to find below the current field,
+// which has fetched them together with the parents.
+func (l *Many[S, Parent, Child, K]) Supply(ctx context.Context, values map[K][]*Child) {
+	here := placeOf(ctx)
+	here.of.mu.Lock()
+	defer here.of.mu.Unlock()
+	here.batches = append(here.batches, &batch[K, []*Child, None]{loader: &l.loader, values: values})
+}
+
+// One loads the row that each parent refers to and registers it.
+type One[S, Parent, Child any, K cmp.Ordered] struct {
+	loader[S, Parent, *Child, K, None]
+}
+
+// NewOne returns a loader of the rows that parents refer to.
+func NewOne[S, Parent, Child any, K cmp.Ordered](
+	name string, key func(*Parent) K, fetch func(S, context.Context, []K) (map[K]*Child, error),
+) *One[S, Parent, Child, K] {
+	return &One[S, Parent, Child, K]{loader[S, Parent, *Child, K, None]{
+		name: name, key: key, fetch: without(fetch),
+		register: func(here *place, values map[K]*Child) {
+			children := make([]*Child, 0, len(values))
+			for _, child := range values {
+				if child != nil {
+					children = append(children, child)
+				}
+			}
+			registerRows(here, children)
+		},
+	}}
+}
+
+// Registering makes a loader register rows that are part of what it loads, and
+// returns it.
+func Registering[S, Parent, Child, Row any, K cmp.Ordered](l *One[S, Parent, Child, K], rows func(*Child) []*Row) *One[S, Parent, Child, K] {
+	children := l.register
+	l.register = func(here *place, values map[K]*Child) {
+		children(here, values)
+		for _, child := range values {
+			if child != nil {
+				registerRows(here, rows(child))
+			}
+		}
+	}
+	return l
+}
+
+// Among makes the loader fetch for all keys that the parents at a place reach in
+// memory, and returns it.
+func (l *One[S, Parent, Child, K]) Among(keys func([]*Parent) []K) *One[S, Parent, Child, K] {
+	l.among = keys
+	return l
+}
+
+// Load returns the row that a parent refers to, or nil where it does not exist
+// or is not visible. A key of 0 or the empty string refers to nothing. Where the
+// schema has no null, the parent was deleted since it was read, together with
+// the row: the error is ErrNotFound.
+func (l *One[S, Parent, Child, K]) Load(ctx context.Context, s S, parent *Parent) (*Child, error) {
+	child, err := l.load(ctx, ctx, s, parent, None{})
+	if err == nil && child == nil {
+		if field := placeOf(ctx).field; field.NonNull {
+			return nil, problem.Refuse(problem.ErrNotFound, "the %s was deleted meanwhile", field.AST.Name)
+		}
+	}
+	return child, err
+}

@@ -1,0 +1,117 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
+	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
+)
+
+// The loaders: one for each field whose value is fetched for all parents at a
+// place at once. Each has the field it is for, the key of a parent, and what
+// fetches the values by the keys. What Many, One and connections fetch is
+// registered, so that it can be a parent in turn.
+
+// Of definitions.
+var (
+	propertiesOfNamespace   = dataloader.NewMany("Namespace.properties", namespaceID, (*store.Store).PropertiesOf)
+	objectsOfNamespace      = dataloader.NewMany("Namespace.objects", namespaceID, (*store.Store).ObjectsOf)
+	tagsOfNamespace         = dataloader.NewMany("Namespace.tags", namespaceID, (*store.Store).TagsOf)
+	associationsOfNamespace = dataloader.NewMany("Namespace.resourceTypeAssociations", namespaceID, (*store.Store).AssociationsOf)
+	membersOfNamespace      = dataloader.NewMany("Namespace.members", namespaceID, (*store.Store).MembersOf)
+
+	propertiesOfObject  = dataloader.NewMany("ObjectDefinition.properties", objectID, (*store.Store).PropertiesOfObjects)
+	namespaceOfObject   = dataloader.NewOne("ObjectDefinition.namespace", func(o *metadef.ObjectDefinition) int64 { return o.NamespaceID }, (*store.Store).NamespacesByID)
+	namespaceOfProperty = dataloader.NewOne("PropertyDefinition.namespace", func(p *metadef.PropertyDefinition) int64 { return p.NamespaceID }, (*store.Store).NamespacesByID)
+	objectOfProperty    = dataloader.NewOne("PropertyDefinition.object", func(p *metadef.PropertyDefinition) int64 { return p.ObjectID }, (*store.Store).ObjectsByID)
+
+	parentOfTag            = dataloader.NewOne("Tag.parent", func(t *metadef.Tag) int64 { return t.ParentID }, (*store.Store).TagsByID)
+	childrenOfTag          = dataloader.NewMany("Tag.children", tagID, (*store.Store).TagsBelow)
+	tagsBesideTag          = dataloader.NewMany("Tag.descendants", func(t *metadef.Tag) int64 { return t.NamespaceID }, (*store.Store).TagsOf)
+	namespaceOfTag         = dataloader.NewOne("Tag.namespace", func(t *metadef.Tag) int64 { return t.NamespaceID }, (*store.Store).NamespacesByID)
+	countOfTagged          = dataloader.NewValue("Tag.resourceCount", tagID, (*store.Store).CountTagged)
+	typeOfAssociation      = dataloader.NewOne("ResourceTypeAssociation.resourceType", func(a *metadef.ResourceTypeAssociation) int64 { return a.ResourceTypeID }, (*store.Store).ResourceTypesByID)
+	namespaceOfAssociation = dataloader.NewOne("ResourceTypeAssociation.namespace", func(a *metadef.ResourceTypeAssociation) int64 { return a.NamespaceID }, (*store.Store).NamespacesByID)
+
+	namespacesOfType = newPages("ResourceType.namespaces", resourceTypeID,
+		func(s *store.Store, ctx context.Context, types []int64, of orderedPage) (map[int64]page.Page[*metadef.Namespace], error) {
+			return s.NamespacesOfTypes(ctx, types, of.Order, of.Page)
+		},
+		func(s *store.Store, ctx context.Context, types []int64, of orderedPage) (map[int64]bool, error) {
+			return s.NamespacesOfTypesBehind(ctx, types, of.Order, of.Page)
+		},
+		func(s *store.Store, ctx context.Context, types []int64, _ orderedPage) (map[int64]int, error) {
+			return s.CountNamespacesOfTypes(ctx, types)
+		})
+	associationsOfType = newPages("ResourceType.associations", resourceTypeID,
+		(*store.Store).AssociationsOfTypes,
+		(*store.Store).AssociationsOfTypesBehind,
+		func(s *store.Store, ctx context.Context, types []int64, _ page.Request) (map[int64]int, error) {
+			return s.CountAssociationsOfTypes(ctx, types)
+		})
+)
+
+// Of resources and metadata.
+var (
+	typeOfResource     = dataloader.NewOne("Resource.type", func(r *resource.Resource) int64 { return r.TypeID }, (*store.Store).TypesOfResources)
+	parentOfResource   = dataloader.NewOne("Resource.parent", func(r *resource.Resource) int64 { return r.ParentID }, (*store.Store).ResourcesByID)
+	metadataOfResource = dataloader.NewManyBy("Resource.metadata", resourceID, (*store.Store).MetadataOf)
+	reportOfResource   = dataloader.Registering(dataloader.NewOne("Resource.metadataReport", resourceID, (*store.Store).MetadataReports), definitionsOfReport)
+	tagsOfResource     = dataloader.NewValue("Resource.tags", resourceID, (*store.Store).TagsOfResources)
+	definitionsOfItem  = dataloader.NewMany("MetadataItem.definitions", func(item *resource.MetadataItem) int64 { return item.ID }, (*store.Store).DefinitionsOfItems)
+	providerOfResource = dataloader.NewOne("Resource.provider", resourceID, providersOfResources)
+
+	childrenOfResource = newResourcePages("Resource.children", resource.ChildrenOfResource, resourceID)
+	resourcesOfType    = newResourcePages("ResourceType.resources", resource.ResourcesOfType, resourceTypeID)
+)
+
+// Of capabilities.
+var (
+	typeOfCapability   = dataloader.NewOne("Capability.resourceType", func(c *resource.Capability) int64 { return c.ResourceTypeID }, (*store.Store).ResourceTypesByID)
+	valuesOfCapability = dataloader.NewManyBy("Capability.values", capabilityID,
+		func(s *store.Store, ctx context.Context, capabilities []int64, of capabilityValues) (map[int64][]*resource.CapabilityValue, error) {
+			return s.CapabilityValues(ctx, capabilities, of.First, of.StartsWith)
+		})
+	countOfCapability      = dataloader.NewValue("Capability.valueCount", capabilityID, (*store.Store).CountCapabilityValues)
+	capabilitiesOfResource = dataloader.NewManyBy("Resource.capabilities", resourceID, (*store.Store).CapabilitiesOf)
+	capabilitiesOfType     = dataloader.NewManyBy("ResourceType.capabilities", resourceTypeID, (*store.Store).Capabilities)
+	capabilityOfType       = dataloader.NewRowsBy("ResourceType.capability", resourceTypeID, (*store.Store).CapabilitiesNamed,
+		func(answer resource.CapabilityAnswer) []*resource.Capability {
+			if answer.Capability == nil {
+				return nil
+			}
+			return []*resource.Capability{answer.Capability}
+		})
+)
+
+// Of placement.
+var (
+	providerOfAllocation  = dataloader.NewOne("Allocation.provider", func(a *placement.Allocation) string { return a.Provider }, providersByUUID)
+	consumerOfAllocation  = dataloader.NewOne("Allocation.consumer", func(a *placement.Allocation) string { return a.Consumer }, consumersByUUID)
+	allocationsOfConsumer = dataloader.NewMany("Consumer.allocations", func(c *model.Consumer) string { return c.UUID }, (*store.Store).AllocationsOfConsumers)
+	resourceOfProvider    = dataloader.NewOne("ResourceProvider.resource", providerLink, (*store.Store).ResourcesByUUID).Among(trees(func(p *placement.Provider) string { return p.Resource }))
+
+	allocationsOfProvider = newPages("ResourceProvider.allocations", providerUUID,
+		(*store.Store).AllocationsOfProviders,
+		(*store.Store).AllocationsBehind,
+		func(s *store.Store, ctx context.Context, uuids []string, _ page.Request) (map[string]int, error) {
+			return s.CountAllocationsOfProviders(ctx, uuids)
+		}).among(trees(func(p *placement.Provider) string { return p.UUID }))
+)
+
+// orderedPage are the arguments of a page in an order.
+type orderedPage struct {
+	Order page.Order
+	Page  page.Request
+}
+
+// capabilityValues are the arguments of Capability.values.
+type capabilityValues struct {
+	First      int
+	StartsWith string
+}
