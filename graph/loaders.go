@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
@@ -15,7 +16,9 @@ import (
 // The loaders: one for each field whose value is fetched for all parents at a
 // place at once. Each has the field it is for, the key of a parent, and what
 // fetches the values by the keys. What Many, One and connections fetch is
-// registered, so that it can be a parent in turn.
+// registered, so that it can be a parent in turn. What came together with a
+// parent, of which Held tells, is not fetched: a mutation shows what it changed
+// as its transaction left it.
 
 // Of definitions.
 var (
@@ -25,18 +28,22 @@ var (
 	associationsOfNamespace = dataloader.NewMany("Namespace.resourceTypeAssociations", namespaceID, (*store.Store).AssociationsOf)
 	membersOfNamespace      = dataloader.NewMany("Namespace.members", namespaceID, (*store.Store).MembersOf)
 
-	propertiesOfObject  = dataloader.NewMany("ObjectDefinition.properties", objectID, (*store.Store).PropertiesOfObjects)
-	namespaceOfObject   = dataloader.NewOne("ObjectDefinition.namespace", func(o *metadef.ObjectDefinition) int64 { return o.NamespaceID }, (*store.Store).NamespacesByID)
-	namespaceOfProperty = dataloader.NewOne("PropertyDefinition.namespace", func(p *metadef.PropertyDefinition) int64 { return p.NamespaceID }, (*store.Store).NamespacesByID)
-	objectOfProperty    = dataloader.NewOne("PropertyDefinition.object", func(p *metadef.PropertyDefinition) int64 { return p.ObjectID }, (*store.Store).ObjectsByID)
+	propertiesOfObject = dataloader.NewMany("ObjectDefinition.properties", objectID, (*store.Store).PropertiesOfObjects)
+	namespaceOfObject  = dataloader.NewOne("ObjectDefinition.namespace", func(o *metadef.ObjectDefinition) int64 { return o.NamespaceID }, (*store.Store).NamespacesByID).
+				Held(func(o *metadef.ObjectDefinition) *metadef.Namespace { return o.In })
+	namespaceOfProperty = dataloader.NewOne("PropertyDefinition.namespace", func(p *metadef.PropertyDefinition) int64 { return p.NamespaceID }, (*store.Store).NamespacesByID).
+				Held(func(p *metadef.PropertyDefinition) *metadef.Namespace { return p.In })
+	objectOfProperty = dataloader.NewOne("PropertyDefinition.object", func(p *metadef.PropertyDefinition) int64 { return p.ObjectID }, (*store.Store).ObjectsByID)
 
-	parentOfTag            = dataloader.NewOne("Tag.parent", func(t *metadef.Tag) int64 { return t.ParentID }, (*store.Store).TagsByID)
-	childrenOfTag          = dataloader.NewMany("Tag.children", tagID, (*store.Store).TagsBelow)
-	tagsBesideTag          = dataloader.NewMany("Tag.descendants", func(t *metadef.Tag) int64 { return t.NamespaceID }, (*store.Store).TagsOf)
-	namespaceOfTag         = dataloader.NewOne("Tag.namespace", func(t *metadef.Tag) int64 { return t.NamespaceID }, (*store.Store).NamespacesByID)
+	parentOfTag    = dataloader.NewOne("Tag.parent", func(t *metadef.Tag) int64 { return t.ParentID }, (*store.Store).TagsByID)
+	childrenOfTag  = dataloader.NewMany("Tag.children", tagID, (*store.Store).TagsBelow)
+	tagsBesideTag  = dataloader.NewMany("Tag.descendants", func(t *metadef.Tag) int64 { return t.NamespaceID }, (*store.Store).TagsOf)
+	namespaceOfTag = dataloader.NewOne("Tag.namespace", func(t *metadef.Tag) int64 { return t.NamespaceID }, (*store.Store).NamespacesByID).
+			Held(func(t *metadef.Tag) *metadef.Namespace { return t.In })
 	countOfTagged          = dataloader.NewValue("Tag.resourceCount", tagID, (*store.Store).CountTagged)
 	typeOfAssociation      = dataloader.NewOne("ResourceTypeAssociation.resourceType", func(a *metadef.ResourceTypeAssociation) int64 { return a.ResourceTypeID }, (*store.Store).ResourceTypesByID)
-	namespaceOfAssociation = dataloader.NewOne("ResourceTypeAssociation.namespace", func(a *metadef.ResourceTypeAssociation) int64 { return a.NamespaceID }, (*store.Store).NamespacesByID)
+	namespaceOfAssociation = dataloader.NewOne("ResourceTypeAssociation.namespace", func(a *metadef.ResourceTypeAssociation) int64 { return a.NamespaceID }, (*store.Store).NamespacesByID).
+				Held(func(a *metadef.ResourceTypeAssociation) *metadef.Namespace { return a.In })
 
 	namespacesOfType = newPages("ResourceType.namespaces", resourceTypeID,
 		func(s *store.Store, ctx context.Context, types []int64, of orderedPage) (map[int64]page.Page[*metadef.Namespace], error) {
@@ -60,9 +67,9 @@ var (
 var (
 	typeOfResource     = dataloader.NewOne("Resource.type", func(r *resource.Resource) int64 { return r.TypeID }, (*store.Store).TypesOfResources)
 	parentOfResource   = dataloader.NewOne("Resource.parent", func(r *resource.Resource) int64 { return r.ParentID }, (*store.Store).ResourcesByID)
-	metadataOfResource = dataloader.NewManyBy("Resource.metadata", resourceID, (*store.Store).MetadataOf)
+	metadataOfResource = dataloader.NewManyBy("Resource.metadata", resourceID, (*store.Store).MetadataOf).Held(heldMetadata)
 	reportOfResource   = dataloader.Registering(dataloader.NewOne("Resource.metadataReport", resourceID, (*store.Store).MetadataReports), definitionsOfReport)
-	tagsOfResource     = dataloader.NewValue("Resource.tags", resourceID, (*store.Store).TagsOfResources)
+	tagsOfResource     = dataloader.NewValue("Resource.tags", resourceID, (*store.Store).TagsOfResources).Held(func(r *resource.Resource) ([]string, bool) { return r.Tags, r.Tags != nil })
 	definitionsOfItem  = dataloader.NewMany("MetadataItem.definitions", func(item *resource.MetadataItem) int64 { return item.ID }, (*store.Store).DefinitionsOfItems)
 	providerOfResource = dataloader.NewOne("Resource.provider", resourceID, providersOfResources)
 
@@ -78,7 +85,7 @@ var (
 			return s.CapabilityValues(ctx, capabilities, of.First, of.StartsWith)
 		})
 	countOfCapability      = dataloader.NewValue("Capability.valueCount", capabilityID, (*store.Store).CountCapabilityValues)
-	capabilitiesOfResource = dataloader.NewManyBy("Resource.capabilities", resourceID, (*store.Store).CapabilitiesOf)
+	capabilitiesOfResource = dataloader.NewManyBy("Resource.capabilities", resourceID, (*store.Store).CapabilitiesOf).Held((*store.Store).HeldCapabilities)
 	capabilitiesOfType     = dataloader.NewManyBy("ResourceType.capabilities", resourceTypeID, (*store.Store).Capabilities)
 	capabilityOfType       = dataloader.NewRowsBy("ResourceType.capability", resourceTypeID, (*store.Store).CapabilitiesNamed,
 		func(answer resource.CapabilityAnswer) []*resource.Capability {
@@ -91,10 +98,12 @@ var (
 
 // Of placement.
 var (
-	providerOfAllocation  = dataloader.NewOne("Allocation.provider", func(a *placement.Allocation) string { return a.Provider }, providersByUUID)
-	consumerOfAllocation  = dataloader.NewOne("Allocation.consumer", func(a *placement.Allocation) string { return a.Consumer }, consumersByUUID)
-	allocationsOfConsumer = dataloader.NewMany("Consumer.allocations", func(c *model.Consumer) string { return c.UUID }, (*store.Store).AllocationsOfConsumers)
-	resourceOfProvider    = dataloader.NewOne("ResourceProvider.resource", providerLink, (*store.Store).ResourcesByUUID).Among(trees(func(p *placement.Provider) string { return p.Resource }))
+	providerOfAllocation = dataloader.NewOne("Allocation.provider", func(a *placement.Allocation) string { return a.Provider }, providersByUUID)
+	consumerOfAllocation = dataloader.NewOne("Allocation.consumer", func(a *placement.Allocation) string { return a.Consumer }, consumersByUUID).
+				Held(func(a *placement.Allocation) *model.Consumer { return model.ConsumerOf(a.Holder) })
+	allocationsOfConsumer = dataloader.NewMany("Consumer.allocations", func(c *model.Consumer) string { return c.UUID }, (*store.Store).AllocationsOfConsumers).
+				Held(func(c *model.Consumer) []*placement.Allocation { return c.Held })
+	resourceOfProvider = dataloader.NewOne("ResourceProvider.resource", providerLink, (*store.Store).ResourcesByUUID).Among(trees(func(p *placement.Provider) string { return p.Resource }))
 
 	allocationsOfProvider = newPages("ResourceProvider.allocations", providerUUID,
 		(*store.Store).AllocationsOfProviders,
@@ -114,4 +123,19 @@ type orderedPage struct {
 type capabilityValues struct {
 	First      int
 	StartsWith string
+}
+
+// heldMetadata returns the items of keys, nil for all, of a resource that has its
+// items with it.
+func heldMetadata(_ *store.Store, _ context.Context, of *resource.Resource, keys []string) ([]*resource.MetadataItem, bool) {
+	if of.Items == nil || keys == nil {
+		return of.Items, of.Items != nil
+	}
+	wanted := []*resource.MetadataItem{}
+	for _, item := range of.Items {
+		if slices.Contains(keys, item.Key) {
+			wanted = append(wanted, item)
+		}
+	}
+	return wanted, true
 }

@@ -8,7 +8,6 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
 )
@@ -50,7 +49,7 @@ func (r *mutationResolver) CreateProperty(ctx context.Context, input metadef.New
 	if err != nil {
 		return nil, err
 	}
-	return &model.CreatePropertyPayload{PropertyDefinition: registered(ctx, property), Namespace: registered(ctx, namespace)}, nil
+	return &model.CreatePropertyPayload{PropertyDefinition: registered(ctx, property.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.PropertyChange) (*model.UpdatePropertyPayload, error) {
@@ -58,7 +57,7 @@ func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.Pro
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdatePropertyPayload{PropertyDefinition: registered(ctx, property), Namespace: registered(ctx, namespace)}, nil
+	return &model.UpdatePropertyPayload{PropertyDefinition: registered(ctx, property.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) DeleteProperty(ctx context.Context, input model.DeletePropertyInput) (*model.DeletePropertyPayload, error) {
@@ -66,7 +65,7 @@ func (r *mutationResolver) DeleteProperty(ctx context.Context, input model.Delet
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeletePropertyPayload{PropertyDefinition: registered(ctx, property), Namespace: registered(ctx, namespace)}, nil
+	return &model.DeletePropertyPayload{PropertyDefinition: registered(ctx, property.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) CreateObject(ctx context.Context, input metadef.NewObject) (*model.CreateObjectPayload, error) {
@@ -74,7 +73,7 @@ func (r *mutationResolver) CreateObject(ctx context.Context, input metadef.NewOb
 	if err != nil {
 		return nil, err
 	}
-	return &model.CreateObjectPayload{ObjectDefinition: registered(ctx, object), Namespace: registered(ctx, namespace)}, nil
+	return &model.CreateObjectPayload{ObjectDefinition: registered(ctx, object.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.ObjectChange) (*model.UpdateObjectPayload, error) {
@@ -82,7 +81,7 @@ func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.Objec
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateObjectPayload{ObjectDefinition: registered(ctx, object), Namespace: registered(ctx, namespace)}, nil
+	return &model.UpdateObjectPayload{ObjectDefinition: registered(ctx, object.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) DeleteObject(ctx context.Context, input model.DeleteObjectInput) (*model.DeleteObjectPayload, error) {
@@ -90,20 +89,20 @@ func (r *mutationResolver) DeleteObject(ctx context.Context, input model.DeleteO
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeleteObjectPayload{ObjectDefinition: registered(ctx, object), Namespace: registered(ctx, namespace)}, nil
+	return &model.DeleteObjectPayload{ObjectDefinition: registered(ctx, object.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) SetTags(ctx context.Context, input model.SetTagsInput) (*model.SetTagsPayload, error) {
-	namespace, err := r.Store.SetTags(ctx, metadef.TagsChange{
+	tags, namespace, err := r.Store.SetTags(ctx, metadef.TagsChange{
 		Namespace: input.Namespace, Tags: model.Values(input.Tags), Append: input.Mode == model.SetTagsModeAppend, Revision: input.Revision.Value(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	tags, err := r.Store.TagsOf(ctx, []int64{namespace.ID})
-	payload := &model.SetTagsPayload{Tags: tags[namespace.ID], Namespace: registered(ctx, namespace)}
-	dataloader.Register(ctx, payload.Tags...)
-	return payload, err
+	for _, tag := range tags {
+		registered(ctx, tag.Within(namespace))
+	}
+	return &model.SetTagsPayload{Tags: tags, Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) UpdateTag(ctx context.Context, input metadef.TagChange) (*model.UpdateTagPayload, error) {
@@ -111,7 +110,7 @@ func (r *mutationResolver) UpdateTag(ctx context.Context, input metadef.TagChang
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateTagPayload{Tag: registered(ctx, tag), Namespace: registered(ctx, namespace)}, nil
+	return &model.UpdateTagPayload{Tag: registered(ctx, tag.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) DeleteTag(ctx context.Context, input model.DeleteTagInput) (*model.DeleteTagPayload, error) {
@@ -119,7 +118,7 @@ func (r *mutationResolver) DeleteTag(ctx context.Context, input model.DeleteTagI
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeleteTagPayload{Tag: registered(ctx, tag), Namespace: registered(ctx, namespace)}, nil
+	return &model.DeleteTagPayload{Tag: registered(ctx, tag.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) CreateResourceType(ctx context.Context, input model.CreateResourceTypeInput) (*model.CreateResourceTypePayload, error) {
@@ -151,7 +150,7 @@ func (r *mutationResolver) AssociateResourceType(ctx context.Context, input meta
 	if err != nil {
 		return nil, err
 	}
-	return &model.AssociateResourceTypePayload{ResourceTypeAssociation: registered(ctx, association), Namespace: registered(ctx, namespace)}, nil
+	return &model.AssociateResourceTypePayload{ResourceTypeAssociation: registered(ctx, association.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, input model.UpdateResourceTypeAssociationInput) (*model.UpdateResourceTypeAssociationPayload, error) {
@@ -165,7 +164,7 @@ func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, in
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateResourceTypeAssociationPayload{ResourceTypeAssociation: registered(ctx, association), Namespace: registered(ctx, namespace)}, nil
+	return &model.UpdateResourceTypeAssociationPayload{ResourceTypeAssociation: registered(ctx, association.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input model.DisassociateResourceTypeInput) (*model.DisassociateResourceTypePayload, error) {
@@ -177,7 +176,7 @@ func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input m
 	if err != nil {
 		return nil, err
 	}
-	return &model.DisassociateResourceTypePayload{ResourceTypeAssociation: registered(ctx, association), Namespace: registered(ctx, namespace)}, nil
+	return &model.DisassociateResourceTypePayload{ResourceTypeAssociation: registered(ctx, association.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) ShareNamespace(ctx context.Context, input model.ShareNamespaceInput) (*model.ShareNamespacePayload, error) {

@@ -99,16 +99,10 @@ func consumersByUUID(s *store.Store, ctx context.Context, uuids []string) (map[s
 	return found, err
 }
 
-// changedConsumers returns the consumers that a mutation changed as nodes, with
-// the allocations that it left them.
+// changedConsumers returns the consumers that a mutation changed as nodes.
 func changedConsumers(ctx context.Context, consumers ...*placement.Consumer) []*model.Consumer {
 	nodes := model.ConsumersOf(consumers)
-	held := make(map[string][]*placement.Allocation, len(nodes))
-	for _, consumer := range nodes {
-		held[consumer.UUID] = consumer.Held
-	}
 	dataloader.Register(ctx, nodes...)
-	allocationsOfConsumer.Supply(ctx, held)
 	return nodes
 }
 

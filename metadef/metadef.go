@@ -73,6 +73,14 @@ type PropertyDefinition struct {
 	PropertySchema
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	// In is its namespace, where that was changed together with it; else nil.
+	In *Namespace
+}
+
+// Within returns the property, with the namespace that was changed together with it.
+func (p *PropertyDefinition) Within(namespace *Namespace) *PropertyDefinition {
+	p.In = namespace
+	return p
 }
 
 // NodeID returns the global id; it encodes definition and association.
@@ -91,6 +99,14 @@ type ObjectDefinition struct {
 	Required      []string // names of its properties, with the association's prefix
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+	// In is its namespace, where that was changed together with it; else nil.
+	In *Namespace
+}
+
+// Within returns the object, with the namespace that was changed together with it.
+func (o *ObjectDefinition) Within(namespace *Namespace) *ObjectDefinition {
+	o.In = namespace
+	return o
 }
 
 // NodeID returns the global id; it encodes definition and association.
@@ -106,6 +122,14 @@ type Tag struct {
 	ParentID    int64 // 0 for a tag without parent
 	Name        string
 	CreatedAt   time.Time
+	// In is its namespace, where that was changed together with it; else nil.
+	In *Namespace
+}
+
+// Within returns the tag, with the namespace that was changed together with it.
+func (t *Tag) Within(namespace *Namespace) *Tag {
+	t.In = namespace
+	return t
 }
 
 // NodeID returns the global id.
@@ -135,6 +159,14 @@ type ResourceTypeAssociation struct {
 	PropertiesTarget *string
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
+	// In is its namespace, where that was changed together with it; else nil.
+	In *Namespace
+}
+
+// Within returns the association, with the namespace that was changed together with it.
+func (a *ResourceTypeAssociation) Within(namespace *Namespace) *ResourceTypeAssociation {
+	a.In = namespace
+	return a
 }
 
 // NodeID returns the global id.

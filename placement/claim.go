@@ -23,6 +23,8 @@ type Allocation struct {
 	Provider      string // uuid
 	ResourceClass string
 	Used          int64
+	// Holder is the consumer, where the two were read together; else nil.
+	Holder *Consumer
 }
 
 // ConsumerFilter selects consumers; all fields that are not nil must hold.

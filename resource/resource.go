@@ -33,6 +33,9 @@ type Resource struct {
 	// Items is its metadata by key, where that was read together with it: as the
 	// transaction that returns it left it. Else nil.
 	Items []*MetadataItem
+	// Tags and Capabilities, the private ones included, are the same of those.
+	Tags         []string
+	Capabilities []*ResourceCapability
 }
 
 // NodeID returns the global id.

@@ -3,6 +3,7 @@ package dataloader
 import (
 	"cmp"
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -20,6 +21,9 @@ type loader[S, Parent, V any, K cmp.Ordered, A any] struct {
 	among    func([]*Parent) []K // nil where the keys are those of the parents
 	fetch    func(S, context.Context, []K, A) (map[K]V, error)
 	register func(*place, map[K]V) // nil where values have no loads of their own
+	// held returns the value that came together with a parent, if one did; nil
+	// where none does.
+	held func(S, context.Context, *Parent, A) (V, bool)
 }
 
 // load returns the value of a parent. The rows among which the parent is are
@@ -72,6 +76,7 @@ func (l *loader[S, Parent, V, K, A]) batch(ctx context.Context, start *place, s 
 			return b
 		}
 	}
+	held, parents := l.heldBy(ctx, s, parents, arguments)
 	keys := l.keys(parents)
 	b := &batch[K, V, A]{loader: l, arguments: arguments}
 	var found map[K]V
@@ -79,8 +84,25 @@ func (l *loader[S, Parent, V, K, A]) batch(ctx context.Context, start *place, s 
 		found, b.err = l.fetch(s, ctx, keys, arguments)
 	}
 	b.values = WithEvery(keys, found)
+	maps.Copy(b.values, held)
 	above.batches = append(above.batches, b)
 	return b
+}
+
+// heldBy returns the values that came with parents, and the other parents.
+func (l *loader[S, Parent, V, K, A]) heldBy(ctx context.Context, s S, parents []*Parent, arguments A) (held map[K]V, others []*Parent) {
+	if l.held == nil {
+		return nil, parents
+	}
+	held = map[K]V{}
+	for _, parent := range parents {
+		if value, ok := l.held(s, ctx, parent, arguments); ok {
+			held[l.key(parent)] = value
+		} else {
+			others = append(others, parent)
+		}
+	}
+	return held, others
 }
 
 // keys returns the keys of parents, each once and in order. The zero key refers
@@ -200,6 +222,13 @@ func (l *Value[S, Parent, V, K]) Load(ctx context.Context, s S, parent *Parent) 
 	return l.load(ctx, ctx, s, parent, None{})
 }
 
+// Held makes the loader take the value that came together with a parent, if one
+// did, and returns it.
+func (l *Value[S, Parent, V, K]) Held(held func(*Parent) (V, bool)) *Value[S, Parent, V, K] {
+	l.held = func(_ S, _ context.Context, parent *Parent, _ None) (V, bool) { return held(parent) }
+	return l
+}
+
 // without returns a fetch that has no arguments as one that has.
 func without[S, V any, K cmp.Ordered](fetch func(S, context.Context, []K) (map[K]V, error)) func(S, context.Context, []K, None) (map[K]V, error) {
 	return func(s S, ctx context.Context, keys []K, _ None) (map[K]V, error) { return fetch(s, ctx, keys) }
@@ -222,6 +251,13 @@ func NewManyBy[S, Parent, Child any, K cmp.Ordered, A any](
 			}
 		},
 	}}
+}
+
+// Held makes the loader take the rows that came together with a parent, and
+// returns it.
+func (l *ManyBy[S, Parent, Child, K, A]) Held(held func(S, context.Context, *Parent, A) ([]*Child, bool)) *ManyBy[S, Parent, Child, K, A] {
+	l.held = held
+	return l
 }
 
 // Load returns the rows of a parent, an empty list for none.
@@ -254,6 +290,16 @@ func NewMany[S, Parent, Child any, K cmp.Ordered](
 // Load returns the rows of a parent, an empty list for none.
 func (l *Many[S, Parent, Child, K]) Load(ctx context.Context, s S, parent *Parent) ([]*Child, error) {
 	return l.LoadFrom(ctx, ctx, s, parent, None{})
+}
+
+// Held makes the loader take the rows that came together with a parent, nil for
+// none, and returns it.
+func (l *Many[S, Parent, Child, K]) Held(held func(*Parent) []*Child) *Many[S, Parent, Child, K] {
+	l.held = func(_ S, _ context.Context, parent *Parent, _ None) ([]*Child, bool) {
+		rows := held(parent)
+		return rows, rows != nil
+	}
+	return l
 }
 
 // Supply stores the rows that the loader is to find below the current field,
@@ -299,6 +345,16 @@ func Registering[S, Parent, Child, Row any, K cmp.Ordered](l *One[S, Parent, Chi
 				registerRows(here, rows(child))
 			}
 		}
+	}
+	return l
+}
+
+// Held makes the loader take the row that came together with a parent, nil for
+// none, and returns it.
+func (l *One[S, Parent, Child, K]) Held(held func(*Parent) *Child) *One[S, Parent, Child, K] {
+	l.held = func(_ S, _ context.Context, parent *Parent, _ None) (*Child, bool) {
+		row := held(parent)
+		return row, row != nil
 	}
 	return l
 }

@@ -13,6 +13,14 @@ func (c *Consumer) NodeID() string {
 	return page.NodeID{Kind: page.KindConsumer, Key: c.UUID}.String()
 }
 
+// ConsumerOf returns a consumer as a node, and nil for nil.
+func ConsumerOf(consumer *placement.Consumer) *Consumer {
+	if consumer == nil {
+		return nil
+	}
+	return &Consumer{consumer}
+}
+
 // ConsumersOf returns consumers as nodes.
 func ConsumersOf(consumers []*placement.Consumer) []*Consumer {
 	out := make([]*Consumer, len(consumers))

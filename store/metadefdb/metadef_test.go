@@ -296,7 +296,7 @@ func TestEveryChangeCountsForItsNamespace(t *testing.T) {
 			}},
 			{"delete object", func() error { _, _, err := s.DeleteObject(ctx, "N", "x", nil); return err }},
 			{"set tags", func() error {
-				_, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "N", Tags: []metadef.TagInput{{Name: "t"}}})
+				_, _, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "N", Tags: []metadef.TagInput{{Name: "t"}}})
 				return err
 			}},
 			{"update tag", func() error {
@@ -378,7 +378,7 @@ func TestWritersThatMeet(t *testing.T) {
 			return err
 		})
 		one("appending one tag", problem.ErrAlreadyExists, func(i int) error {
-			_, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "N", Append: true, Tags: []metadef.TagInput{{Name: []string{"Big", "BIG"}[i%2]}}})
+			_, _, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "N", Append: true, Tags: []metadef.TagInput{{Name: []string{"Big", "BIG"}[i%2]}}})
 			return err
 		})
 		if done, others := together(writers, func(int) error { _, _, err := s.ShareNamespace(ctx, "N", "demo", metadef.Editor, nil); return err }); done != writers {

@@ -82,7 +82,7 @@ func TestQuotasHoldWhenWritersMeet(t *testing.T) {
 			return err
 		})
 		exactly("appending tags", 3, func(i int) error {
-			_, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "G2", Append: true, Tags: []metadef.TagInput{{Name: fmt.Sprint(i)}}})
+			_, _, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "G2", Append: true, Tags: []metadef.TagInput{{Name: fmt.Sprint(i)}}})
 			return err
 		})
 		exactly("associating types", 3, func(i int) error {

@@ -82,7 +82,7 @@ func TestQuotasOfDefinitions(t *testing.T) {
 		wantRefusal(t, "a large definition", err, problem.ErrQuotaExceeded)
 		_, err = s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "D", Properties: []metadef.PropertyInput{large.PropertyInput}})
 		wantRefusal(t, "a namespace with a large definition", err, problem.ErrQuotaExceeded)
-		_, err = s.SetTags(ctx, metadef.TagsChange{Namespace: "A", Tags: []metadef.TagInput{{Name: "1"}, {Name: "2"}, {Name: "3"}, {Name: "4"}}})
+		_, _, err = s.SetTags(ctx, metadef.TagsChange{Namespace: "A", Tags: []metadef.TagInput{{Name: "1"}, {Name: "2"}, {Name: "3"}, {Name: "4"}}})
 		wantRefusal(t, "a fourth tag", err, problem.ErrQuotaExceeded)
 		reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Merge, Documents: []string{
 			`{"namespace": "C", "properties": {"p": {"title": "P", "type": "string"}}}`,

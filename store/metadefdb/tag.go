@@ -87,10 +87,10 @@ func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64
 
 // SetTags sets the tags of a namespace: instead of all that it has, or besides
 // them. Those that keep their names keep their identity; others go, which a
-// protected namespace refuses.
-func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (*metadef.Namespace, error) {
+// protected namespace refuses. It returns all that the namespace has then.
+func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (tags []*metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{mutation: "setTags", namespace: input.Namespace, revision: input.Revision}
-	return s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
+	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
 		if err != nil {
 			return nil, err
@@ -104,16 +104,16 @@ func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (*
 		if err := s.checkCount("tags", len(existing)+len(input.Tags)); err != nil {
 			return nil, err
 		}
-		tags, problems := metadef.CheckTags(input.Tags, existing, "input.tags")
+		wanted, problems := metadef.CheckTags(input.Tags, existing, "input.tags")
 		if err := problems.Err(); err != nil {
 			return nil, err
 		}
-		for i, wanted := range tags {
-			if at := slices.IndexFunc(existing, func(name string) bool { return text.Fold(name) == text.Fold(wanted.Name) }); at >= 0 {
+		for i, named := range wanted {
+			if at := slices.IndexFunc(existing, func(name string) bool { return text.Fold(name) == text.Fold(named.Name) }); at >= 0 {
 				return nil, refuseTagTaken(existing[at], row.Name, fmt.Sprintf("input.tags[%d].name", i))
 			}
 		}
-		if row.Protected && !input.Append && losesTags(rows, tags) {
+		if row.Protected && !input.Append && losesTags(rows, wanted) {
 			return nil, refuseProtected(row.Name)
 		}
 		if err := e.admit(row); err != nil {
@@ -125,16 +125,21 @@ func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (*
 			for _, there := range rows {
 				ids[there.NameKey] = there.ID
 			}
-			err = insertTags(ctx, tx, row.ID, tags, ids, s.Now())
+			err = insertTags(ctx, tx, row.ID, wanted, ids, s.Now())
 		} else {
-			err = rewriteTags(ctx, tx, row.ID, tags, s.Now())
+			err = rewriteTags(ctx, tx, row.ID, wanted, s.Now())
 		}
 		if err != nil {
 			return nil, err
 		}
 		after, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
+		tags = make([]*metadef.Tag, len(after))
+		for i, there := range after {
+			tags[i] = tagNoun(there)
+		}
 		return &sqldb.Event{Kind: "Namespace", Key: row.Name, Before: before, After: tagTexts(after)}, err
 	})
+	return tags, in, err
 }
 
 // losesTags reports whether tags are not among those that are to take their

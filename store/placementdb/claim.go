@@ -130,7 +130,8 @@ func (c *claimTx) consumersAfter(claims []placement.ConsumerClaim) []*placement.
 			continue
 		}
 		consumer := &placement.Consumer{UUID: uuid, ProjectID: after.ProjectID, UserID: after.UserID,
-			Type: after.Type, Generation: after.Generation, CreatedAt: c.now, UpdatedAt: c.now, Held: heldBy(uuid, after)}
+			Type: after.Type, Generation: after.Generation, CreatedAt: c.now, UpdatedAt: c.now}
+		hold(consumer, after)
 		if row := c.consumers[uuid]; row != nil {
 			consumer.CreatedAt = row.CreatedAt
 		}
@@ -143,18 +144,17 @@ func (c *claimTx) consumersAfter(claims []placement.ConsumerClaim) []*placement.
 func (c *claimTx) released(uuid string) *placement.Consumer {
 	row := c.consumers[uuid]
 	consumer := row.Consumer
-	consumer.Held = heldBy(uuid, row.held)
+	hold(&consumer, row.held)
 	return &consumer
 }
 
-// heldBy returns the allocations of a consumer, by provider and class.
-func heldBy(uuid string, consumer placement.LedgerConsumer) []*placement.Allocation {
-	held := []*placement.Allocation{}
-	for _, key := range consumer.SortedKeys() {
-		held = append(held, &placement.Allocation{Consumer: uuid, Provider: key.Provider,
-			ResourceClass: key.ResourceClass, Used: consumer.Allocations[key]})
+// hold gives a consumer its allocations, by provider and class.
+func hold(consumer *placement.Consumer, of placement.LedgerConsumer) {
+	consumer.Held = []*placement.Allocation{}
+	for _, key := range of.SortedKeys() {
+		consumer.Held = append(consumer.Held, &placement.Allocation{Consumer: consumer.UUID, Provider: key.Provider,
+			ResourceClass: key.ResourceClass, Used: of.Allocations[key], Holder: consumer})
 	}
-	return held
 }
 
 // refusalOf returns the error that refusals of one kind come to.

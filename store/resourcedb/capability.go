@@ -3,6 +3,7 @@ package resourcedb
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -147,6 +148,17 @@ func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64, i
 	})
 	rows, err := query.All(ctx)
 	return sqldb.ByParent(rows, err, "capabilities of resources", resourceCapabilityNoun, func(row *ent.CapabilityValue) int64 { return row.ResourceID })
+}
+
+// HeldCapabilities returns what CapabilitiesOf does for a resource that has its
+// capabilities with it, as far as the viewer may see them, and whether it has.
+func (s *ResourceStore) HeldCapabilities(ctx context.Context, of *resource.Resource, includePrivate bool) ([]*resource.ResourceCapability, bool) {
+	viewer := access.ViewerFrom(ctx)
+	if of.Capabilities == nil || resource.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
+		return nil, false
+	}
+	seesPrivate := includePrivate && viewer.May(access.RuleCapabilitiesPrivate)
+	return slices.DeleteFunc(slices.Clone(of.Capabilities), func(c *resource.ResourceCapability) bool { return c.Private && !seesPrivate }), true
 }
 
 // Columns of the registry read with a value.

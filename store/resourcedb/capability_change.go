@@ -3,6 +3,8 @@ package resourcedb
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
@@ -92,9 +94,14 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 		if resources, err = touchResources(ctx, tx, []*ent.Resource{row}, touched, now); err != nil {
 			return err
 		}
-		_, after, err := capabilitiesOn(ctx, tx, row)
+		held, after, err := capabilitiesOn(ctx, tx, row)
 		if err != nil {
 			return err
+		}
+		resources[0].Capabilities = []*resource.ResourceCapability{}
+		for _, name := range slices.Sorted(maps.Keys(held)) {
+			resources[0].Capabilities = append(resources[0].Capabilities, &resource.ResourceCapability{ResourceID: row.ID,
+				CapabilityID: held[name].CapabilityID, Name: name, Value: held[name].Value, Private: held[name].Edges.Capability.Private})
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"capabilities": before}, After: sqldb.Fields{"capabilities": after}})
 		return nil

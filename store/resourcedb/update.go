@@ -228,6 +228,7 @@ func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags [
 		if resources, err = touchResources(ctx, tx, []*ent.Resource{row}, touched, s.Now()); err != nil {
 			return err
 		}
+		resources[0].Tags = append([]string{}, tags...)
 		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"tags": had}, After: sqldb.Fields{"tags": tags}})
 		return nil
 	})

@@ -130,7 +130,7 @@ func definitionMutations() throwable {
 			return err
 		},
 		"setTags": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.SetTags(ctx, metadef.TagsChange{Namespace: d.namespace(), Append: d.IntN(2) == 0, Tags: []metadef.TagInput{{Name: d.of("t", 3)}}})
+			_, _, err := s.SetTags(ctx, metadef.TagsChange{Namespace: d.namespace(), Append: d.IntN(2) == 0, Tags: []metadef.TagInput{{Name: d.of("t", 3)}}})
 			return err
 		},
 		"updateTag": func(ctx context.Context, d *dice, s *store.Store) error {
