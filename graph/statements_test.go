@@ -37,6 +37,9 @@ var shapes = []struct {
 	} } } }`), 5, 50, 7},
 	{"aliases and fragments", pageOf(`{ a: namespaces(first: %d) { x: edges { y: node { ...all } } z: nodes { ...all p: properties { title } } } }
 		fragment all on Namespace { properties { name } o: objects { name q: properties { name } } tags { name } resourceTypeAssociations { prefix resourceType { name } } }`), 5, 50, 9},
+	// What is asked for under several names is read once.
+	{"a field under several names", pageOf(`query($n: Int = %d) { a: namespaces(first: $n) { nodes { x: properties { name } y: properties { title } } }
+		b: namespaces(first: $n) { nodes { properties { name } tags { name } } } c: namespaces(first: $n) { totalCount } }`), 5, 50, 4},
 	// Fields of different types with the same name have different paths.
 	{"nodes of two types", nodesOfTwoTypes, 2, 20, 7},
 	// Children that are in memory are loaded for all trees at once.

@@ -13,8 +13,8 @@ import (
 
 // Plan is an operation as it runs: what is selected of the objects of each
 // type, fields of one response name merged, and what @skip and @include leave
-// out left out. Every field has a place of its own, a number. A plan is not
-// changed once it is made.
+// out left out. Every field has a place of its own, a number, unless it repeats
+// another. A plan is not changed once it is made.
 type Plan struct {
 	Root   *Selection
 	Places int
@@ -45,6 +45,9 @@ type Field struct {
 	// and Types where they are of several, by their names.
 	Below *Selection
 	Types map[string]*Selection
+	// Repeats is whether a field before it, whose place it has, resolves the same,
+	// and Repeated whether it is such a one.
+	Repeats, Repeated bool
 }
 
 // SemanticNonNull is the directive of fields that are null only together with
@@ -129,6 +132,9 @@ func (o *Operation) newPlan() *Plan {
 		root = p.schema.Mutation
 	}
 	p.plan.Root = p.selection(root, o.Definition.SelectionSet, nil)
+	if o.Definition.Operation == ast.Query {
+		p.plan.Root.markRepeats()
+	}
 	return p.plan
 }
 

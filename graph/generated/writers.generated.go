@@ -51,7 +51,13 @@ func (d *direct) objectAllocation(s *document.Selection, obj *placement.Allocati
 		case document.TypeName:
 			d.Raw(`"Allocation"`)
 		case 0: // provider
-			v, err := d.ec.Resolvers.Allocation().Provider(d.Context(f), obj)
+			v, known, err := writer.Kept[*model.ResourceProvider](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Allocation().Provider(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -63,7 +69,13 @@ func (d *direct) objectAllocation(s *document.Selection, obj *placement.Allocati
 		case 2: // used
 			ok = d.Integer(obj.Used) && ok
 		case 3: // consumer
-			v, err := d.ec.Resolvers.Allocation().Consumer(d.Context(f), obj)
+			v, known, err := writer.Kept[*model.Consumer](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Allocation().Consumer(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -124,7 +136,13 @@ func (d *direct) objectAllocationCandidateConnection(s *document.Selection, obj 
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount()
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount()
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -132,7 +150,13 @@ func (d *direct) objectAllocationCandidateConnection(s *document.Selection, obj 
 			}
 			ok = d.Integer(int64(v)) && ok
 		case 4: // totalCountIsExact
-			v, err := obj.TotalCountIsExact()
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCountIsExact()
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -143,7 +167,13 @@ func (d *direct) objectAllocationCandidateConnection(s *document.Selection, obj 
 			v := obj.ProviderSummaries()
 			ok = d.writeNProviderSummary2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummaryᚄ(f, v) && ok
 		case 6: // explain
-			v, err := d.ec.Resolvers.AllocationCandidateConnection().Explain(d.Context(f), obj)
+			v, known, err := writer.Kept[*model.CandidateExplanation](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.AllocationCandidateConnection().Explain(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -202,7 +232,13 @@ func (d *direct) objectAllocationConnection(s *document.Selection, obj *model.Al
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -258,7 +294,13 @@ func (d *direct) objectAppliedNamespace(s *document.Selection, obj *metadef.Appl
 		case 2: // properties
 			ok = d.writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, obj.Properties) && ok
 		case 3: // objects
-			v, err := d.ec.Resolvers.AppliedNamespace().Objects(d.Context(f), obj)
+			v, known, err := writer.Kept[[]*metadef.ObjectDefinition](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.AppliedNamespace().Objects(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -357,7 +399,13 @@ func (d *direct) objectAuditEventConnection(s *document.Selection, obj *model.Au
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -458,7 +506,13 @@ func (d *direct) objectCapability(s *document.Selection, obj *resource.Capabilit
 			v := obj.NodeID()
 			ok = d.String(v) && ok
 		case 1: // resourceType
-			v, err := d.ec.Resolvers.Capability().ResourceType(d.Context(f), obj)
+			v, known, err := writer.Kept[*metadef.ResourceType](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Capability().ResourceType(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -478,7 +532,13 @@ func (d *direct) objectCapability(s *document.Selection, obj *resource.Capabilit
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Capability().Values(d.Context(f), obj, args["first"].(*int), args["startsWith"].(*string))
+			v, known, err := writer.Kept[[]*resource.CapabilityValue](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Capability().Values(d.Context(f), obj, args["first"].(*int), args["startsWith"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -486,7 +546,13 @@ func (d *direct) objectCapability(s *document.Selection, obj *resource.Capabilit
 			}
 			ok = d.writeNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValueᚄ(f, v) && ok
 		case 5: // valueCount
-			v, err := d.ec.Resolvers.Capability().ValueCount(d.Context(f), obj)
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Capability().ValueCount(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -549,7 +615,13 @@ func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool
 		case 5: // generation
 			ok = d.Integer(obj.Generation) && ok
 		case 6: // allocations
-			v, err := d.ec.Resolvers.Consumer().Allocations(d.Context(f), obj)
+			v, known, err := writer.Kept[[]*placement.Allocation](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Consumer().Allocations(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -589,7 +661,13 @@ func (d *direct) objectConsumerConnection(s *document.Selection, obj *model.Cons
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -1375,7 +1453,13 @@ func (d *direct) objectMetadataItem(s *document.Selection, obj *resource.Metadat
 		case 5: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
 		case 6: // definitions
-			v, err := d.ec.Resolvers.MetadataItem().Definitions(d.Context(f), obj)
+			v, known, err := writer.Kept[[]*metadef.PropertyDefinition](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.MetadataItem().Definitions(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -1434,7 +1518,13 @@ func (d *direct) objectMetadataKeyConnection(s *document.Selection, obj *model.M
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -1564,7 +1654,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().SetCapabilities(d.Context(f), args["input"].(resource.CapabilitiesChange))
+		v, known, err := writer.Kept[*model.SetCapabilitiesPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetCapabilities(d.Context(f), args["input"].(resource.CapabilitiesChange))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1580,7 +1676,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().UnsetCapabilities(d.Context(f), args["input"].(model.UnsetCapabilitiesInput))
+		v, known, err := writer.Kept[*model.UnsetCapabilitiesPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().UnsetCapabilities(d.Context(f), args["input"].(model.UnsetCapabilitiesInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1596,7 +1698,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().CreateCapability(d.Context(f), args["input"].(model.CreateCapabilityInput))
+		v, known, err := writer.Kept[*model.CreateCapabilityPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().CreateCapability(d.Context(f), args["input"].(model.CreateCapabilityInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1612,7 +1720,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().SetCapabilityVisibility(d.Context(f), args["input"].(model.SetCapabilityVisibilityInput))
+		v, known, err := writer.Kept[*model.SetCapabilityVisibilityPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetCapabilityVisibility(d.Context(f), args["input"].(model.SetCapabilityVisibilityInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1628,7 +1742,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteCapability(d.Context(f), args["input"].(model.DeleteCapabilityInput))
+		v, known, err := writer.Kept[*model.DeleteCapabilityPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteCapability(d.Context(f), args["input"].(model.DeleteCapabilityInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1644,7 +1764,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().CreateNamespace(d.Context(f), args["input"].(metadef.NamespaceInput))
+		v, known, err := writer.Kept[*model.CreateNamespacePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().CreateNamespace(d.Context(f), args["input"].(metadef.NamespaceInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1660,7 +1786,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().UpdateNamespace(d.Context(f), args["input"].(metadef.NamespaceChange))
+		v, known, err := writer.Kept[*model.UpdateNamespacePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().UpdateNamespace(d.Context(f), args["input"].(metadef.NamespaceChange))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1676,7 +1808,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteNamespace(d.Context(f), args["input"].(model.DeleteNamespaceInput))
+		v, known, err := writer.Kept[*model.DeleteNamespacePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteNamespace(d.Context(f), args["input"].(model.DeleteNamespaceInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1692,7 +1830,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteNamespaceContents(d.Context(f), args["input"].(model.DeleteNamespaceContentsInput))
+		v, known, err := writer.Kept[*model.DeleteNamespaceContentsPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteNamespaceContents(d.Context(f), args["input"].(model.DeleteNamespaceContentsInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1708,7 +1852,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().CreateProperty(d.Context(f), args["input"].(metadef.NewProperty))
+		v, known, err := writer.Kept[*model.CreatePropertyPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().CreateProperty(d.Context(f), args["input"].(metadef.NewProperty))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1724,7 +1874,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().UpdateProperty(d.Context(f), args["input"].(metadef.PropertyChange))
+		v, known, err := writer.Kept[*model.UpdatePropertyPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().UpdateProperty(d.Context(f), args["input"].(metadef.PropertyChange))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1740,7 +1896,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteProperty(d.Context(f), args["input"].(model.DeletePropertyInput))
+		v, known, err := writer.Kept[*model.DeletePropertyPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteProperty(d.Context(f), args["input"].(model.DeletePropertyInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1756,7 +1918,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().CreateObject(d.Context(f), args["input"].(metadef.NewObject))
+		v, known, err := writer.Kept[*model.CreateObjectPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().CreateObject(d.Context(f), args["input"].(metadef.NewObject))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1772,7 +1940,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().UpdateObject(d.Context(f), args["input"].(metadef.ObjectChange))
+		v, known, err := writer.Kept[*model.UpdateObjectPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().UpdateObject(d.Context(f), args["input"].(metadef.ObjectChange))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1788,7 +1962,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteObject(d.Context(f), args["input"].(model.DeleteObjectInput))
+		v, known, err := writer.Kept[*model.DeleteObjectPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteObject(d.Context(f), args["input"].(model.DeleteObjectInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1804,7 +1984,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().SetTags(d.Context(f), args["input"].(model.SetTagsInput))
+		v, known, err := writer.Kept[*model.SetTagsPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetTags(d.Context(f), args["input"].(model.SetTagsInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1820,7 +2006,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().UpdateTag(d.Context(f), args["input"].(metadef.TagChange))
+		v, known, err := writer.Kept[*model.UpdateTagPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().UpdateTag(d.Context(f), args["input"].(metadef.TagChange))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1836,7 +2028,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteTag(d.Context(f), args["input"].(model.DeleteTagInput))
+		v, known, err := writer.Kept[*model.DeleteTagPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteTag(d.Context(f), args["input"].(model.DeleteTagInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1852,7 +2050,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().CreateResourceType(d.Context(f), args["input"].(model.CreateResourceTypeInput))
+		v, known, err := writer.Kept[*model.CreateResourceTypePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().CreateResourceType(d.Context(f), args["input"].(model.CreateResourceTypeInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1868,7 +2072,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().UpdateResourceType(d.Context(f), args["input"].(metadef.ResourceTypeChange))
+		v, known, err := writer.Kept[*model.UpdateResourceTypePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().UpdateResourceType(d.Context(f), args["input"].(metadef.ResourceTypeChange))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1884,7 +2094,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteResourceType(d.Context(f), args["input"].(model.DeleteResourceTypeInput))
+		v, known, err := writer.Kept[*model.DeleteResourceTypePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteResourceType(d.Context(f), args["input"].(model.DeleteResourceTypeInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1900,7 +2116,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().AssociateResourceType(d.Context(f), args["input"].(metadef.NewAssociation))
+		v, known, err := writer.Kept[*model.AssociateResourceTypePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().AssociateResourceType(d.Context(f), args["input"].(metadef.NewAssociation))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1916,7 +2138,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().UpdateResourceTypeAssociation(d.Context(f), args["input"].(model.UpdateResourceTypeAssociationInput))
+		v, known, err := writer.Kept[*model.UpdateResourceTypeAssociationPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().UpdateResourceTypeAssociation(d.Context(f), args["input"].(model.UpdateResourceTypeAssociationInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1932,7 +2160,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DisassociateResourceType(d.Context(f), args["input"].(model.DisassociateResourceTypeInput))
+		v, known, err := writer.Kept[*model.DisassociateResourceTypePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DisassociateResourceType(d.Context(f), args["input"].(model.DisassociateResourceTypeInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1948,7 +2182,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().ShareNamespace(d.Context(f), args["input"].(model.ShareNamespaceInput))
+		v, known, err := writer.Kept[*model.ShareNamespacePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().ShareNamespace(d.Context(f), args["input"].(model.ShareNamespaceInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1964,7 +2204,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().UnshareNamespace(d.Context(f), args["input"].(model.UnshareNamespaceInput))
+		v, known, err := writer.Kept[*model.UnshareNamespacePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().UnshareNamespace(d.Context(f), args["input"].(model.UnshareNamespaceInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1980,7 +2226,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().ImportNamespaces(d.Context(f), args["input"].(metadef.ImportRequest))
+		v, known, err := writer.Kept[*model.ImportNamespacesPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().ImportNamespaces(d.Context(f), args["input"].(metadef.ImportRequest))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -1996,7 +2248,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().UnloadNamespaces(d.Context(f), args["input"].(metadef.UnloadRequest))
+		v, known, err := writer.Kept[*model.UnloadNamespacesPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().UnloadNamespaces(d.Context(f), args["input"].(metadef.UnloadRequest))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2012,7 +2270,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().CreateResourceProvider(d.Context(f), args["input"].(placement.NewProvider))
+		v, known, err := writer.Kept[*model.CreateResourceProviderPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().CreateResourceProvider(d.Context(f), args["input"].(placement.NewProvider))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2028,7 +2292,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().UpdateResourceProvider(d.Context(f), args["input"].(model.UpdateResourceProviderInput))
+		v, known, err := writer.Kept[*model.UpdateResourceProviderPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().UpdateResourceProvider(d.Context(f), args["input"].(model.UpdateResourceProviderInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2044,7 +2314,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteResourceProvider(d.Context(f), args["input"].(model.DeleteResourceProviderInput))
+		v, known, err := writer.Kept[*model.DeleteResourceProviderPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteResourceProvider(d.Context(f), args["input"].(model.DeleteResourceProviderInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2060,7 +2336,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().SetInventories(d.Context(f), args["input"].(placement.ProviderInventories))
+		v, known, err := writer.Kept[*model.SetInventoriesPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetInventories(d.Context(f), args["input"].(placement.ProviderInventories))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2076,7 +2358,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().SetInventory(d.Context(f), args["input"].(placement.OneInventory))
+		v, known, err := writer.Kept[*model.SetInventoryPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetInventory(d.Context(f), args["input"].(placement.OneInventory))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2092,7 +2380,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteInventory(d.Context(f), args["input"].(placement.InventoryClass))
+		v, known, err := writer.Kept[*model.DeleteInventoryPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteInventory(d.Context(f), args["input"].(placement.InventoryClass))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2108,7 +2402,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().SetProviderTraits(d.Context(f), args["input"].(placement.ProviderTraits))
+		v, known, err := writer.Kept[*model.SetProviderTraitsPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetProviderTraits(d.Context(f), args["input"].(placement.ProviderTraits))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2124,7 +2424,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().SetProviderAggregates(d.Context(f), args["input"].(placement.ProviderAggregates))
+		v, known, err := writer.Kept[*model.SetProviderAggregatesPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetProviderAggregates(d.Context(f), args["input"].(placement.ProviderAggregates))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2140,7 +2446,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().CreateTrait(d.Context(f), args["input"].(model.CreateTraitInput))
+		v, known, err := writer.Kept[*model.CreateTraitPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().CreateTrait(d.Context(f), args["input"].(model.CreateTraitInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2156,7 +2468,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteTrait(d.Context(f), args["input"].(model.DeleteTraitInput))
+		v, known, err := writer.Kept[*model.DeleteTraitPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteTrait(d.Context(f), args["input"].(model.DeleteTraitInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2172,7 +2490,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().CreateResourceClass(d.Context(f), args["input"].(model.CreateResourceClassInput))
+		v, known, err := writer.Kept[*model.CreateResourceClassPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().CreateResourceClass(d.Context(f), args["input"].(model.CreateResourceClassInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2188,7 +2512,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteResourceClass(d.Context(f), args["input"].(model.DeleteResourceClassInput))
+		v, known, err := writer.Kept[*model.DeleteResourceClassPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteResourceClass(d.Context(f), args["input"].(model.DeleteResourceClassInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2204,7 +2534,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().SetAllocations(d.Context(f), args["input"].(placement.Claim))
+		v, known, err := writer.Kept[*model.SetAllocationsPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetAllocations(d.Context(f), args["input"].(placement.Claim))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2220,7 +2556,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteAllocations(d.Context(f), args["input"].(model.DeleteAllocationsInput))
+		v, known, err := writer.Kept[*model.DeleteAllocationsPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteAllocations(d.Context(f), args["input"].(model.DeleteAllocationsInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2236,7 +2578,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().Reshape(d.Context(f), args["input"].(placement.Reshape))
+		v, known, err := writer.Kept[*model.ReshapePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().Reshape(d.Context(f), args["input"].(placement.Reshape))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2252,7 +2600,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().CreateResource(d.Context(f), args["input"].(resource.Input))
+		v, known, err := writer.Kept[*model.CreateResourcePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().CreateResource(d.Context(f), args["input"].(resource.Input))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2268,7 +2622,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().SetMetadata(d.Context(f), args["input"].(resource.MetadataChange))
+		v, known, err := writer.Kept[*model.SetMetadataPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetMetadata(d.Context(f), args["input"].(resource.MetadataChange))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2284,7 +2644,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().SetMetadataOnResources(d.Context(f), args["input"].(resource.MetadataChanges))
+		v, known, err := writer.Kept[*model.SetMetadataOnResourcesPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetMetadataOnResources(d.Context(f), args["input"].(resource.MetadataChanges))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2300,7 +2666,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().ReplaceMetadata(d.Context(f), args["input"].(resource.MetadataChange))
+		v, known, err := writer.Kept[*model.ReplaceMetadataPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().ReplaceMetadata(d.Context(f), args["input"].(resource.MetadataChange))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2316,7 +2688,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteMetadata(d.Context(f), args["input"].(resource.MetadataChange))
+		v, known, err := writer.Kept[*model.DeleteMetadataPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteMetadata(d.Context(f), args["input"].(resource.MetadataChange))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2332,7 +2710,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().UpdateResource(d.Context(f), args["input"].(model.UpdateResourceInput))
+		v, known, err := writer.Kept[*model.UpdateResourcePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().UpdateResource(d.Context(f), args["input"].(model.UpdateResourceInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2348,7 +2732,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().DeleteResource(d.Context(f), args["input"].(model.DeleteResourceInput))
+		v, known, err := writer.Kept[*model.DeleteResourcePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteResource(d.Context(f), args["input"].(model.DeleteResourceInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2364,7 +2754,13 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Mutation().SetResourceTags(d.Context(f), args["input"].(model.SetResourceTagsInput))
+		v, known, err := writer.Kept[*model.SetResourceTagsPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetResourceTags(d.Context(f), args["input"].(model.SetResourceTagsInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -2415,7 +2811,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Namespace().Properties(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string))
+			v, known, err := writer.Kept[[]*metadef.PropertyDefinition](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().Properties(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2431,7 +2833,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Namespace().Property(d.Context(f), obj, args["name"].(string), args["resourceType"].(*string))
+			v, known, err := writer.Kept[*metadef.PropertyDefinition](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().Property(d.Context(f), obj, args["name"].(string), args["resourceType"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2447,7 +2855,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Namespace().Objects(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string))
+			v, known, err := writer.Kept[[]*metadef.ObjectDefinition](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().Objects(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2463,7 +2877,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Namespace().Object(d.Context(f), obj, args["name"].(string), args["resourceType"].(*string))
+			v, known, err := writer.Kept[*metadef.ObjectDefinition](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().Object(d.Context(f), obj, args["name"].(string), args["resourceType"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2471,7 +2891,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 			}
 			ok = d.writeOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f, v) && ok
 		case 15: // tags
-			v, err := d.ec.Resolvers.Namespace().Tags(d.Context(f), obj)
+			v, known, err := writer.Kept[[]*metadef.Tag](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().Tags(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2487,7 +2913,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Namespace().Tag(d.Context(f), obj, args["name"].(string))
+			v, known, err := writer.Kept[*metadef.Tag](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().Tag(d.Context(f), obj, args["name"].(string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2503,7 +2935,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Namespace().PropertyConnection(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			v, known, err := writer.Kept[*model.PropertyDefinitionConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().PropertyConnection(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2519,7 +2957,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Namespace().ObjectConnection(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			v, known, err := writer.Kept[*model.ObjectDefinitionConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().ObjectConnection(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2535,7 +2979,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Namespace().TagConnection(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			v, known, err := writer.Kept[*model.TagConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().TagConnection(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2543,7 +2993,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 			}
 			ok = d.writeNTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(f, v) && ok
 		case 20: // resourceTypeAssociations
-			v, err := d.ec.Resolvers.Namespace().ResourceTypeAssociations(d.Context(f), obj)
+			v, known, err := writer.Kept[[]*metadef.ResourceTypeAssociation](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().ResourceTypeAssociations(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2551,7 +3007,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 			}
 			ok = d.writeNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationᚄ(f, v) && ok
 		case 21: // members
-			v, err := d.ec.Resolvers.Namespace().Members(d.Context(f), obj)
+			v, known, err := writer.Kept[[]*metadef.NamespaceMember](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().Members(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2559,7 +3021,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 			}
 			ok = d.writeNNamespaceMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceMemberᚄ(f, v) && ok
 		case 22: // viewerCanUpdate
-			v, err := d.ec.Resolvers.Namespace().ViewerCanUpdate(d.Context(f), obj)
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2567,7 +3035,13 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 			}
 			ok = d.Boolean(v) && ok
 		case 23: // viewerCanDelete
-			v, err := d.ec.Resolvers.Namespace().ViewerCanDelete(d.Context(f), obj)
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2603,7 +3077,13 @@ func (d *direct) objectNamespaceConnection(s *document.Selection, obj *model.Nam
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2713,7 +3193,13 @@ func (d *direct) objectObjectDefinition(s *document.Selection, obj *metadef.Obje
 		case 3: // required
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Required) && ok
 		case 4: // properties
-			v, err := d.ec.Resolvers.ObjectDefinition().Properties(d.Context(f), obj)
+			v, known, err := writer.Kept[[]*metadef.PropertyDefinition](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ObjectDefinition().Properties(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2721,7 +3207,13 @@ func (d *direct) objectObjectDefinition(s *document.Selection, obj *metadef.Obje
 			}
 			ok = d.writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, v) && ok
 		case 5: // namespace
-			v, err := d.ec.Resolvers.ObjectDefinition().Namespace(d.Context(f), obj)
+			v, known, err := writer.Kept[*metadef.Namespace](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ObjectDefinition().Namespace(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2761,7 +3253,13 @@ func (d *direct) objectObjectDefinitionConnection(s *document.Selection, obj *mo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2811,7 +3309,13 @@ func (d *direct) objectPageInfo(s *document.Selection, obj *model.PageInfo) bool
 		case document.TypeName:
 			d.Raw(`"PageInfo"`)
 		case 0: // hasNextPage
-			v, err := obj.HasNextPage(d.Context(f))
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = obj.HasNextPage(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2819,7 +3323,13 @@ func (d *direct) objectPageInfo(s *document.Selection, obj *model.PageInfo) bool
 			}
 			ok = d.Boolean(v) && ok
 		case 1: // hasPreviousPage
-			v, err := obj.HasPreviousPage(d.Context(f))
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = obj.HasPreviousPage(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2897,7 +3407,13 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 		case 22: // jsonSchema
 			ok = d.JSON(obj.Keywords) && ok
 		case 23: // namespace
-			v, err := d.ec.Resolvers.PropertyDefinition().Namespace(d.Context(f), obj)
+			v, known, err := writer.Kept[*metadef.Namespace](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.PropertyDefinition().Namespace(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2905,7 +3421,13 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 			}
 			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, v) && ok
 		case 24: // object
-			v, err := d.ec.Resolvers.PropertyDefinition().Object(d.Context(f), obj)
+			v, known, err := writer.Kept[*metadef.ObjectDefinition](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.PropertyDefinition().Object(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -2945,7 +3467,13 @@ func (d *direct) objectPropertyDefinitionConnection(s *document.Selection, obj *
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3046,7 +3574,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().Node(d.Context(f), args["id"].(string))
+		v, known, err := writer.Kept[model.Node](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Node(d.Context(f), args["id"].(string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3062,7 +3596,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().Nodes(d.Context(f), args["ids"].([]string))
+		v, known, err := writer.Kept[[]model.Node](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Nodes(d.Context(f), args["ids"].([]string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3070,7 +3610,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 		}
 		ok = d.writeONode2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNode(f, v) && ok
 	case 2: // viewer
-		v, err := d.ec.Resolvers.Query().Viewer(d.Context(f))
+		v, known, err := writer.Kept[*access.Viewer](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Viewer(d.Context(f))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3086,7 +3632,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().AuditEvents(d.Context(f), args["filter"].(*audit.Filter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+		v, known, err := writer.Kept[*model.AuditEventConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().AuditEvents(d.Context(f), args["filter"].(*audit.Filter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3102,7 +3654,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().Namespaces(d.Context(f), args["filter"].(*metadef.NamespaceFilter), args["orderBy"].(*model.NamespaceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+		v, known, err := writer.Kept[*model.NamespaceConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Namespaces(d.Context(f), args["filter"].(*metadef.NamespaceFilter), args["orderBy"].(*model.NamespaceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3118,7 +3676,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().Namespace(d.Context(f), args["name"].(string))
+		v, known, err := writer.Kept[*metadef.Namespace](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Namespace(d.Context(f), args["name"].(string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3134,7 +3698,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().ResourceTypes(d.Context(f), args["filter"].(*metadef.ResourceTypeFilter), args["orderBy"].(*model.ResourceTypeOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+		v, known, err := writer.Kept[*model.ResourceTypeConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().ResourceTypes(d.Context(f), args["filter"].(*metadef.ResourceTypeFilter), args["orderBy"].(*model.ResourceTypeOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3150,7 +3720,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().ResourceType(d.Context(f), args["name"].(string))
+		v, known, err := writer.Kept[*metadef.ResourceType](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().ResourceType(d.Context(f), args["name"].(string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3166,7 +3742,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().Tags(d.Context(f), args["search"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+		v, known, err := writer.Kept[*model.TagConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Tags(d.Context(f), args["search"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3182,7 +3764,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().Definitions(d.Context(f), args["resourceType"].(string), args["target"].(*string), args["search"].(*string))
+		v, known, err := writer.Kept[[]*metadef.AppliedNamespace](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Definitions(d.Context(f), args["resourceType"].(string), args["target"].(*string), args["search"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3198,7 +3786,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().ValidateMetadata(d.Context(f), args["resourceType"].(string), args["target"].(*string), args["values"].([]*metadef.KeyValue))
+		v, known, err := writer.Kept[*metadef.MetadataReport](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().ValidateMetadata(d.Context(f), args["resourceType"].(string), args["target"].(*string), args["values"].([]*metadef.KeyValue))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3214,7 +3808,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().ExportNamespaces(d.Context(f), args["names"].([]string), args["resourceTypes"].([]string))
+		v, known, err := writer.Kept[[]string](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().ExportNamespaces(d.Context(f), args["names"].([]string), args["resourceTypes"].([]string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3230,7 +3830,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().ResourceProviders(d.Context(f), args["filter"].(*placement.ProviderFilter), args["orderBy"].(*model.ResourceProviderOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+		v, known, err := writer.Kept[*model.ResourceProviderConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().ResourceProviders(d.Context(f), args["filter"].(*placement.ProviderFilter), args["orderBy"].(*model.ResourceProviderOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3246,7 +3852,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().ResourceProvider(d.Context(f), args["uuid"].(*string), args["name"].(*string))
+		v, known, err := writer.Kept[*model.ResourceProvider](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().ResourceProvider(d.Context(f), args["uuid"].(*string), args["name"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3262,7 +3874,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().AllocationCandidates(d.Context(f), args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["first"].(*int), args["after"].(*string))
+		v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().AllocationCandidates(d.Context(f), args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["first"].(*int), args["after"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3278,7 +3896,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().Consumer(d.Context(f), args["uuid"].(string))
+		v, known, err := writer.Kept[*model.Consumer](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Consumer(d.Context(f), args["uuid"].(string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3294,7 +3918,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().Consumers(d.Context(f), args["filter"].(*placement.ConsumerFilter), args["orderBy"].(*model.ConsumerOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+		v, known, err := writer.Kept[*model.ConsumerConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Consumers(d.Context(f), args["filter"].(*placement.ConsumerFilter), args["orderBy"].(*model.ConsumerOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3310,7 +3940,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().Usages(d.Context(f), args["projectId"].(string), args["userId"].(*string), args["consumerType"].(*string))
+		v, known, err := writer.Kept[[]*placement.UsageGroup](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Usages(d.Context(f), args["projectId"].(string), args["userId"].(*string), args["consumerType"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3326,7 +3962,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().Traits(d.Context(f), args["filter"].(*placement.TraitFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+		v, known, err := writer.Kept[*model.TraitConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Traits(d.Context(f), args["filter"].(*placement.TraitFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3342,7 +3984,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().ResourceClasses(d.Context(f), args["filter"].(*placement.ResourceClassFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+		v, known, err := writer.Kept[*model.ResourceClassConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().ResourceClasses(d.Context(f), args["filter"].(*placement.ResourceClassFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3358,7 +4006,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().Resources(d.Context(f), args["filter"].(*resource.Filter), args["orderBy"].(*model.ResourceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+		v, known, err := writer.Kept[*model.ResourceConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Resources(d.Context(f), args["filter"].(*resource.Filter), args["orderBy"].(*model.ResourceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3374,7 +4028,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().Resource(d.Context(f), args["uuid"].(string))
+		v, known, err := writer.Kept[*resource.Resource](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Resource(d.Context(f), args["uuid"].(string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3390,7 +4050,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().MetadataKeys(d.Context(f), args["resourceType"].(*string), args["search"].(*string), args["first"].(*int), args["after"].(*string))
+		v, known, err := writer.Kept[*model.MetadataKeyConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().MetadataKeys(d.Context(f), args["resourceType"].(*string), args["search"].(*string), args["first"].(*int), args["after"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3406,7 +4072,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.Resolvers.Query().ExplainResources(d.Context(f), args["filter"].(resource.Filter))
+		v, known, err := writer.Kept[*resource.Explanation](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().ExplainResources(d.Context(f), args["filter"].(resource.Filter))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3422,7 +4094,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, err := d.ec.IntrospectType(args["name"].(string))
+		v, known, err := writer.Kept[*introspection.Type](d.Writer, f)
+		if !known {
+			v, err = d.ec.IntrospectType(args["name"].(string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3430,7 +4108,13 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 		}
 		ok = d.writeO__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f, v) && ok
 	case document.Schema:
-		v, err := d.ec.IntrospectSchema()
+		v, known, err := writer.Kept[*introspection.Schema](d.Writer, f)
+		if !known {
+			v, err = d.ec.IntrospectSchema()
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
 		if err != nil {
 			d.Fail(f, err)
 			ok = d.Absent(f) && ok
@@ -3500,7 +4184,13 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 		case 1: // uuid
 			ok = d.String(obj.UUID) && ok
 		case 2: // type
-			v, err := d.ec.Resolvers.Resource().Type(d.Context(f), obj)
+			v, known, err := writer.Kept[*metadef.ResourceType](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().Type(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3522,7 +4212,13 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 		case 9: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
 		case 10: // parent
-			v, err := d.ec.Resolvers.Resource().Parent(d.Context(f), obj)
+			v, known, err := writer.Kept[*resource.Resource](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().Parent(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3538,7 +4234,13 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Resource().Children(d.Context(f), obj, args["filter"].(*resource.Filter), args["orderBy"].(*model.ResourceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			v, known, err := writer.Kept[*model.ResourceConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().Children(d.Context(f), obj, args["filter"].(*resource.Filter), args["orderBy"].(*model.ResourceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3554,7 +4256,13 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Resource().Metadata(d.Context(f), obj, args["keys"].([]string))
+			v, known, err := writer.Kept[[]*resource.MetadataItem](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().Metadata(d.Context(f), obj, args["keys"].([]string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3570,7 +4278,13 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Resource().MetadataItem(d.Context(f), obj, args["key"].(string))
+			v, known, err := writer.Kept[*resource.MetadataItem](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().MetadataItem(d.Context(f), obj, args["key"].(string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3578,7 +4292,13 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 			}
 			ok = d.writeOMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItem(f, v) && ok
 		case 14: // metadataReport
-			v, err := d.ec.Resolvers.Resource().MetadataReport(d.Context(f), obj)
+			v, known, err := writer.Kept[*metadef.MetadataReport](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().MetadataReport(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3586,7 +4306,13 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 			}
 			ok = d.writeNMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReport(f, v) && ok
 		case 15: // tags
-			v, err := d.ec.Resolvers.Resource().Tags(d.Context(f), obj)
+			v, known, err := writer.Kept[[]string](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().Tags(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3602,7 +4328,13 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.Resource().Capabilities(d.Context(f), obj, args["includePrivate"].(*bool))
+			v, known, err := writer.Kept[[]*resource.ResourceCapability](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().Capabilities(d.Context(f), obj, args["includePrivate"].(*bool))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3610,7 +4342,13 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 			}
 			ok = d.writeOResourceCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapabilityᚄ(f, v) && ok
 		case 17: // provider
-			v, err := d.ec.Resolvers.Resource().Provider(d.Context(f), obj)
+			v, known, err := writer.Kept[*model.ResourceProvider](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().Provider(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3717,7 +4455,13 @@ func (d *direct) objectResourceClassConnection(s *document.Selection, obj *model
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3805,7 +4549,13 @@ func (d *direct) objectResourceConnection(s *document.Selection, obj *model.Reso
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3821,7 +4571,13 @@ func (d *direct) objectResourceConnection(s *document.Selection, obj *model.Reso
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := obj.MetadataFacets(d.Context(f), args["keys"].([]string), args["first"].(*int))
+			v, known, err := writer.Kept[[]*resource.MetadataFacet](d.Writer, f)
+			if !known {
+				v, err = obj.MetadataFacets(d.Context(f), args["keys"].([]string), args["first"].(*int))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3917,7 +4673,13 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := obj.Children(args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			v, known, err := writer.Kept[*model.ResourceProviderConnection](d.Writer, f)
+			if !known {
+				v, err = obj.Children(args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3950,7 +4712,13 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.ResourceProvider().Allocations(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			v, known, err := writer.Kept[*model.AllocationConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceProvider().Allocations(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3958,7 +4726,13 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 			}
 			ok = d.writeNAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(f, v) && ok
 		case 12: // resource
-			v, err := d.ec.Resolvers.ResourceProvider().Resource(d.Context(f), obj)
+			v, known, err := writer.Kept[*resource.Resource](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceProvider().Resource(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -3998,7 +4772,13 @@ func (d *direct) objectResourceProviderConnection(s *document.Selection, obj *mo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4069,7 +4849,13 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.ResourceType().Namespaces(d.Context(f), obj, args["orderBy"].(*model.NamespaceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			v, known, err := writer.Kept[*model.NamespaceConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceType().Namespaces(d.Context(f), obj, args["orderBy"].(*model.NamespaceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4085,7 +4871,13 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.ResourceType().Associations(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			v, known, err := writer.Kept[*model.ResourceTypeAssociationConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceType().Associations(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4101,7 +4893,13 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.ResourceType().Capabilities(d.Context(f), obj, args["includePrivate"].(*bool))
+			v, known, err := writer.Kept[[]*resource.Capability](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceType().Capabilities(d.Context(f), obj, args["includePrivate"].(*bool))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4117,7 +4915,13 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.ResourceType().Capability(d.Context(f), obj, args["name"].(string))
+			v, known, err := writer.Kept[*resource.Capability](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceType().Capability(d.Context(f), obj, args["name"].(string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4133,7 +4937,13 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, err := d.ec.Resolvers.ResourceType().Resources(d.Context(f), obj, args["filter"].(*resource.Filter), args["orderBy"].(*model.ResourceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			v, known, err := writer.Kept[*model.ResourceConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceType().Resources(d.Context(f), obj, args["filter"].(*resource.Filter), args["orderBy"].(*model.ResourceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4163,7 +4973,13 @@ func (d *direct) objectResourceTypeAssociation(s *document.Selection, obj *metad
 			v := obj.NodeID()
 			ok = d.String(v) && ok
 		case 1: // resourceType
-			v, err := d.ec.Resolvers.ResourceTypeAssociation().ResourceType(d.Context(f), obj)
+			v, known, err := writer.Kept[*metadef.ResourceType](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceTypeAssociation().ResourceType(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4171,7 +4987,13 @@ func (d *direct) objectResourceTypeAssociation(s *document.Selection, obj *metad
 			}
 			ok = d.writeNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(f, v) && ok
 		case 2: // namespace
-			v, err := d.ec.Resolvers.ResourceTypeAssociation().Namespace(d.Context(f), obj)
+			v, known, err := writer.Kept[*metadef.Namespace](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceTypeAssociation().Namespace(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4215,7 +5037,13 @@ func (d *direct) objectResourceTypeAssociationConnection(s *document.Selection, 
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4274,7 +5102,13 @@ func (d *direct) objectResourceTypeConnection(s *document.Selection, obj *model.
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4631,7 +5465,13 @@ func (d *direct) objectTag(s *document.Selection, obj *metadef.Tag) bool {
 		case 1: // name
 			ok = d.String(obj.Name) && ok
 		case 2: // parent
-			v, err := d.ec.Resolvers.Tag().Parent(d.Context(f), obj)
+			v, known, err := writer.Kept[*metadef.Tag](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Tag().Parent(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4639,7 +5479,13 @@ func (d *direct) objectTag(s *document.Selection, obj *metadef.Tag) bool {
 			}
 			ok = d.writeOTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTag(f, v) && ok
 		case 3: // children
-			v, err := d.ec.Resolvers.Tag().Children(d.Context(f), obj)
+			v, known, err := writer.Kept[[]*metadef.Tag](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Tag().Children(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4647,7 +5493,13 @@ func (d *direct) objectTag(s *document.Selection, obj *metadef.Tag) bool {
 			}
 			ok = d.writeNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagᚄ(f, v) && ok
 		case 4: // descendants
-			v, err := d.ec.Resolvers.Tag().Descendants(d.Context(f), obj)
+			v, known, err := writer.Kept[[]*metadef.Tag](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Tag().Descendants(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4655,7 +5507,13 @@ func (d *direct) objectTag(s *document.Selection, obj *metadef.Tag) bool {
 			}
 			ok = d.writeNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagᚄ(f, v) && ok
 		case 5: // namespace
-			v, err := d.ec.Resolvers.Tag().Namespace(d.Context(f), obj)
+			v, known, err := writer.Kept[*metadef.Namespace](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Tag().Namespace(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4663,7 +5521,13 @@ func (d *direct) objectTag(s *document.Selection, obj *metadef.Tag) bool {
 			}
 			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, v) && ok
 		case 6: // resourceCount
-			v, err := d.ec.Resolvers.Tag().ResourceCount(d.Context(f), obj)
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Tag().ResourceCount(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4701,7 +5565,13 @@ func (d *direct) objectTagConnection(s *document.Selection, obj *model.TagConnec
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok
@@ -4783,7 +5653,13 @@ func (d *direct) objectTraitConnection(s *document.Selection, obj *model.TraitCo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
 		case 3: // totalCount
-			v, err := obj.TotalCount(d.Context(f))
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
 			if err != nil {
 				d.Fail(f, err)
 				ok = d.Absent(f) && ok

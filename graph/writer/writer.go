@@ -37,7 +37,8 @@ type Writer struct {
 	ctx      context.Context // of the root field
 	contexts []Place
 	bound    []map[string]any
-	indexes  []int // in the lists that are being written, from the root down
+	kept     map[int]resolved // by place
+	indexes  []int            // in the lists that are being written, from the root down
 	current  *document.Field
 	stopped  error // why no further root field is written
 }
@@ -166,6 +167,35 @@ func (w *Writer) Bind(f *document.Field, bind func(context.Context, map[string]a
 	}
 	w.bound[f.Place] = bound
 	return bound
+}
+
+// resolved is what a field was resolved to, for those that repeat it.
+type resolved struct {
+	value any
+	err   error
+}
+
+// Keep keeps what a field was resolved to, until the same is kept of the next
+// object.
+func (w *Writer) Keep(f *document.Field, value any, err error) {
+	if w.kept == nil {
+		w.kept = map[int]resolved{}
+	}
+	w.kept[f.Place] = resolved{value, err}
+}
+
+// Kept returns what the field was resolved to that another one repeats, and
+// whether it is known.
+func Kept[V any](w *Writer, f *document.Field) (value V, known bool, err error) {
+	if !f.Repeats {
+		return value, false, nil
+	}
+	of, known := w.kept[f.Place]
+	if !known {
+		return value, false, nil
+	}
+	value, _ = of.value.(V) // nil is of no type
+	return value, true, of.err
 }
 
 // fieldContext returns the context that the generated code finds the path of a

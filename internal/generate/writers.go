@@ -163,15 +163,17 @@ func (g *generator) cases(object *codegen.Object) {
 		if field.IsResolver {
 			target = fmt.Sprintf("d.ec.Resolvers.%s().%s", strings.ToUpper(object.Name[:1])+object.Name[1:], field.GoFieldName)
 		}
+		call := fmt.Sprintf("%s(%s)", target, g.arguments(field))
 		switch {
 		case field.HasHaser || field.VOkFunc || field.IsMap() || field.HasDirectives():
 			panic("a field of a kind that is not written: " + object.Name + "." + field.Name)
 		case field.IsVariable() && !field.IsResolver:
 			g.line("ok = %s && ok", g.written(field.TypeReference, target))
 		case !field.IsResolver && field.NoErr:
-			g.line("v := %s(%s)\nok = %s && ok", target, g.arguments(field), g.written(field.TypeReference, "v"))
+			g.line("v := %s\nok = %s && ok", call, g.written(field.TypeReference, "v"))
 		default:
-			g.line("v, err := %s(%s)", target, g.arguments(field))
+			g.line("v, known, err := writer.Kept[%s](d.Writer, f)", ref(field.TypeReference.GO))
+			g.line("if !known {\nv, err = %s\nif f.Repeated {\nd.Keep(f, v, err)\n}\n}", call)
 			g.line("if err != nil {\nd.Fail(f, err)\nok = d.Absent(f) && ok\nbreak\n}")
 			g.line("ok = %s && ok", g.written(field.TypeReference, "v"))
 		}

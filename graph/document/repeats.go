@@ -1,0 +1,54 @@
+package document
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// markRepeats gives each field of a query that another field of the same
+// objects asks under another name, with the same arguments, the place of the
+// first: it is resolved once.
+func (s *Selection) markRepeats() {
+	aliased := slices.ContainsFunc(s.Fields, func(f *Field) bool { return f.AST.Alias != f.AST.Name })
+	var firsts map[string]*Field
+	if aliased {
+		firsts = make(map[string]*Field, len(s.Fields))
+	}
+	for _, field := range s.Fields {
+		if aliased && field.Number != TypeName {
+			call := callOf(field.AST)
+			if first := firsts[call]; first != nil {
+				field.Repeats, first.Repeated, field.Place = true, true, first.Place
+			} else {
+				firsts[call] = field
+			}
+		}
+		if field.Below != nil {
+			field.Below.markRepeats()
+		}
+		for _, selection := range field.Types {
+			selection.markRepeats()
+		}
+	}
+}
+
+// callOf returns the name of a field with its arguments in the order of their
+// names, literals and variables as they are written.
+func callOf(field *ast.Field) string {
+	if len(field.Arguments) == 0 {
+		return field.Name
+	}
+	arguments := slices.SortedFunc(slices.Values(field.Arguments), func(a, b *ast.Argument) int { return cmp.Compare(a.Name, b.Name) })
+	var call strings.Builder
+	call.WriteString(field.Name)
+	for _, argument := range arguments {
+		call.WriteByte(' ')
+		call.WriteString(argument.Name)
+		call.WriteByte(':')
+		call.WriteString(argument.Value.String())
+	}
+	return call.String()
+}
