@@ -54,6 +54,7 @@ type Limits struct {
 	Repeats         int           `default:"600" help:"Times that one name of the answer may stand in a document."`
 	Directives      int           `default:"5" help:"Directives at one place of a document."`
 	ListMembers     int           `default:"5000" help:"Members of each list in the variables."`
+	Places          int           `default:"10000" help:"Fields of an operation where its fragments are spread."`
 	Cost            int64         `default:"2000000" help:"Estimated fields of an answer."`
 	AnswerBytes     int           `default:"16777216" help:"Bytes of an answer's data."`
 	OperationTime   time.Duration `default:"10s" help:"Time of an operation, its statements included."`

@@ -48,6 +48,27 @@ func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 // Schema returns the schema that operations run against.
 func (e *Executor) Schema() *ast.Schema { return e.executable.Schema() }
 
+// Preparer makes operations of requests.
+type Preparer struct {
+	reader *document.Reader
+	log    *slog.Logger
+}
+
+// Preparer returns what makes operations within limits for the executor.
+func (e *Executor) Preparer(limits document.Limits) *Preparer {
+	return &Preparer{reader: document.NewReader(e.Schema(), works(), limits), log: e.log}
+}
+
+// Prepare does everything that is to be done before an operation runs; see
+// document.Reader.Prepare. The errors are as clients get them.
+func (p *Preparer) Prepare(ctx context.Context, request document.Request) document.Prepared {
+	prepared := p.reader.Prepare(request)
+	if prepared.Refused != nil {
+		prepared.Refused = PresentErrors(ctx, p.log, prepared.Refused)
+	}
+	return prepared
+}
+
 // Run runs an operation to its end: field after field in the order of the
 // answer, which is written as it goes. When the context ends meanwhile, the
 // fields that are not yet resolved become errors of the code TIMEOUT. The data

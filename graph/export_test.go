@@ -37,11 +37,11 @@ func (e *Executor) ExecuteAny(ctx context.Context, params *graphql.RawParams) *g
 
 // ExecuteByGqlgen runs one operation by gqlgen's own executor.
 func (e *Executor) ExecuteByGqlgen(ctx context.Context, params *graphql.RawParams) *graphql.Response {
-	operation, refused := e.read(params, 0)
-	if refused != nil {
-		return &graphql.Response{Errors: PresentErrors(ctx, e.log, refused)}
+	prepared := e.prepare(ctx, params, 0)
+	if prepared.Refused != nil {
+		return &graphql.Response{Errors: prepared.Refused}
 	}
-	return e.runGenerated(ctx, operation)
+	return e.runGenerated(ctx, prepared.Operation)
 }
 
 // ExecuteWhole runs an operation of a document of any length.
@@ -50,29 +50,29 @@ func (e *Executor) ExecuteWhole(ctx context.Context, query string) *graphql.Resp
 }
 
 func (e *Executor) executeWithin(ctx context.Context, params *graphql.RawParams, maxTokens int) *graphql.Response {
-	operation, refused := e.read(params, maxTokens)
-	if refused != nil {
-		return &graphql.Response{Errors: PresentErrors(ctx, e.log, refused)}
+	prepared := e.prepare(ctx, params, maxTokens)
+	if prepared.Refused != nil {
+		return &graphql.Response{Errors: prepared.Refused}
 	}
-	return e.respond(ctx, operation, 0)
+	return e.respond(ctx, prepared.Operation, 0)
 }
 
 // ExecuteWithin runs one operation whose answer has at most so many bytes.
 func (e *Executor) ExecuteWithin(ctx context.Context, query string, answerBytes int) *graphql.Response {
-	operation, refused := e.read(&graphql.RawParams{Query: query}, 0)
-	if refused != nil {
-		return &graphql.Response{Errors: PresentErrors(ctx, e.log, refused)}
+	prepared := e.prepare(ctx, &graphql.RawParams{Query: query}, 0)
+	if prepared.Refused != nil {
+		return &graphql.Response{Errors: prepared.Refused}
 	}
-	return e.respond(ctx, operation, answerBytes)
+	return e.respond(ctx, prepared.Operation, answerBytes)
 }
 
 // Operation returns an operation that no limit holds for.
 func (e *Executor) Operation(query string) *document.Operation {
-	operation, refused := e.read(&graphql.RawParams{Query: query}, 0)
-	if refused != nil {
-		panic(refused)
+	prepared := e.prepare(context.Background(), &graphql.RawParams{Query: query}, 0)
+	if prepared.Refused != nil {
+		panic(prepared.Refused)
 	}
-	return operation
+	return prepared.Operation
 }
 
 // refuseAlone ends the field whose parent was not registered with the others at
@@ -85,18 +85,15 @@ func (e *Executor) respond(ctx context.Context, operation *document.Operation, a
 	return &graphql.Response{Data: bytes.Join(answer.Data, nil), Errors: answer.Errors}
 }
 
-// read makes an operation that no limit holds for but the number of tokens.
-func (e *Executor) read(params *graphql.RawParams, maxTokens int) (*document.Operation, gqlerror.List) {
-	parsed, refused := document.Parse(params.Query, maxTokens)
-	if refused != nil {
-		return nil, refused
-	}
-	valid, refused := document.NewReader(e.Schema(), document.Limits{}).Validate(parsed, true)
-	if refused != nil {
-		return nil, refused
-	}
-	return valid.Operation(params.OperationName, params.Variables)
+// prepare makes an operation that no limit holds for but the number of tokens.
+func (e *Executor) prepare(ctx context.Context, params *graphql.RawParams, maxTokens int) document.Prepared {
+	return e.Preparer(document.Limits{Tokens: maxTokens}).Prepare(ctx, document.Request{
+		Text: params.Query, OperationName: params.OperationName, Variables: params.Variables, Hints: true,
+	})
 }
+
+// Works returns what fields do besides writing their answers.
+var Works = works
 
 // runGenerated runs an operation by gqlgen's own executor.
 func (e *Executor) runGenerated(ctx context.Context, operation *document.Operation) *graphql.Response {

@@ -52,19 +52,15 @@ func BenchmarkLists(b *testing.B) {
 			{"resources", `{ resources(first: 100) { nodes { uuid name type { name } projectId visibility metadata { key value userModifiable } } } }`},
 		} {
 			b.Run(database.name+"/"+list.name, func(b *testing.B) {
-				read, refused := document.NewReader(executor.Schema(), document.DefaultLimits()).Read(list.query, document.ReadOptions{})
-				if refused != nil {
-					b.Fatal(refused)
-				}
-				operation, refused := read.Operation("", nil)
-				if refused != nil {
-					b.Fatal(refused)
+				prepared := executor.Preparer(document.DefaultLimits()).Prepare(admin, document.Request{Text: list.query})
+				if prepared.Refused != nil {
+					b.Fatal(prepared.Refused)
 				}
 				b.ReportAllocs()
 				b.SetParallelism(4)
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {
-						answer := executor.Run(admin, operation, 0)
+						answer := executor.Run(admin, prepared.Operation, 0)
 						if len(answer.Errors) > 0 {
 							b.Fatal(answer.Errors)
 						}

@@ -28,6 +28,9 @@ type Limits struct {
 	Directives int
 	// ListMembers bounds each list in the variables: 5,000.
 	ListMembers int
+	// Places bounds the fields of an operation where its fragments are spread:
+	// 10,000.
+	Places int
 	// Cost bounds the estimated number of fields of an answer: 2,000,000.
 	Cost int64
 	// AnswerBytes bounds the data of an answer: 16 MiB. The root field that goes
@@ -58,7 +61,7 @@ type Limits struct {
 func (l Limits) ofDocuments() document.Limits {
 	return document.Limits{
 		Tokens: l.Tokens, Depth: l.Depth, Aliases: l.Aliases, RootFields: l.RootFields, Repeats: l.Repeats,
-		Directives: l.Directives, ListMembers: l.ListMembers, Cost: l.Cost, KeptBytes: l.DocumentBytes,
+		Directives: l.Directives, ListMembers: l.ListMembers, Strings: true, Places: l.Places, Cost: l.Cost, KeptBytes: l.DocumentBytes,
 	}
 }
 
@@ -74,6 +77,7 @@ func DefaultLimits() Limits {
 		Repeats:         documents.Repeats,
 		Directives:      documents.Directives,
 		ListMembers:     documents.ListMembers,
+		Places:          documents.Places,
 		Cost:            documents.Cost,
 		AnswerBytes:     16 << 20,
 		OperationTime:   10 * time.Second,

@@ -22,7 +22,7 @@ import (
 type transport struct {
 	Options
 	measured   *measurements
-	reader     *document.Reader
+	preparer   *graph.Preparer
 	persisted  *lru.Cache[string] // texts of valid documents, by their hash
 	principals *buckets
 	addresses  *buckets
@@ -33,7 +33,7 @@ func newTransport(options Options, measured *measurements) *transport {
 	return &transport{
 		Options:    options,
 		measured:   measured,
-		reader:     document.NewReader(options.Executor.Schema(), options.Limits.ofDocuments()),
+		preparer:   options.Executor.Preparer(options.Limits.ofDocuments()),
 		persisted:  lru.New[string](options.Limits.PersistedBytes),
 		principals: newBuckets(options.Limits.PrincipalPoints),
 		addresses:  newBuckets(options.Limits.AddressPoints),
@@ -83,19 +83,42 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	operation, refused := t.prepare(ctx, request, requested)
+	operation, refused := t.prepare(ctx, w, r, request, requested)
 	if refused != nil {
 		return refused
 	}
-	requestLogOf(ctx).operation = clip(operation.Definition.Name, 100)
-	if r.Method == http.MethodGet && operation.Definition.Operation != ast.Query {
-		return onlyByPost(w, "the operation is not a query, which GET requires: send it by POST")
-	}
-	if refused := t.spend(ctx, viewer, operation); refused != nil {
+	if refused := t.spend(viewer, operation); refused != nil {
 		return refused
 	}
 	t.run(ctx, w, media, operation)
 	return nil
+}
+
+// prepare returns the operation of a request. It keeps the text of a valid
+// document that was sent with its hash.
+func (t *transport) prepare(ctx context.Context, w http.ResponseWriter, r *http.Request, request *request, source source) (*document.Operation, *refusal) {
+	prepared := t.preparer.Prepare(ctx, document.Request{
+		Text: source.text, OperationName: request.operationName, Variables: request.variables,
+		Trusted: source.trusted, Hints: t.Profile == Open,
+	})
+	if prepared.Valid {
+		t.register(source)
+	}
+	operation := prepared.Operation
+	if operation != nil {
+		requestLogOf(ctx).operation = clip(operation.Definition.Name, 100)
+		if r.Method == http.MethodGet && operation.Definition.Operation != ast.Query {
+			return nil, onlyByPost(w, "the operation is not a query, which GET requires: send it by POST")
+		}
+	}
+	if prepared.Refused != nil {
+		why := &refusal{errors: prepared.Refused}
+		if prepared.NotUnicode {
+			why.status = http.StatusBadRequest
+		}
+		return nil, why
+	}
+	return operation, nil
 }
 
 // checkMethod refuses methods and media types that no answer has.
@@ -118,13 +141,10 @@ func onlyByPost(w http.ResponseWriter, message string) *refusal {
 	return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: message}
 }
 
-// spend refuses an operation that costs too much. Otherwise it takes its cost
-// beyond the first point from its viewer's bucket.
-func (t *transport) spend(ctx context.Context, viewer access.Viewer, operation *document.Operation) *refusal {
-	if errs := t.reader.CheckCost(operation); errs != nil {
-		return t.refuseDocument(ctx, errs)
-	}
-	if points := int(operation.Cost / pointCost); points > 0 {
+// spend takes the cost of an operation beyond the first point from its viewer's
+// bucket.
+func (t *transport) spend(viewer access.Viewer, operation *document.Operation) *refusal {
+	if points := int(operation.Price.Cost / pointCost); points > 0 {
 		return t.principals.take(principal(viewer), points, time.Now())
 	}
 	return nil
@@ -190,34 +210,6 @@ func (t *transport) read(r *http.Request) (*request, *refusal) {
 	return readURL(r.URL.RawQuery)
 }
 
-// prepare returns the operation of a request: a valid one within the limits of
-// documents and variables.
-func (t *transport) prepare(ctx context.Context, request *request, source source) (*document.Operation, *refusal) {
-	if errs := t.reader.CheckVariables(request.variables); errs != nil {
-		return nil, t.refuseDocument(ctx, errs)
-	}
-	valid, errs := t.reader.Read(source.text, document.ReadOptions{Trusted: source.trusted, Hints: t.Profile == Open})
-	if errs != nil {
-		return nil, t.refuseDocument(ctx, errs)
-	}
-	t.register(source)
-	operation, errs := valid.Operation(request.operationName, request.variables)
-	if errs != nil {
-		return nil, t.refuseDocument(ctx, errs)
-	}
-	return operation, nil
-}
-
-// refuseDocument returns the refusal of a document or of its variables. A
-// document that is not Unicode is a bad request.
-func (t *transport) refuseDocument(ctx context.Context, errs gqlerror.List) *refusal {
-	why := &refusal{errors: graph.PresentErrors(ctx, t.Log, errs)}
-	if errors.Is(errs, document.ErrNotUnicode) {
-		why.status = http.StatusBadRequest
-	}
-	return why
-}
-
 // register keeps the text of a document that was sent with its hash.
 func (t *transport) register(source source) {
 	if source.register != "" {
@@ -228,10 +220,10 @@ func (t *transport) register(source source) {
 // run runs an operation and writes its response, with its cost.
 func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation) {
 	t.measured.operations.WithLabelValues(string(operation.Definition.Operation)).Inc()
-	t.measured.cost.Add(float64(operation.Cost))
+	t.measured.cost.Add(float64(operation.Price.Cost))
 	answer := t.Executor.Run(ctx, operation, t.Limits.AnswerBytes)
 	t.count(ctx, answer.Errors)
-	write(w, media, http.StatusOK, answer, map[string]any{"cost": map[string]int64{"requested": operation.Cost, "maximum": t.Limits.Cost}})
+	write(w, media, http.StatusOK, answer, map[string]any{"cost": map[string]int64{"requested": operation.Price.Cost, "maximum": t.Limits.Cost}})
 	t.Executor.Release(answer)
 }
 

@@ -7,6 +7,7 @@ package document
 
 import (
 	"errors"
+	"maps"
 
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -36,34 +37,72 @@ const keptWeight = 80
 type Reader struct {
 	schema    *ast.Schema
 	limits    Limits
+	works     Works
 	hinting   *rules.Rules // whose errors say what a wrong name may have meant
 	unhinting *rules.Rules // whose errors reveal no name of the schema
-	kept      *lru.Cache[*Document]
+	kept      *lru.Cache[*document]
 }
 
-// Document is a valid document. It is safe for concurrent use.
-type Document struct {
+// document is a valid document. It is safe for concurrent use.
+type document struct {
 	schema     *ast.Schema
+	works      Works
 	ast        *ast.QueryDocument
-	bytes      int      // of the text
-	conditions []string // the variables that @skip and @include look at
+	bytes      int                  // of the text
+	conditions []string             // the variables that @skip and @include look at
+	literals   map[string]any       // the values of the variables that stand for literals
+	members    map[*ast.Field]int64 // how many members the lists among the arguments of a field have
 	plans      plans
 }
 
-// Operation is one operation of a valid document that is ready to run, with its
-// variables coerced to their types.
-type Operation struct {
-	of *Document
+// Request is what a client asks for.
+type Request struct {
+	// Text is the document.
+	Text string
+	// OperationName may be empty where the document holds only one operation.
+	OperationName string
+	// Variables are as JSON has them, numbers as json.Number.
+	Variables map[string]any
+	// Trusted allows ten times as many tokens.
+	Trusted bool
+	// Hints makes the errors of short documents say what a wrong name may have
+	// meant, which reveals names of the schema.
+	Hints bool
+}
 
+// Prepared is what became of a request: an operation that may run, or why it is
+// refused.
+type Prepared struct {
+	// Valid is whether the document is valid, whatever is wrong with the rest of
+	// the request.
+	Valid bool
+	// Operation is the operation, and nil where it is not known. One that costs too
+	// much is known and refused.
+	Operation *Operation
+	// Refused is why the operation may not run; empty where it may.
+	Refused gqlerror.List
+	// NotUnicode is whether it is because a literal holds half of a surrogate pair.
+	NotUnicode bool
+}
+
+// Operation is one operation of a valid document, with its variables coerced to
+// their types.
+type Operation struct {
 	Document   *ast.QueryDocument
 	Definition *ast.OperationDefinition
 	Variables  map[string]any
-	// Cost is an estimate of how many fields the answer will have.
-	Cost int64
+	// Price is an estimate of the work that the operation takes.
+	Price Price
+
+	planned *Plan
 }
 
-// NewReader returns a reader of documents of the schema.
-func NewReader(schema *ast.Schema, limits Limits) *Reader {
+// Plan returns the plan of the operation.
+func (o *Operation) Plan() *Plan { return o.planned }
+
+// NewReader returns a reader of documents of the schema, whose fields do the
+// works.
+func NewReader(schema *ast.Schema, works Works, limits Limits) *Reader {
 	unhinting := rules.NewDefaultRules()
 	for _, rule := range []struct{ with, without core.Rule }{
 		{rules.FieldsOnCorrectTypeRule, rules.FieldsOnCorrectTypeRuleWithoutSuggestions},
@@ -76,75 +115,61 @@ func NewReader(schema *ast.Schema, limits Limits) *Reader {
 		unhinting.AddRule(rule.without.Name, rule.without.RuleFunc)
 	}
 	return &Reader{
-		schema: schema, limits: limits, hinting: rules.NewDefaultRules(), unhinting: unhinting,
-		kept: lru.New[*Document](limits.KeptBytes),
+		schema: schema, works: works, limits: limits, hinting: rules.NewDefaultRules(), unhinting: unhinting,
+		kept: lru.New[*document](limits.KeptBytes),
 	}
 }
 
-// ReadOptions say how a document is read.
-type ReadOptions struct {
-	// Trusted allows ten times as many tokens.
-	Trusted bool
-	// Hints makes the errors of short documents say what a wrong name may have
-	// meant, which reveals names of the schema.
-	Hints bool
+// Prepare does everything that is to be done before an operation runs: it
+// checks the variables, reads the document, coerces the variables to their
+// types, plans the operation and estimates its price. It refuses what is beyond
+// a limit.
+func (r *Reader) Prepare(request Request) Prepared {
+	if err := checkVariables(request.Variables, r.limits.ListMembers); err != nil {
+		return Prepared{Refused: refuse(err)}
+	}
+	valid, refused := r.read(request)
+	if refused != nil {
+		return Prepared{Refused: refused, NotUnicode: errors.Is(refused, errNotUnicode)}
+	}
+	operation, refused := valid.operation(request.OperationName, request.Variables)
+	if refused != nil {
+		return Prepared{Valid: true, Refused: refused}
+	}
+	prepared := Prepared{Valid: true, Operation: operation}
+	var err error
+	if operation.planned, err = valid.plan(operation, r.limits.Places); err == nil {
+		operation.Price, err = priceOf(operation, r.limits.Cost)
+	}
+	if err != nil {
+		prepared.Refused = refuse(err)
+	}
+	return prepared
 }
 
-// Read returns the valid document of a text: one that was kept, or one that is
-// parsed, checked against the limits and validated now.
-func (r *Reader) Read(text string, options ReadOptions) (*Document, gqlerror.List) {
-	if kept, ok := r.kept.Get(text); ok {
+// read returns the valid document of a request: one that was kept, or one that
+// is parsed, checked against the limits and validated now.
+func (r *Reader) read(request Request) (*document, gqlerror.List) {
+	if kept, ok := r.kept.Get(request.Text); ok {
 		return kept, nil
 	}
-	valid, refused := r.readNew(text, options)
+	valid, refused := r.readNew(request)
 	if refused == nil {
-		r.kept.Add(text, valid, int64(len(text))*keptWeight)
+		r.kept.Add(request.Text, valid, int64(len(request.Text))*keptWeight)
 	}
 	return valid, refused
 }
 
-// readNew returns the valid document of a text that was not kept.
-func (r *Reader) readNew(text string, options ReadOptions) (*Document, gqlerror.List) {
-	if err := checkNames(text); err != nil {
+// readNew returns the valid document of a request that was not kept.
+func (r *Reader) readNew(request Request) (*document, gqlerror.List) {
+	if err := checkNames(request.Text); err != nil {
 		return nil, refuse(err)
 	}
 	tokens := r.limits.Tokens
-	if options.Trusted {
+	if request.Trusted {
 		tokens *= 10
 	}
-	parsed, refused := Parse(text, tokens)
-	if refused != nil {
-		return nil, refused
-	}
-	if err := checkStrings(text, parsed); err != nil {
-		return nil, refuse(err)
-	}
-	if err := checkShape(parsed, r.limits); err != nil {
-		return nil, refuse(err)
-	}
-	return r.Validate(parsed, options.Hints && len(text) <= hintBytes)
-}
-
-// CheckVariables refuses what no variable may hold: U+0000, which no database
-// keeps, a list that is too long, and values nested too deeply.
-func (r *Reader) CheckVariables(variables map[string]any) gqlerror.List {
-	if err := checkVariables(variables, r.limits.ListMembers); err != nil {
-		return refuse(err)
-	}
-	return nil
-}
-
-// CheckCost refuses an operation that costs too much.
-func (r *Reader) CheckCost(operation *Operation) gqlerror.List {
-	if err := checkCost(operation.Cost, r.limits.Cost); err != nil {
-		return refuse(err)
-	}
-	return nil
-}
-
-// Parse parses a document of at most so many tokens; 0 means any number.
-func Parse(text string, maxTokens int) (*ast.QueryDocument, gqlerror.List) {
-	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
+	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: request.Text}, tokens)
 	if err != nil {
 		refused := gqlerror.WrapIfUnwrapped(err)
 		errcode.Set(refused, errcode.ParseFailed)
@@ -153,20 +178,18 @@ func Parse(text string, maxTokens int) (*ast.QueryDocument, gqlerror.List) {
 	if len(parsed.Operations) == 0 {
 		return nil, invalidDocument("the document has no operation")
 	}
-	return parsed, nil
-}
-
-// Validate checks a parsed document against the schema, whatever the limits.
-// With hints the errors say what a wrong name may have meant.
-func (r *Reader) Validate(parsed *ast.QueryDocument, hints bool) (*Document, gqlerror.List) {
-	set := r.unhinting
-	if hints {
-		set = r.hinting
+	w := &walker{limits: r.limits, document: parsed}
+	if err := w.walk(request.Text); err != nil {
+		return nil, refuse(err)
 	}
-	longIntegers(parsed)
-	refused := validator.ValidateWithRules(r.schema, parsed, set)
+	rules := r.unhinting
+	if request.Hints && len(request.Text) <= hintBytes {
+		rules = r.hinting
+	}
+	refused := validator.ValidateWithRules(r.schema, parsed, rules)
+	var literals map[string]any
 	if len(refused) == 0 {
-		refused = checkScalars(parsed)
+		literals, refused = checkValues(w.noted.values)
 	}
 	if len(refused) > 0 {
 		for _, err := range refused {
@@ -174,17 +197,15 @@ func (r *Reader) Validate(parsed *ast.QueryDocument, hints bool) (*Document, gql
 		}
 		return nil, refused
 	}
-	keepLiterals(parsed)
-	bytes := 0
-	if position := parsed.Operations[0].Position; position != nil && position.Src != nil {
-		bytes = len(position.Src.Input)
-	}
-	return &Document{schema: r.schema, ast: parsed, bytes: bytes, conditions: conditionsOf(parsed)}, nil
+	return &document{
+		schema: r.schema, works: r.works, ast: parsed, bytes: len(request.Text),
+		conditions: w.noted.conditions, literals: literals, members: w.noted.members,
+	}, nil
 }
 
-// Operation returns the operation of a name, which may be empty where the
-// document holds only one, with its variables coerced and its cost estimated.
-func (d *Document) Operation(name string, variables map[string]any) (*Operation, gqlerror.List) {
+// operation returns the operation of a name, which may be empty where the
+// document holds only one, with its variables coerced.
+func (d *document) operation(name string, variables map[string]any) (*Operation, gqlerror.List) {
 	definition := d.ast.Operations.ForName(name)
 	if definition == nil {
 		if name != "" {
@@ -192,19 +213,12 @@ func (d *Document) Operation(name string, variables map[string]any) (*Operation,
 		}
 		return nil, invalidDocument("the document has several operations and the request no operationName: give the name of one")
 	}
-	literals := literalsOf(d.ast)
-	coerced, refused := coerceVariables(d.schema, d.ast, definition, variables, literals)
+	coerced, refused := d.coerce(definition, variables)
 	if len(refused) > 0 {
 		return nil, refused
 	}
-	for name, value := range literals {
-		coerced[name] = value
-	}
-	c := &cost{document: d.ast, variables: coerced}
-	return &Operation{
-		of: d, Document: d.ast, Definition: definition, Variables: coerced,
-		Cost: c.operation(definition),
-	}, nil
+	maps.Copy(coerced, d.literals)
+	return &Operation{Document: d.ast, Definition: definition, Variables: coerced}, nil
 }
 
 // invalidDocument returns an error of validation.

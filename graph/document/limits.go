@@ -19,6 +19,12 @@ type Limits struct {
 	Directives int
 	// ListMembers bounds each list in the variables: 5,000.
 	ListMembers int
+	// Strings is whether strings in a document that no database stores are refused
+	// with it, and not by the field that stores them: true.
+	Strings bool
+	// Places bounds the fields of an operation where its fragments are spread:
+	// 10,000.
+	Places int
 	// Cost bounds the estimated number of fields of an answer: 2,000,000.
 	Cost int64
 	// KeptBytes bounds the memory for valid documents, roughly: 64 MiB. Zero keeps
@@ -29,7 +35,7 @@ type Limits struct {
 // DefaultLimits returns the limits of a server without options.
 func DefaultLimits() Limits {
 	return Limits{
-		Tokens: 3000, Depth: 15, Aliases: 500, RootFields: 60, Repeats: 600, Directives: 5, ListMembers: 5000, Cost: 2_000_000,
-		KeptBytes: 64 << 20,
+		Tokens: 3000, Depth: 15, Aliases: 500, RootFields: 60, Repeats: 600, Directives: 5, ListMembers: 5000,
+		Strings: true, Places: 10_000, Cost: 2_000_000, KeptBytes: 64 << 20,
 	}
 }

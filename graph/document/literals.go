@@ -15,106 +15,53 @@ import (
 // document can name such a variable.
 const literalPrefix = "="
 
-// keepLiterals keeps the text of literals of the scalar JSON in a valid
-// document, where numbers of Go would round 1.50 and lose the digits of long
-// integers: each becomes a variable, named after its text.
-func keepLiterals(document *ast.QueryDocument) { walkValues(document, keepLiteral) }
-
-// longIntegers makes floats of the integers that are longer than validation
-// reads. Their text stays the same.
-func longIntegers(document *ast.QueryDocument) {
-	walkValues(document, func(value *ast.Value) bool {
-		if _, err := strconv.ParseInt(value.Raw, 10, 64); err != nil && value.Kind == ast.IntValue {
-			value.Kind = ast.FloatValue
+// checkValues returns what is wrong with the values of a valid document that are
+// of scalars of our own, of which validation knows nothing. It keeps the text
+// of literals of the scalar JSON, where numbers of Go would round 1.50 and lose
+// the digits of long integers: each becomes a variable, named after its text.
+// It returns the values of these variables.
+func checkValues(values []noted) (literals map[string]any, refused gqlerror.List) {
+	judged := 0 // the index of the first value that is not within a literal of the scalar JSON
+	for i, one := range values {
+		if wrong := literalProblem(one.value); wrong != "" && len(refused) < MaxErrors {
+			refused = append(refused, gqlerror.ErrorPosf(one.value.Position, "Expected value of type %q, found %s: %s.", one.value.ExpectedType, one.value, wrong))
 		}
-		return true
-	})
-}
-
-// checkScalars returns what is wrong with the literals of the scalars that are
-// our own, of which validation knows nothing.
-func checkScalars(document *ast.QueryDocument) gqlerror.List {
-	var refused gqlerror.List
-	walkValues(document, func(value *ast.Value) bool {
-		if value.Definition == nil || value.Definition.Kind != ast.Scalar || value.Kind == ast.Variable || value.Kind == ast.NullValue || value.Kind == ast.ListValue {
-			return true
+		if i < judged || !isJSON(one.value) {
+			continue
 		}
-		literal, err := value.Value(nil)
-		if err != nil {
-			return true // a number beyond all bounds, which its field refuses
+		judged = i + one.count
+		if one.value.Kind == ast.NullValue {
+			continue // stays a null, which an input distinguishes from a value
 		}
-		if wrong := model.ScalarProblem(value.Definition.Name, literal); wrong != "" && len(refused) < MaxErrors {
-			refused = append(refused, gqlerror.ErrorPosf(value.Position, "Expected value of type %q, found %s: %s.", value.ExpectedType, value, wrong))
-		}
-		return true
-	})
-	return refused
-}
-
-// literalsOf returns the values of the variables that keepLiterals made.
-func literalsOf(document *ast.QueryDocument) map[string]any {
-	literals := map[string]any{}
-	walkValues(document, func(value *ast.Value) bool {
-		if literal, ok := strings.CutPrefix(value.Raw, literalPrefix); ok && value.Kind == ast.Variable {
-			literals[value.Raw] = text.JSON(literal)
-		}
-		return true
-	})
-	return literals
-}
-
-// walkValues calls visit with the values of a document, and with those within a
-// value where visit returned true.
-func walkValues(document *ast.QueryDocument, visit func(*ast.Value) (descend bool)) {
-	var value func(*ast.Value)
-	value = func(v *ast.Value) {
-		if v == nil || !visit(v) {
-			return
-		}
-		for _, child := range v.Children {
-			value(child.Value)
-		}
-	}
-	var selections func(ast.SelectionSet)
-	selections = func(set ast.SelectionSet) {
-		for _, selection := range set {
-			switch selection := selection.(type) {
-			case *ast.Field:
-				for _, argument := range selection.Arguments {
-					value(argument.Value)
-				}
-				selections(selection.SelectionSet)
-			case *ast.InlineFragment:
-				selections(selection.SelectionSet)
+		if encoded, ok := jsonText(one.value); ok {
+			one.value.Kind, one.value.Raw, one.value.Children = ast.Variable, literalPrefix+encoded, nil
+			if literals == nil {
+				literals = map[string]any{}
 			}
+			literals[one.value.Raw] = text.JSON(encoded)
 		}
 	}
-	for _, operation := range document.Operations {
-		for _, variable := range operation.VariableDefinitions {
-			value(variable.DefaultValue)
-		}
-		selections(operation.SelectionSet)
-	}
-	for _, fragment := range document.Fragments {
-		selections(fragment.SelectionSet)
-	}
+	return literals, refused
 }
 
-// keepLiteral keeps a literal of the scalar JSON. A null stays a null, which an
-// input distinguishes from a value.
-func keepLiteral(value *ast.Value) (descend bool) {
-	isJSON := value.Definition != nil && value.Definition.Name == "JSON"
+// literalProblem returns what is wrong with a literal of a scalar of our own,
+// and the empty string for others.
+func literalProblem(value *ast.Value) string {
+	if value.Definition == nil || value.Definition.Kind != ast.Scalar || value.Kind == ast.Variable || value.Kind == ast.NullValue || value.Kind == ast.ListValue {
+		return ""
+	}
+	literal, err := value.Value(nil)
+	if err != nil {
+		return "" // a number beyond all bounds, which its field refuses
+	}
+	return model.ScalarProblem(value.Definition.Name, literal)
+}
+
+// isJSON reports whether a value is one of the scalar JSON; a list of them is
+// none.
+func isJSON(value *ast.Value) bool {
 	isList := value.ExpectedType != nil && value.ExpectedType.Elem != nil && value.Kind == ast.ListValue
-	if !isJSON || isList {
-		return true
-	}
-	if value.Kind == ast.NullValue || value.Kind == ast.Variable {
-		return false
-	}
-	if encoded, ok := jsonText(value); ok {
-		value.Kind, value.Raw, value.Children = ast.Variable, literalPrefix+encoded, nil
-	}
-	return false
+	return value.Definition != nil && value.Definition.Name == "JSON" && !isList
 }
 
 // jsonText returns a literal as JSON, and false where it holds a variable.

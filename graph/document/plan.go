@@ -1,11 +1,11 @@
 package document
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/cadastre-dev/cadastre/text"
@@ -48,6 +48,9 @@ type Field struct {
 	// Repeats is whether a field before it, whose place it has, resolves the same,
 	// and Repeated whether it is such a one.
 	Repeats, Repeated bool
+
+	work  *Work // what the field does besides; nil for nothing
+	count *count
 }
 
 // SemanticNonNull is the directive of fields that are null only together with
@@ -66,45 +69,56 @@ const (
 // than the text has fields.
 type plans struct {
 	mu     sync.Mutex
-	kept   map[string]*Plan
+	kept   map[string]planned
 	places int // of all that are kept
 }
 
-// Plan returns the plan of the operation.
-func (o *Operation) Plan() *Plan {
-	key := o.choice()
-	kept := &o.of.plans
+// planned is a plan, or why there is none.
+type planned struct {
+	plan    *Plan
+	refused error
+}
+
+// plan returns the plan of an operation of the document, of at most so many
+// places; 0 is any number.
+func (d *document) plan(o *Operation, maxPlaces int) (*Plan, error) {
+	key := d.choice(o)
+	kept := &d.plans
 	kept.mu.Lock()
-	plan := kept.kept[key]
+	known, ok := kept.kept[key]
 	kept.mu.Unlock()
-	if plan != nil {
-		return plan
+	if ok {
+		return known.plan, known.refused
 	}
-	plan = o.newPlan()
+	made := d.newPlan(o, maxPlaces)
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
-	if made := kept.kept[key]; made != nil {
-		return made
+	if known, ok := kept.kept[key]; ok {
+		return known.plan, known.refused
 	}
-	if kept.places+plan.Places <= 64+o.of.bytes/3 {
+	places := 1
+	if made.plan != nil {
+		places = made.plan.Places
+	}
+	if kept.places+places <= 64+d.bytes/3 {
 		if kept.kept == nil {
-			kept.kept = map[string]*Plan{}
+			kept.kept = map[string]planned{}
 		}
-		kept.kept[key] = plan
-		kept.places += plan.Places
+		kept.kept[key] = made
+		kept.places += places
 	}
-	return plan
+	return made.plan, made.refused
 }
 
 // choice returns the name of the operation with the values of the variables
 // that @skip and @include look at.
-func (o *Operation) choice() string {
-	if len(o.of.conditions) == 0 {
+func (d *document) choice(o *Operation) string {
+	if len(d.conditions) == 0 {
 		return o.Definition.Name
 	}
 	var key strings.Builder
 	key.WriteString(o.Definition.Name)
-	for _, name := range o.of.conditions {
+	for _, name := range d.conditions {
 		if value, _ := o.Variables[name].(bool); value {
 			key.WriteString(" 1")
 		} else {
@@ -116,74 +130,219 @@ func (o *Operation) choice() string {
 
 // planner makes a plan.
 type planner struct {
-	schema  *ast.Schema
-	collect *graphql.OperationContext
-	plan    *Plan
+	document  *document
+	variables map[string]any
+	maxPlaces int
+	visits    int // selections visited, the repeated ones as often
+	plan      *Plan
+	place     int                   // of the next field
+	counts    map[*ast.Field]*count // of fields with arguments
+	single    count                 // of fields without
 }
 
-func (o *Operation) newPlan() *Plan {
-	p := &planner{
-		schema:  o.of.schema,
-		collect: &graphql.OperationContext{Doc: o.Document, Variables: o.Variables},
-		plan:    &Plan{},
+func (d *document) planner(variables map[string]any, maxPlaces int) *planner {
+	return &planner{
+		document: d, variables: variables, maxPlaces: maxPlaces, plan: &Plan{},
+		counts: map[*ast.Field]*count{}, single: count{own: 1, page: -1},
 	}
-	root := p.schema.Query
+}
+
+// maxVisits is how many selections a plan is made from at most for each place
+// that it may have, repeated ones included: merging takes time, too.
+const maxVisits = 20
+
+// errPlaces is that a plan would be too large.
+var errPlaces = errors.New("too many places")
+
+func (d *document) newPlan(o *Operation, maxPlaces int) planned {
+	p := d.planner(o.Variables, maxPlaces)
+	if err := p.root(o); err != nil {
+		return planned{refused: tooComplex("the operation has more than %d fields where its fragments are spread; select less", maxPlaces)}
+	}
+	return planned{plan: p.plan}
+}
+
+// root plans what is selected of Query or Mutation.
+func (p *planner) root(o *Operation) (err error) {
+	root := p.document.schema.Query
 	if o.Definition.Operation == ast.Mutation {
-		root = p.schema.Mutation
+		root = p.document.schema.Mutation
 	}
-	p.plan.Root = p.selection(root, o.Definition.SelectionSet, nil)
-	if o.Definition.Operation == ast.Query {
+	p.plan.Root, err = p.selection(root, []ast.SelectionSet{o.Definition.SelectionSet}, nil)
+	if err == nil && o.Definition.Operation == ast.Query {
 		p.plan.Root.markRepeats()
 	}
-	return p.plan
+	return err
 }
 
-// selection returns what a selection set, the ones of fields merged in order,
-// selects of objects of a type.
-func (p *planner) selection(of *ast.Definition, set ast.SelectionSet, parent *Field) *Selection {
-	names := []string{of.Name}
-	for _, abstract := range p.schema.GetImplements(of) {
-		names = append(names, abstract.Name)
-	}
-	selection := &Selection{}
-	lists := 0
-	if parent != nil {
-		lists = parent.Lists + parent.Levels
-	}
-	for _, collected := range graphql.CollectFields(p.collect, set, names) {
-		alias := collected.Alias
-		if slices.ContainsFunc(selection.Fields, func(f *Field) bool { return f.AST.Alias == alias }) {
-			continue
+// collected are the fields of one response name in a selection: the first, and
+// the selections of all of them.
+type collected struct {
+	*ast.Field
+	sets []ast.SelectionSet
+}
+
+// collector merges the fields that are selected of objects of a type, in the
+// order in which the specification has them.
+type collector struct {
+	*planner
+	names  []string // of the type and of its interfaces
+	fields []collected
+	byName map[string]int // the index of a field, where they are many
+	spread []string       // the fragments that were visited
+}
+
+// collect adds the fields of a selection set.
+func (c *collector) collect(set ast.SelectionSet) error {
+	for _, selection := range set {
+		c.visits++
+		if c.maxPlaces > 0 && c.visits > maxVisits*c.maxPlaces {
+			return errPlaces
 		}
-		field := &Field{
-			Place: p.plan.Places, Parent: parent, Number: numberOf(of, collected.Name), Lists: lists,
-			NonNull: collected.Definition.Type.NonNull, NullFails: collected.Definition.Directives.ForName(SemanticNonNull) != nil, Of: of.Name, AST: collected.Field,
-		}
-		before := byte(',')
-		if len(selection.Fields) == 0 {
-			before = '{'
-		}
-		field.Key = append(text.AppendQuoted([]byte{before}, alias), ':')
-		p.plan.Places++
-		selection.Fields = append(selection.Fields, field)
-		if field.Number == TypeName {
-			continue
-		}
-		typ := collected.Definition.Type
-		for ; typ.Elem != nil; typ = typ.Elem {
-			field.Levels++
-		}
-		switch below := p.schema.Types[typ.NamedType]; {
-		case below.IsAbstractType():
-			field.Types = map[string]*Selection{}
-			for _, concrete := range p.schema.GetPossibleTypes(below) {
-				field.Types[concrete.Name] = p.selection(concrete, collected.Selections, field)
+		var err error
+		switch selection := selection.(type) {
+		case *ast.Field:
+			if c.includes(selection.Directives) {
+				c.add(selection)
 			}
-		case below.Kind == ast.Object:
-			field.Below = p.selection(below, collected.Selections, field)
+		case *ast.InlineFragment:
+			if c.includes(selection.Directives) && c.matches(selection.TypeCondition) {
+				err = c.collect(selection.SelectionSet)
+			}
+		case *ast.FragmentSpread:
+			if slices.Contains(c.spread, selection.Name) || !c.includes(selection.Directives) {
+				continue
+			}
+			c.spread = append(c.spread, selection.Name)
+			if fragment := c.document.ast.Fragments.ForName(selection.Name); c.matches(fragment.TypeCondition) {
+				err = c.collect(fragment.SelectionSet)
+			}
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return selection
+	return nil
+}
+
+// fewFields is how many fields are looked through one after the other.
+const fewFields = 16
+
+func (c *collector) add(field *ast.Field) {
+	at := -1
+	if len(c.fields) <= fewFields {
+		at = slices.IndexFunc(c.fields, func(other collected) bool { return other.Alias == field.Alias })
+	} else if index, ok := c.byName[field.Alias]; ok {
+		at = index
+	}
+	if at < 0 {
+		at = len(c.fields)
+		c.fields = append(c.fields, collected{Field: field})
+		if len(c.fields) == fewFields+1 {
+			c.byName = map[string]int{}
+			for i, known := range c.fields {
+				c.byName[known.Alias] = i
+			}
+		} else if c.byName != nil {
+			c.byName[field.Alias] = at
+		}
+	}
+	if len(field.SelectionSet) > 0 {
+		c.fields[at].sets = append(c.fields[at].sets, field.SelectionSet)
+	}
+}
+
+// matches reports whether a fragment on a type is of the objects selected.
+func (c *collector) matches(condition string) bool {
+	return condition == "" || slices.Contains(c.names, condition)
+}
+
+// includes reports whether the directives of a selection let it be.
+func (p *planner) includes(directives ast.DirectiveList) bool {
+	for _, directive := range directives {
+		if directive.Name != "skip" && directive.Name != "include" {
+			continue
+		}
+		value, _ := directive.Arguments.ForName("if").Value.Value(p.variables) // it was checked to be a Boolean
+		if yes, _ := value.(bool); yes == (directive.Name == "skip") {
+			return false
+		}
+	}
+	return true
+}
+
+// selection returns what selection sets, which belong to fields that were
+// merged, select of objects of a type.
+func (p *planner) selection(of *ast.Definition, sets []ast.SelectionSet, parent *Field) (*Selection, error) {
+	c := collector{planner: p, names: []string{of.Name}}
+	for _, abstract := range p.document.schema.GetImplements(of) {
+		c.names = append(c.names, abstract.Name)
+	}
+	for _, set := range sets {
+		if err := c.collect(set); err != nil {
+			return nil, err
+		}
+	}
+	if p.plan.Places += len(c.fields); p.maxPlaces > 0 && p.plan.Places > p.maxPlaces {
+		return nil, errPlaces
+	}
+	selection := &Selection{Fields: make([]*Field, len(c.fields))}
+	fields := make([]Field, len(c.fields))
+	for i, one := range c.fields {
+		selection.Fields[i] = &fields[i]
+		fields[i] = p.field(of, one, parent, i == 0)
+	}
+	for i, one := range c.fields {
+		fields[i].Place = p.place
+		p.place++
+		if err := p.below(&fields[i], one.sets); err != nil {
+			return nil, err
+		}
+	}
+	return selection, nil
+}
+
+// field returns a field of a type, without what is below it.
+func (p *planner) field(of *ast.Definition, one collected, parent *Field, first bool) Field {
+	field := Field{
+		Parent: parent, Number: numberOf(of, one.Name), NonNull: one.Definition.Type.NonNull,
+		NullFails: one.Definition.Directives.ForName(SemanticNonNull) != nil, Of: of.Name, AST: one.Field,
+	}
+	if parent != nil {
+		field.Lists = parent.Lists + parent.Levels
+	}
+	before := byte(',')
+	if first {
+		before = '{'
+	}
+	field.Key = append(text.AppendQuoted([]byte{before}, one.Alias), ':')
+	for typ := one.Definition.Type; typ.Elem != nil; typ = typ.Elem {
+		field.Levels++
+	}
+	if work, ok := p.document.works[of.Name+"."+one.Name]; ok {
+		field.work = &work
+	}
+	field.count = p.countOf(one.Field)
+	return field
+}
+
+// below plans what is selected of the objects of a field.
+func (p *planner) below(field *Field, sets []ast.SelectionSet) (err error) {
+	if field.Number == TypeName {
+		return nil
+	}
+	switch below := p.document.schema.Types[field.AST.Definition.Type.Name()]; {
+	case below.IsAbstractType():
+		field.Types = map[string]*Selection{}
+		for _, concrete := range p.document.schema.GetPossibleTypes(below) {
+			if field.Types[concrete.Name], err = p.selection(concrete, sets, field); err != nil {
+				return err
+			}
+		}
+	case below.Kind == ast.Object:
+		field.Below, err = p.selection(below, sets, field)
+	}
+	return err
 }
 
 // numberOf returns the number of a field among those of its type.
@@ -206,40 +365,4 @@ func numberOf(of *ast.Definition, name string) int {
 		}
 	}
 	return number
-}
-
-// conditionsOf returns the names of the variables that @skip and @include look
-// at.
-func conditionsOf(document *ast.QueryDocument) []string {
-	var names []string
-	note := func(list ast.DirectiveList) {
-		for _, directive := range list {
-			argument := directive.Arguments.ForName("if")
-			if argument != nil && argument.Value.Kind == ast.Variable && !slices.Contains(names, argument.Value.Raw) {
-				names = append(names, argument.Value.Raw)
-			}
-		}
-	}
-	var within func(set ast.SelectionSet)
-	within = func(set ast.SelectionSet) {
-		for _, selection := range set {
-			switch selection := selection.(type) {
-			case *ast.Field:
-				note(selection.Directives)
-				within(selection.SelectionSet)
-			case *ast.InlineFragment:
-				note(selection.Directives)
-				within(selection.SelectionSet)
-			case *ast.FragmentSpread:
-				note(selection.Directives)
-			}
-		}
-	}
-	for _, operation := range document.Operations {
-		within(operation.SelectionSet)
-	}
-	for _, fragment := range document.Fragments {
-		within(fragment.SelectionSet)
-	}
-	return names
 }

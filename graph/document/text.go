@@ -5,10 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/vektah/gqlparser/v2/ast"
-
-	"github.com/cadastre-dev/cadastre/problem"
 )
 
 const (
@@ -19,9 +15,9 @@ const (
 	maxNesting = 100
 )
 
-// ErrNotUnicode is the cause of the refusal of a literal that holds half of a
+// errNotUnicode is the cause of the refusal of a literal that holds half of a
 // surrogate pair.
-var ErrNotUnicode = errors.New("half of a surrogate pair")
+var errNotUnicode = errors.New("half of a surrogate pair")
 
 // checkVariables refuses what no variable may hold: U+0000, which no database
 // stores, a list that is too long, and values nested too deeply.
@@ -121,82 +117,4 @@ func endOfString(text string, start int) int {
 
 func isNameByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-}
-
-// checkStrings refuses strings that no database stores in the literals of a
-// document: with U+0000, or with half of a surrogate pair. (Bytes that are not
-// UTF-8 were refused with the request.)
-func checkStrings(text string, document *ast.QueryDocument) error {
-	if !strings.Contains(text, `\u`) && !strings.Contains(text, "\x00") {
-		return nil
-	}
-	c := stringChecker{replaced: !strings.Contains(text, "\uFFFD") && !strings.Contains(strings.ToLower(text), `\ufffd`)}
-	for _, operation := range document.Operations {
-		c.selections(operation.SelectionSet)
-		c.directives(operation.Directives)
-		for _, variable := range operation.VariableDefinitions {
-			c.value(&path{name: variable.Variable}, variable.DefaultValue)
-			c.directives(variable.Directives)
-		}
-	}
-	for _, fragment := range document.Fragments {
-		c.selections(fragment.SelectionSet)
-		c.directives(fragment.Directives)
-	}
-	return c.err
-}
-
-// stringChecker walks over the literals of a document and keeps the first
-// refusal.
-type stringChecker struct {
-	// replaced is whether a replacement character in a literal can only stand for
-	// half of a surrogate pair, because the document itself holds none.
-	replaced bool
-	err      error
-}
-
-func (c *stringChecker) selections(set ast.SelectionSet) {
-	for _, selection := range set {
-		switch selection := selection.(type) {
-		case *ast.Field:
-			for _, argument := range selection.Arguments {
-				c.value(&path{name: argument.Name}, argument.Value)
-			}
-			c.directives(selection.Directives)
-			c.selections(selection.SelectionSet)
-		case *ast.InlineFragment:
-			c.directives(selection.Directives)
-			c.selections(selection.SelectionSet)
-		case *ast.FragmentSpread:
-			c.directives(selection.Directives)
-		}
-	}
-}
-
-func (c *stringChecker) directives(list ast.DirectiveList) {
-	for _, directive := range list {
-		for _, argument := range directive.Arguments {
-			c.value(&path{name: argument.Name}, argument.Value)
-		}
-	}
-}
-
-func (c *stringChecker) value(at *path, value *ast.Value) {
-	if value == nil || c.err != nil {
-		return
-	}
-	switch {
-	case strings.Contains(value.Raw, "\x00"):
-		c.err = at.invalid("the character U+0000 is not allowed")
-	case c.replaced && strings.Contains(value.Raw, "\uFFFD"):
-		c.err = problem.Refuse(problem.ErrInvalidInput, "the request is not valid Unicode: invalid UTF-8 or half of a surrogate pair").
-			On(at.String()).Because(ErrNotUnicode)
-	}
-	for i, child := range value.Children {
-		if value.Kind == ast.ListValue {
-			c.value(&path{parent: at, index: i}, child.Value)
-		} else {
-			c.value(&path{parent: at, name: child.Name}, child.Value)
-		}
-	}
 }

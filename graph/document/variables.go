@@ -16,24 +16,25 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
-// coerceVariables returns the variables of an operation as values of their
-// types, or everything that is wrong with them, each with its path. Numbers are
-// given as json.Number, so that none was rounded. A value is never converted to
-// another type: a number is not a String and a string is not an Int. Literals
-// are the variables that stand for JSON in default values.
-func coerceVariables(schema *ast.Schema, document *ast.QueryDocument, operation *ast.OperationDefinition, variables, literals map[string]any) (map[string]any, gqlerror.List) {
-	c := &coercion{schema: schema}
-	coerced := make(map[string]any, len(operation.VariableDefinitions))
+// coerce returns the variables of an operation as values of their types, or
+// everything that is wrong with them, each with its path. Numbers are given as
+// json.Number, so that none was rounded. A value is never converted to another
+// type: a number is not a String and a string is not an Int.
+func (d *document) coerce(operation *ast.OperationDefinition, variables map[string]any) (map[string]any, gqlerror.List) {
+	c := &coercion{schema: d.schema}
+	coerced := make(map[string]any, len(operation.VariableDefinitions)+len(d.literals))
 	for _, variable := range operation.VariableDefinitions {
 		value, ok := variables[variable.Variable]
 		switch {
 		case ok:
 			coerced[variable.Variable] = c.value(variable.Variable, variable.Type, value)
-			if value == nil && variable.Type.NamedType == "Boolean" && isCondition(document, variable.Variable) {
+			// A variable with a default value is valid in @skip and @include and may still
+			// be given as null.
+			if value == nil && variable.Type.NamedType == "Boolean" && slices.Contains(d.conditions, variable.Variable) {
 				c.refuse(variable.Variable, "null is not allowed in @skip and @include")
 			}
 		case variable.DefaultValue != nil:
-			value, err := variable.DefaultValue.Value(literals)
+			value, err := variable.DefaultValue.Value(d.literals)
 			if err != nil {
 				c.refuse(variable.Variable, "the default value cannot be read")
 			}
@@ -43,34 +44,6 @@ func coerceVariables(schema *ast.Schema, document *ast.QueryDocument, operation 
 		}
 	}
 	return coerced, c.refused
-}
-
-// isCondition reports whether a variable is the condition of a @skip or
-// @include. A variable with a default value is valid there and may still be
-// given as null, on which the library panics.
-func isCondition(document *ast.QueryDocument, variable string) bool {
-	var within func(set ast.SelectionSet) bool
-	named := func(list ast.DirectiveList) bool {
-		return slices.ContainsFunc(list, func(directive *ast.Directive) bool {
-			argument := directive.Arguments.ForName("if")
-			return argument != nil && argument.Value.Kind == ast.Variable && argument.Value.Raw == variable
-		})
-	}
-	within = func(set ast.SelectionSet) bool {
-		return slices.ContainsFunc(set, func(selection ast.Selection) bool {
-			switch selection := selection.(type) {
-			case *ast.Field:
-				return named(selection.Directives) || within(selection.SelectionSet)
-			case *ast.InlineFragment:
-				return named(selection.Directives) || within(selection.SelectionSet)
-			case *ast.FragmentSpread:
-				return named(selection.Directives)
-			}
-			return false
-		})
-	}
-	return slices.ContainsFunc(document.Operations, func(o *ast.OperationDefinition) bool { return within(o.SelectionSet) }) ||
-		slices.ContainsFunc(document.Fragments, func(f *ast.FragmentDefinition) bool { return within(f.SelectionSet) })
 }
 
 // coercion collects what is wrong with variables.

@@ -69,7 +69,7 @@ func TestVariablesAreHeldToTheirTypes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			document, err := parser.ParseQuery(&ast.Source{Input: "query(" + test.variable + ") { __typename }"})
+			parsed, err := parser.ParseQuery(&ast.Source{Input: "query(" + test.variable + ") { __typename }"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestVariablesAreHeldToTheirTypes(t *testing.T) {
 				}
 				variables["v"] = value
 			}
-			coerced, refused := coerceVariables(schema, document, document.Operations[0], variables, nil)
+			coerced, refused := (&document{schema: schema, ast: parsed}).coerce(parsed.Operations[0], variables)
 			got := "refused"
 			for _, err := range refused {
 				got += " " + err.Extensions["field"].(string)

@@ -40,6 +40,8 @@ func HostileDocuments() map[string]HostileDocument {
 		"fragment doubling":          {Doubling(28, false), nil, "QUERY_TOO_COMPLEX"},
 		"long fragment doubling":     {Doubling(200, false), nil, "QUERY_TOO_COMPLEX"},
 		"aliased doubling":           {Doubling(60, true), nil, "QUERY_TOO_COMPLEX"},
+		"multiplying fragments":      {Multiplied(20, 5, "name"), nil, "QUERY_TOO_COMPLEX"},
+		"repeating fragments":        {Multiplied(20, 3, repeat("name description ", 500)), nil, "QUERY_TOO_COMPLEX"},
 		"brackets":                   {"{ namespace(name: " + repeat("[", 1000000) + ") { id } }", nil, "GRAPHQL_PARSE_FAILED"},
 		"braces":                     {"{ namespace(name: " + repeat("{a:", 300000) + ") { id } }", nil, "GRAPHQL_PARSE_FAILED"},
 		"selections":                 {repeat("{a", 500000), nil, "GRAPHQL_PARSE_FAILED"},
@@ -83,5 +85,22 @@ func Doubling(n int, aliased bool) string {
 		fmt.Fprintf(&out, "fragment f%d on Namespace { %s }\n", i, twice)
 	}
 	fmt.Fprintf(&out, "fragment f%d on Namespace { name }\n", n)
+	return out.String()
+}
+
+// Multiplied returns a document in which each of so many fragments spreads the
+// next one under so many aliases, and the last one selects fields of a
+// namespace.
+func Multiplied(aliases, fragments int, fields string) string {
+	var out strings.Builder
+	out.WriteString("query { namespace(name: \"x\") { ...f0 } }\n")
+	for i := range fragments {
+		fmt.Fprintf(&out, "fragment f%d on Namespace {", i)
+		for alias := range aliases {
+			fmt.Fprintf(&out, " a%d: tag(name: \"x\") { namespace { ...f%d } }", alias, i+1)
+		}
+		out.WriteString(" }\n")
+	}
+	fmt.Fprintf(&out, "fragment f%d on Namespace { %s }\n", fragments, fields)
 	return out.String()
 }

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,44 +29,102 @@ func TestTheShapeVisitsEachNodeOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &shape{limits: DefaultLimits(), document: document}
-		_ = s.check() // its work counts, not what it finds
-		if s.visits > len(text)/3 {
-			t.Errorf("%s: %d visits for %d bytes", name, s.visits, len(text))
+		w := &walker{limits: DefaultLimits(), document: document}
+		_ = w.walk(text) // its work counts, not what it finds
+		if w.visits > len(text)/3 {
+			t.Errorf("%s: %d visits for %d bytes", name, w.visits, len(text))
 		}
 	}
 }
 
 // TestTheWorkOfHostileDocumentsIsBounded holds that the nodes that are visited
-// to check the shape and to estimate the cost of a document are no more than
-// its tokens may be.
+// to check the shape of a document are no more than its tokens may be, and that
+// the places and the visits of a plan are bounded.
 func TestTheWorkOfHostileDocumentsIsBounded(t *testing.T) {
 	t.Parallel()
 	loaded, limits := gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), DefaultLimits()
+	planned := 0
 	for name, hostile := range documenttest.HostileDocuments() {
 		text := hostile.Query
 		if refused := checkNames(text); refused != nil {
 			continue // by its bytes, each read once
 		}
-		document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, limits.Tokens)
+		parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, limits.Tokens)
 		if err != nil {
 			continue // by its tokens
 		}
-		s := &shape{limits: limits, document: document}
-		refused := s.check()
-		if s.visits > min(len(text), limits.Tokens) {
-			t.Errorf("%s: the shape visits %d nodes of %d bytes", name, s.visits, len(text))
+		w := &walker{limits: limits, document: parsed}
+		refused := w.walk(text)
+		if w.visits > min(len(text), limits.Tokens) {
+			t.Errorf("%s: the walk visits %d nodes of %d bytes", name, w.visits, len(text))
 		}
 		if refused != nil {
 			continue
 		}
-		if errs := validator.ValidateWithRules(loaded, document, nil); errs != nil {
+		if errs := validator.ValidateWithRules(loaded, parsed, nil); errs != nil {
 			continue
 		}
-		c := &cost{document: document}
-		c.operation(document.Operations[0])
-		if c.visits > min(len(text), limits.Tokens) {
-			t.Errorf("%s: the estimate visits %d nodes of %d bytes", name, c.visits, len(text))
+		planned++
+		d := &document{schema: loaded, ast: parsed, members: w.noted.members}
+		operation := &Operation{Document: parsed, Definition: parsed.Operations[0]}
+		p := d.planner(nil, limits.Places)
+		if p.root(operation) != nil {
+			if p.visits > maxVisits*limits.Places+1 || p.place > limits.Places {
+				t.Errorf("%s: refused after %d visits and %d places", name, p.visits, p.place)
+			}
+			continue
+		}
+		if p.place != p.plan.Places || p.place > limits.Places || p.visits > 2*len(text) {
+			t.Errorf("%s: planned %d of %d places by %d visits of %d bytes", name, p.place, p.plan.Places, p.visits, len(text))
+		}
+		operation.planned = p.plan
+		priced := &pricer{}
+		priced.selection(p.plan.Root, 1, 0)
+		if priced.visits != p.plan.Places {
+			t.Errorf("%s: the price visits %d of %d places", name, priced.visits, p.plan.Places)
+		}
+	}
+	if planned < 8 {
+		t.Errorf("only %d documents are planned", planned)
+	}
+}
+
+// TestAPlanIsRefusedBeforeItIsMade: a document of few tokens whose fragments
+// multiply, or repeat what is merged, is refused without the memory and the time
+// that its plan would take; where that shows only while the plan is made, the
+// second time without any.
+func TestAPlanIsRefusedBeforeItIsMade(t *testing.T) {
+	t.Parallel()
+	loaded, limits := gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), DefaultLimits()
+	for name, test := range map[string]struct {
+		text  string
+		valid bool
+	}{
+		"20 to the power of 5 places": {documenttest.Multiplied(20, 5, "name"), false},
+		"repeated at 8,000 places":    {documenttest.Multiplied(20, 3, strings.Repeat("name description ", 500)), false},
+		"doubled by fragments":        {documenttest.Doubling(60, false), false},
+		"22 to the power of 3 places": {documenttest.Multiplied(22, 3, "name"), true},
+		"repeated for each type":      {"{ " + strings.ReplaceAll(aliases(30), "x ", `node(id: "x") { ...f } `) + " } fragment f on Node { " + strings.Repeat("id __typename ", 550) + " }", true},
+		"of each type of Node":        {"{ " + strings.ReplaceAll(aliases(60), "x ", `node(id: "x") { ...f } `) + " } fragment f on Node { " + strings.ReplaceAll(aliases(20), "x ", "id ") + " }", true},
+	} {
+		reader := NewReader(loaded, nil, limits)
+		prepared := reader.Prepare(Request{Text: test.text})
+		if !errors.Is(prepared.Refused, problem.ErrTooComplex) || prepared.Valid != test.valid {
+			t.Errorf("%s of %d bytes: valid %v, refused %v", name, len(test.text), prepared.Valid, prepared.Refused)
+			continue
+		}
+		if !test.valid {
+			continue
+		}
+		kept, ok := reader.kept.Get(test.text)
+		if !ok || kept.plans.kept[""].refused == nil || prepared.Operation.Plan() != nil {
+			t.Errorf("%s: the refusal is not kept", name)
+			continue
+		}
+		p := kept.planner(nil, limits.Places)
+		err := p.root(prepared.Operation)
+		if !errors.Is(err, errPlaces) || p.place > limits.Places || p.visits > maxVisits*limits.Places+1 {
+			t.Errorf("%s: %v after %d places and %d visits", name, err, p.place, p.visits)
 		}
 	}
 }
@@ -103,7 +162,7 @@ func TestTheShapeOfADocumentIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		refused := checkShape(document, DefaultLimits())
+		refused := (&walker{limits: DefaultLimits(), document: document}).walk(test.document)
 		switch {
 		case refused == nil && test.problem != "":
 			t.Errorf("%s is admitted", name)
@@ -126,8 +185,9 @@ const introspection = `query { __schema { types { fields { args { type { ofType 
 
 func TestTheCostIsEstimatedAndDoesNotOverflow(t *testing.T) {
 	t.Parallel()
-	sources := []*ast.Source{{Input: schema.SDL()}}
-	loaded := gqlparser.MustLoadSchema(sources...)
+	limits := DefaultLimits()
+	limits.Depth, limits.Cost = 0, 0
+	reader := NewReader(gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), nil, limits)
 	for name, test := range map[string]struct {
 		document  string
 		variables map[string]any
@@ -139,7 +199,7 @@ func TestTheCostIsEstimatedAndDoesNotOverflow(t *testing.T) {
 		"a page":             {"{ namespaces(first: 10) { nodes { name } } }", nil, 1 + 10*2},
 		"from the end":       {"{ namespaces(last: 10) { nodes { name } } }", nil, 1 + 10*2},
 		"edges and counts":   {"{ namespaces(first: 10) { totalCount pageInfo { endCursor } edges { cursor node { name } } } }", nil, 1 + 3 + 10*4},
-		"by a variable":      {"query($n: Int) { namespaces(first: $n) { nodes { name } } }", map[string]any{"n": int64(20)}, 1 + 20*2},
+		"by a variable":      {"query($n: Int) { namespaces(first: $n) { nodes { name } } }", map[string]any{"n": json.Number("20")}, 1 + 20*2},
 		"by null":            {"query($n: Int) { namespaces(first: $n) { nodes { name } } }", map[string]any{"n": nil}, 1 + 50*2},
 		"an empty page":      {"{ namespaces(first: 0) { nodes { name } totalCount } }", nil, 2},
 		"a negative page":    {"{ namespaces(first: -1) { nodes { name } totalCount } }", nil, 2},
@@ -149,20 +209,18 @@ func TestTheCostIsEstimatedAndDoesNotOverflow(t *testing.T) {
 		"rows by a variable": {"query($ids: [ID!]!) { nodes(ids: $ids) { id } }", map[string]any{"ids": []any{"a", "b"}}, 1 + 2 + 2},
 		"a fragment on a page": {"{ a: namespaces(first: 2) { ...p } b: namespaces(first: 30) { ...p } } fragment p on NamespaceConnection { totalCount nodes { name } }",
 			nil, 1 + 1 + 2*2 + 1 + 1 + 30*2},
-		"a fragment twice is counted twice": {"{ namespaces(first: 2) { ...p ...p } } fragment p on NamespaceConnection { nodes { name } }", nil, 1 + 2*2*2},
-		"inline on a page":                  {"{ namespaces(first: 2) { ... { nodes { name } } } }", nil, 1 + 2*2},
-		"beyond any number":                 {documenttest.Doubling(60, true), nil, maxCost},
+		"a fragment twice is counted once": {"{ namespaces(first: 2) { ...p ...p } } fragment p on NamespaceConnection { nodes { name } }", nil, 1 + 2*2},
+		"what is skipped costs nothing":    {"query($no: Boolean!) { namespaces(first: 2) { nodes { name } totalCount @include(if: $no) } tags @skip(if: true) { totalCount } }", map[string]any{"no": false}, 1 + 2*2},
+		"one type of several":              {"{ nodes(ids: [\"a\", \"b\"]) { id ... on Tag { name } ... on Namespace { name owner } } }", nil, 1 + 2 + 2*3},
+		"inline on a page":                 {"{ namespaces(first: 2) { ... { nodes { name } } } }", nil, 1 + 2*2},
+		"beyond any number":                {"{ resources(first: 1000) { " + strings.Repeat("nodes { children(first: 1000) { ", 6) + "nodes { id } " + strings.Repeat("} } ", 6) + "} }", nil, maxCost},
 	} {
-		document, errs := gqlparser.LoadQueryWithRules(loaded, test.document, nil)
-		if errs != nil {
-			t.Fatalf("%s: %v", name, errs)
+		prepared := reader.Prepare(Request{Text: test.document, Variables: test.variables})
+		if prepared.Refused != nil {
+			t.Fatalf("%s: %v", name, prepared.Refused)
 		}
-		c := &cost{document: document, variables: test.variables}
-		if got := c.operation(document.Operations[0]); got != test.want {
+		if got := prepared.Operation.Price.Cost; got != test.want {
 			t.Errorf("%s costs %d, want %d", name, got, test.want)
-		}
-		if c.visits > len(test.document)/3 {
-			t.Errorf("%s: %d visits for %d bytes", name, c.visits, len(test.document))
 		}
 	}
 }

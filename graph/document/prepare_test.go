@@ -1,0 +1,49 @@
+package document
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/graph/document/documenttest"
+	"github.com/cadastre-dev/cadastre/schema"
+)
+
+// BenchmarkPrepare prepares operations: of documents that are kept, of new ones,
+// and of one that is refused for its places.
+func BenchmarkPrepare(b *testing.B) {
+	loaded := gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()})
+	page := map[string]any{"first": json.Number("20"), "yes": true}
+	const dashboard = `query Dashboard($first: Int, $yes: Boolean!) {
+		viewer { userId roles } namespaces(first: $first, filter: {search: "x", resourceTypes: ["a", "b"]}) { totalCount ...page nodes { ...all } }
+		resources(first: $first) { nodes { uuid name type { name } metadata @include(if: $yes) { key value definitions { name } } } pageInfo { ...info } }
+		resourceProviders(first: $first) { nodes { name generation inventories { resourceClass total free } traits allocations { totalCount } } } }
+		fragment all on Namespace { name displayName properties { name title type default } objects { name properties { name } } tags { name } }
+		fragment page on NamespaceConnection { pageInfo { ...info } } fragment info on PageInfo { endCursor hasNextPage }`
+	for _, of := range []struct {
+		name, text string
+		variables  map[string]any
+	}{
+		{"a viewer", "{ viewer { userId } }", nil},
+		{"a dashboard", dashboard, page},
+		{"multiplying fragments", documenttest.Multiplied(20, 5, "name"), nil},
+	} {
+		b.Run("kept/"+of.name, func(b *testing.B) {
+			b.ReportAllocs()
+			reader := NewReader(loaded, nil, DefaultLimits())
+			for b.Loop() {
+				reader.Prepare(Request{Text: of.text, Variables: of.variables})
+			}
+		})
+		b.Run("new/"+of.name, func(b *testing.B) {
+			b.ReportAllocs()
+			reader := NewReader(loaded, nil, DefaultLimits())
+			for i := 0; b.Loop(); i++ {
+				reader.Prepare(Request{Text: fmt.Sprintf("%s #%d", of.text, i), Variables: of.variables})
+			}
+		})
+	}
+}

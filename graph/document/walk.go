@@ -1,0 +1,267 @@
+package document
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// maxCount is where the counts of a document stop.
+const maxCount = 1 << 30
+
+// walker goes through a parsed document, once through each of its nodes, before
+// it is validated. It checks the limits of its shape and what its strings hold,
+// and notes what later steps need to know of it.
+type walker struct {
+	limits   Limits
+	document *ast.QueryDocument
+	noted    notes
+
+	aliases     int
+	names       map[string]int     // how often each response name stands in the document
+	definitions []*extent          // of the operations, in their order
+	fragments   map[string]*extent // by name
+	visits      int                // nodes visited: the work done, which tests hold to the document's length
+	problem     string             // the first limit that is exceeded
+
+	// strings is whether strings are checked; replaced is whether a replacement
+	// character in one can only stand for half of a surrogate pair, because the
+	// text itself holds none.
+	strings, replaced bool
+	invalid           error // the first string that no database stores
+}
+
+// notes are what the walk leaves for later steps.
+type notes struct {
+	// values are those of arguments and defaults, each before its members, with
+	// the number of values that it and its members are.
+	values []noted
+	// members are how many members the lists among the arguments of a field have.
+	members map[*ast.Field]int64
+	// conditions are the variables that @skip and @include look at.
+	conditions []string
+}
+
+type noted struct {
+	value *ast.Value
+	count int
+}
+
+// extent is the size of a selection set.
+type extent struct {
+	depth   int // levels of fields, without those of fragments
+	fields  int // fields of the first level, without those of fragments
+	total   int // fields of all levels, without those of fragments
+	spreads []spread
+
+	whole, measured bool
+}
+
+// spread is a fragment in a selection set, below so many levels of fields.
+type spread struct {
+	name  string
+	level int
+}
+
+// walk goes through the document of a text. It returns why the document is
+// refused: for a string, or for too many levels, aliases, root fields, fields of
+// one name or directives at one place.
+func (w *walker) walk(text string) error {
+	w.names, w.fragments, w.noted.members = map[string]int{}, map[string]*extent{}, map[*ast.Field]int64{}
+	w.strings = w.limits.Strings && (strings.Contains(text, `\u`) || strings.Contains(text, "\x00"))
+	w.replaced = w.strings && !strings.Contains(text, "\uFFFD") && !strings.Contains(strings.ToLower(text), `\ufffd`)
+	for _, operation := range w.document.Operations {
+		for _, variable := range operation.VariableDefinitions {
+			w.visits++
+			w.value(w.at(nil, variable.Variable, 0), variable.DefaultValue)
+			w.directives(variable.Directives)
+		}
+		w.directives(operation.Directives)
+		size := &extent{}
+		w.selections(operation.SelectionSet, 0, size)
+		w.definitions = append(w.definitions, size)
+	}
+	for _, fragment := range w.document.Fragments {
+		w.directives(fragment.Directives)
+		size := &extent{}
+		w.selections(fragment.SelectionSet, 0, size)
+		if w.fragments[fragment.Name] == nil { // validation refuses a second one
+			w.fragments[fragment.Name] = size
+		}
+	}
+	if w.invalid != nil {
+		return w.invalid
+	}
+	return w.checkLimits()
+}
+
+func (w *walker) selections(set ast.SelectionSet, level int, size *extent) {
+	for _, selection := range set {
+		w.visits++
+		switch selection := selection.(type) {
+		case *ast.Field:
+			w.field(selection, level, size)
+		case *ast.InlineFragment:
+			w.directives(selection.Directives)
+			w.selections(selection.SelectionSet, level, size)
+		case *ast.FragmentSpread:
+			w.directives(selection.Directives)
+			size.spreads = append(size.spreads, spread{selection.Name, level})
+		}
+	}
+}
+
+func (w *walker) field(field *ast.Field, level int, size *extent) {
+	w.names[field.Alias]++
+	if field.Alias != field.Name {
+		w.aliases++
+	}
+	size.depth = max(size.depth, level+1)
+	size.total++
+	if level == 0 {
+		size.fields++
+	}
+	var members int64
+	for _, argument := range field.Arguments {
+		members = add(members, w.value(w.at(nil, argument.Name, 0), argument.Value))
+	}
+	if members > 0 {
+		w.noted.members[field] = members
+	}
+	w.directives(field.Directives)
+	w.selections(field.SelectionSet, level+1, size)
+}
+
+// directives visits the directives at one place.
+func (w *walker) directives(list ast.DirectiveList) {
+	w.visits += len(list)
+	w.limit(len(list), w.limits.Directives, "directives at one place")
+	for _, directive := range list {
+		for _, argument := range directive.Arguments {
+			w.string(w.at(nil, argument.Name, 0), argument.Value)
+			if argument.Name == "if" && argument.Value.Kind == ast.Variable && !slices.Contains(w.noted.conditions, argument.Value.Raw) {
+				w.noted.conditions = append(w.noted.conditions, argument.Value.Raw)
+			}
+		}
+	}
+}
+
+// value visits a value and its members, and returns how many members the lists
+// in it have.
+func (w *walker) value(at *path, value *ast.Value) (members int64) {
+	if value == nil {
+		return 0
+	}
+	w.visits++
+	w.checkString(at, value)
+	if _, err := strconv.ParseInt(value.Raw, 10, 64); err != nil && value.Kind == ast.IntValue {
+		value.Kind = ast.FloatValue // an integer that is longer than validation reads; its text stays the same
+	}
+	index := len(w.noted.values)
+	w.noted.values = append(w.noted.values, noted{value: value})
+	if value.Kind == ast.ListValue {
+		members = int64(len(value.Children))
+	}
+	for i, child := range value.Children {
+		members = add(members, w.value(w.at(at, child.Name, i), child.Value))
+	}
+	w.noted.values[index].count = len(w.noted.values) - index
+	return members
+}
+
+// string visits a value of a directive.
+func (w *walker) string(at *path, value *ast.Value) {
+	w.checkString(at, value)
+	for i, child := range value.Children {
+		w.string(w.at(at, child.Name, i), child.Value)
+	}
+}
+
+// at returns the path of an argument, or of a member of a list or an object;
+// nil where no string can be refused. Members of lists have no name.
+func (w *walker) at(parent *path, name string, index int) *path {
+	if !w.strings {
+		return nil
+	}
+	return &path{parent: parent, name: name, index: index}
+}
+
+// checkString notes the first string that no database stores: with U+0000, or
+// with half of a surrogate pair. (Bytes that are not UTF-8 were refused with the
+// request.)
+func (w *walker) checkString(at *path, value *ast.Value) {
+	switch {
+	case !w.strings || w.invalid != nil:
+	case strings.Contains(value.Raw, "\x00"):
+		w.invalid = at.invalid("the character U+0000 is not allowed")
+	case w.replaced && strings.Contains(value.Raw, "\uFFFD"):
+		w.invalid = problem.Refuse(problem.ErrInvalidInput, "the request is not valid Unicode: invalid UTF-8 or half of a surrogate pair").
+			On(at.String()).Because(errNotUnicode)
+	}
+}
+
+// checkLimits refuses a document beyond a limit, once all of it was visited.
+func (w *walker) checkLimits() error {
+	for _, size := range w.definitions {
+		w.measure(size)
+		w.limit(size.depth, w.limits.Depth, "levels of fields")
+		w.limit(size.fields, w.limits.RootFields, "root fields")
+		w.limit(size.total, maxVisits*w.limits.Places, "fields where its fragments are spread")
+	}
+	for _, fragment := range w.document.Fragments {
+		w.fragment(fragment.Name)
+	}
+	w.limit(w.aliases, w.limits.Aliases, "aliases")
+	repeats := 0
+	for _, count := range w.names {
+		repeats = max(repeats, count)
+	}
+	w.limit(repeats, w.limits.Repeats, "fields with the same response name")
+	if w.problem == "" {
+		return nil
+	}
+	return tooComplex("%s", w.problem)
+}
+
+// limit notes that there are more of something than the maximum, unless another
+// limit is exceeded already.
+func (w *walker) limit(count, maximum int, what string) {
+	if maximum > 0 && count > maximum && w.problem == "" {
+		w.problem = fmt.Sprintf("the document has %d %s, the maximum is %d", count, what, maximum)
+	}
+}
+
+// measure adds the sizes of the fragments that are spread in a selection set to
+// its own.
+func (w *walker) measure(size *extent) {
+	for _, spread := range size.spreads {
+		w.visits++
+		below := w.fragment(spread.name)
+		size.depth = max(size.depth, spread.level+below.depth)
+		size.total = min(size.total+below.total, maxCount)
+		if spread.level == 0 {
+			size.fields = min(size.fields+below.fields, maxCount)
+		}
+	}
+}
+
+// fragment returns the size of a fragment with the fragments in it: each is
+// measured once, however often it is spread.
+func (w *walker) fragment(name string) extent {
+	size := w.fragments[name]
+	if size == nil || size.measured && !size.whole {
+		return extent{} // unknown, or a cycle: validation refuses either
+	}
+	if !size.measured {
+		size.measured = true
+		w.measure(size)
+		w.limit(size.depth, w.limits.Depth, "levels of fields")
+		size.whole = true
+	}
+	return *size
+}

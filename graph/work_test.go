@@ -1,0 +1,289 @@
+package graph_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// priced runs operations and holds what they do to their price.
+type priced struct {
+	t        *testing.T
+	executor *graph.Executor
+	prepare  *graph.Preparer
+	// exact are the fields which, selected last, ran as many statements as the
+	// price says.
+	exact map[string]bool
+}
+
+// run runs an operation without errors, which runs no more statements than its
+// price says. It returns its data, how many it ran and how many are priced.
+func (p *priced) run(query string) (data map[string]any, ran, priced int) {
+	p.t.Helper()
+	ctx, count := store.CountStatements(access.WithViewer(p.t.Context(), viewers["admin"]))
+	prepared := p.prepare.Prepare(ctx, document.Request{Text: query})
+	if prepared.Refused != nil {
+		p.t.Fatalf("%v: %s", prepared.Refused, query)
+	}
+	response := p.executor.Run(ctx, prepared.Operation, 0)
+	if len(response.Errors) > 0 {
+		p.t.Fatalf("%v: %s", response.Errors, query)
+	}
+	if err := json.Unmarshal(bytes.Join(response.Data, nil), &data); err != nil {
+		p.t.Fatal(err)
+	}
+	ran, priced = count(), prepared.Operation.Price.Statements
+	if ran > priced {
+		p.t.Errorf("%d statements are run, %d are priced: %s", ran, priced, query)
+	}
+	return data, ran, priced
+}
+
+// field runs an operation up to a field and notes whether the field runs as many
+// statements as are priced.
+func (p *priced) field(key, around, field string) {
+	p.t.Helper()
+	_, ranBefore, pricedBefore := p.run(fmt.Sprintf(around, "__typename"))
+	_, ran, priced := p.run(fmt.Sprintf(around, field))
+	if ran-ranBefore == priced-pricedBefore && priced > pricedBefore {
+		p.exact[key] = true
+	}
+}
+
+// fields runs each field of the schema, by one way to its type for each field
+// that leads there, and each page from both sides.
+func (p *priced) fields() {
+	p.t.Helper()
+	type way struct{ of, text string }
+	schema := p.executor.Schema()
+	known := map[string]bool{}
+	for ways := []way{{"Query", "{ %s }"}}; len(ways) > 0; ways = ways[1:] {
+		at := ways[0]
+		for _, field := range schema.Types[at.of].Fields {
+			key, below := at.of+"."+field.Name, schema.Types[field.Type.Name()]
+			text := field.Name + requiredArguments[key]
+			switch {
+			case strings.HasPrefix(field.Name, "__"):
+			case below.Kind == ast.Interface:
+				p.nodes(key, field.Name)
+			case below.IsLeafType():
+				p.field(key, at.text, text)
+			default:
+				p.field(key, at.text, text+" { __typename }")
+				if strings.HasSuffix(below.Name, "Connection") {
+					p.pages(at.text, field, requiredArguments[key])
+				}
+				if !known[key] && strings.Count(at.text, "{") < 12 {
+					known[key] = true
+					ways = append(ways, way{below.Name, fmt.Sprintf(at.text, text+" { %s }")})
+				}
+			}
+		}
+	}
+}
+
+// pages runs pages of a connection from both sides, and whether there are others
+// before and after each.
+func (p *priced) pages(around string, field *ast.FieldDefinition, arguments string) {
+	p.t.Helper()
+	with := func(more string) string {
+		if arguments == "" {
+			return field.Name + "(" + more + ")"
+		}
+		return field.Name + strings.TrimSuffix(arguments, ")") + ", " + more + ")"
+	}
+	data, _, _ := p.run(fmt.Sprintf(around, with("first: 2")+" { pageInfo { endCursor } }"))
+	cursors := map[string]any{}
+	valuesOf(data, "endCursor", cursors)
+	for cursor := range cursors {
+		for _, side := range []string{"first: 1, after: %q", "last: 1, before: %q", "before: %q", "after: %q"} {
+			if strings.Contains(side, "before") && field.Arguments.ForName("before") == nil {
+				continue
+			}
+			page := fmt.Sprintf(around, with(fmt.Sprintf(side, cursor))+" { pageInfo { %s } }")
+			p.field("PageInfo.hasNextPage", page, "hasNextPage")
+			p.field("PageInfo.hasPreviousPage", page, "hasPreviousPage")
+		}
+		break
+	}
+}
+
+// nodes runs a look-up of each kind of node, and of all at once.
+func (p *priced) nodes(key, field string) {
+	p.t.Helper()
+	var all []string
+	for _, kind := range p.executor.Schema().PossibleTypes["Node"] {
+		id := strconv.Quote(page.NodeID{Kind: page.Kind(kind.Name), Key: "1"}.String())
+		if kind.Name == "ResourceProvider" || kind.Name == "Consumer" {
+			id = strconv.Quote(page.NodeID{Kind: page.Kind(kind.Name), Key: provider}.String())
+		}
+		all = append(all, id, strconv.Quote(page.NodeID{Kind: page.KindPropertyDefinition, Key: "1", Association: 1}.String()))
+		if field == "node" {
+			p.field(key, "{ %s }", "node(id: "+id+") { id }")
+			p.field(key, "{ %s }", "node(id: "+all[1]+") { id }")
+		}
+	}
+	if field == "nodes" {
+		p.field(key, "{ %s }", "nodes(ids: ["+strings.Join(all, ",")+"]) { id }")
+	}
+}
+
+// valuesOf collects the texts of a name in an answer.
+func valuesOf(value any, name string, found map[string]any) {
+	switch value := value.(type) {
+	case []any:
+		for _, member := range value {
+			valuesOf(member, name, found)
+		}
+	case map[string]any:
+		if text, ok := value[name].(string); ok {
+			found[text] = true
+		}
+		for _, member := range value {
+			valuesOf(member, name, found)
+		}
+	}
+}
+
+// more are fields with arguments that make them run more statements.
+var more = map[string][]string{
+	"Query.resources": {
+		`resources(filter: {requirements: [{key: "arch", requirement: "x86"}]}) { totalCount }`,
+		`resources(filter: {matching: "[\"==\", \"$arch\", \"x86\"]"}) { totalCount }`,
+		`resources(filter: {where: {any: [{metadata: {key: "size", exists: true}}, {not: {capability: {name: "arch", exists: true}}}]}}) { metadataFacets(keys: ["size"]) { key } }`,
+	},
+	"Query.explainResources": {`explainResources(filter: {requirements: [{key: "arch", requirement: "x86"}]}) { considered }`},
+	"Namespace.properties":   {`namespaces { nodes { properties(resourceType: "physical:host") { name } } }`},
+	"Namespace.object":       {`namespaces { nodes { object(name: "Group", resourceType: "physical:host") { name } } }`},
+}
+
+// rare are fields that run fewer statements here than are priced: what they
+// refer to is not in the fixture, or another server has not just created it.
+var rare = []string{"Resource.parent", "Allocation.provider", "Resource.provider", "Query.node", "Query.nodes"}
+
+// TestFieldsRunTheStatementsThatArePriced runs every field of every type that
+// Query leads to: none runs more statements than the table of works says, and
+// each that is in the table runs as many.
+func TestFieldsRunTheStatementsThatArePriced(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), largeFixture()); err != nil {
+			t.Fatal(err)
+		}
+		executor := executorOf(t, s)
+		p := &priced{t: t, executor: executor, prepare: executor.Preparer(document.Limits{}), exact: map[string]bool{}}
+		p.fields()
+		for _, fields := range more {
+			for _, field := range fields {
+				if _, ran, priced := p.run("{ " + field + " }"); ran != priced {
+					t.Errorf("%d statements are run, %d are priced: %s", ran, priced, field)
+				}
+			}
+		}
+		for name, work := range graph.Works() {
+			if (work.Statements > 0 || work.Given != nil) && !p.exact[name] && !slices.Contains(rare, name) {
+				t.Errorf("%s never runs as many statements as are priced", name)
+			}
+		}
+	})
+}
+
+// TestRandomDocumentsRunNoMoreStatementsThanArePriced runs random documents:
+// what loads share only makes them fewer.
+func TestRandomDocumentsRunNoMoreStatementsThanArePriced(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), largeFixture()); err != nil {
+			t.Fatal(err)
+		}
+		executor := executorOf(t, s)
+		prepare, ids := executor.Preparer(document.Limits{}), idsOfEverything(t, executor)
+		total, allowed := 0, 0
+		for round := range uint64(300) {
+			chance := rand.New(rand.NewPCG(round, 7))
+			random := &randomDocument{chance: chance, types: executor.Schema().Types, ids: ids, variants: map[string][]string{}, fragments: map[string][]string{}, polite: chance.IntN(3) > 0}
+			query, variables := random.write()
+			ctx, count := store.CountStatements(access.WithViewer(t.Context(), viewers["admin"]))
+			prepared := prepare.Prepare(ctx, document.Request{Text: query, Variables: variables})
+			if prepared.Refused != nil {
+				t.Fatalf("%v: %s", prepared.Refused, query)
+			}
+			executor.Run(ctx, prepared.Operation, 0)
+			ran, priced := count(), prepared.Operation.Price.Statements
+			if ran > priced {
+				t.Errorf("round %d: %d statements are run, %d are priced: %s %v", round, ran, priced, query, variables)
+			}
+			total, allowed = total+ran, allowed+priced
+		}
+		t.Logf("%d statements were run, %d were priced", total, allowed)
+	})
+}
+
+// ofWorld are the types whose objects hold the world that they are of.
+var ofWorld = []string{"ResourceProvider", "ResourceProviderConnection", "ResourceProviderEdge", "AllocationCandidateConnection",
+	"AllocationCandidateEdge", "AllocationCandidate", "CandidateAllocation", "GroupMapping", "ProviderSummary", "CandidateExplanation", "NearMiss"}
+
+// TestTheWorldIsPricedWhereItIsEntered: the fields which read the resident world
+// are those that lead from a type without a world to one with it.
+func TestTheWorldIsPricedWhereItIsEntered(t *testing.T) {
+	t.Parallel()
+	isOf := map[string]bool{}
+	for _, name := range ofWorld {
+		isOf[name] = true
+	}
+	executor := graph.NewExecutor(&graph.Resolver{}, nil)
+	schema, works := executor.Schema(), graph.Works()
+	for _, of := range schema.Types {
+		if of.Kind != ast.Object || strings.HasSuffix(of.Name, "Payload") || strings.HasPrefix(of.Name, "__") { // a payload has the world of its own commit
+			continue
+		}
+		for _, field := range of.Fields {
+			name := of.Name + "." + field.Name
+			if enters := isOf[field.Type.Name()] && !isOf[of.Name]; enters != works[name].World {
+				t.Errorf("%s enters the world: %v, the table says %v", name, enters, works[name].World)
+			}
+			if _, ok := works[name]; ok && of.Name == "Mutation" {
+				t.Errorf("%s runs a transaction of its own", name)
+			}
+		}
+	}
+	for name := range works {
+		of, field, _ := strings.Cut(name, ".")
+		if schema.Types[of] == nil || schema.Types[of].Fields.ForName(field) == nil {
+			t.Errorf("the schema has no %s", name)
+		}
+	}
+}
+
+// TestANodeOfTheWorldIsPriced: a look-up by id reads the resident world where
+// one of the ids is of a provider.
+func TestANodeOfTheWorldIsPriced(t *testing.T) {
+	t.Parallel()
+	executor := graph.NewExecutor(&graph.Resolver{}, nil)
+	id := func(kind page.Kind) string { return page.NodeID{Kind: kind, Key: provider}.String() }
+	for query, want := range map[string]bool{
+		fmt.Sprintf("{ node(id: %q) { id } }", id(page.KindResourceProvider)):                                true,
+		fmt.Sprintf("{ nodes(ids: %q) { id } }", id(page.KindResourceProvider)):                              true,
+		fmt.Sprintf("{ nodes(ids: [%q, %q]) { id } }", id(page.KindConsumer), id(page.KindResourceProvider)): true,
+		fmt.Sprintf("{ node(id: %q) { ... on Consumer { allocations { used } } } }", id(page.KindConsumer)):  false,
+	} {
+		prepared := executor.Preparer(document.Limits{}).Prepare(t.Context(), document.Request{Text: query})
+		if prepared.Refused != nil || prepared.Operation.Price.World != want {
+			t.Errorf("%s: %+v %v", query, prepared.Operation, prepared.Refused)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package web_test
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+const below = "github.com/cadastre-dev/cadastre/graph"
+
+// way are the functions of the packages below that this one calls between a
+// request and its answer, each at one place.
+var way = []string{"(*graph.Preparer).Prepare", "(*graph.Executor).Run"}
+
+// beside are the other functions of the packages below that this one calls.
+var beside = []string{
+	"(*graph.Executor).Preparer", "graph/document.DefaultLimits", // when the server starts
+	"graph.WithRequestID", "graph.RequestID", "graph.ProtocolError", // what is refused before any operation
+	"(*graph.Executor).Release", // after the answer
+}
+
+// TestAnOperationTakesTwoCalls follows the calls that this package makes: on the
+// way of an operation it calls Prepare and Run, each at one place, and gives
+// neither of them a function or an object of its own to call back.
+func TestAnOperationTakesTwoCalls(t *testing.T) {
+	t.Parallel()
+	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax}, ".")
+	if err != nil || len(loaded) != 1 || len(loaded[0].Errors) > 0 {
+		t.Fatalf("load this package: %v %v", err, loaded)
+	}
+	uses := map[string]int{}
+	for identifier, object := range loaded[0].TypesInfo.Uses {
+		called, ok := object.(*types.Func)
+		if !ok || !isBelow(called.Pkg()) {
+			continue
+		}
+		name := strings.ReplaceAll(called.FullName(), below, "graph")
+		uses[name]++
+		if !slices.Contains(way, name) && !slices.Contains(beside, name) {
+			t.Errorf("%s: %s is called", loaded[0].Fset.Position(identifier.Pos()), name)
+		}
+		for parameter := range called.Signature().Params().Variables() {
+			if back := callsBack(parameter.Type(), map[types.Type]bool{}); back != "" {
+				t.Errorf("%s can call back by %s", name, back)
+			}
+		}
+	}
+	for _, name := range way {
+		if uses[name] != 1 {
+			t.Errorf("%s is called at %d places", name, uses[name])
+		}
+	}
+	for _, name := range beside {
+		if uses[name] == 0 {
+			t.Errorf("%s is not called", name)
+		}
+	}
+}
+
+func isBelow(of *types.Package) bool {
+	return of != nil && (of.Path() == below || strings.HasPrefix(of.Path(), below+"/"))
+}
+
+// callsBack returns by what a value of a type can call the package that made it:
+// a function, or an interface with methods; the empty string for nothing. What
+// has no exported name is not of this package's making.
+func callsBack(of types.Type, seen map[types.Type]bool) string {
+	if seen[of] || of.String() == "context.Context" || of.String() == "error" {
+		return ""
+	}
+	seen[of] = true
+	var parts []types.Type
+	switch under := of.Underlying().(type) {
+	case *types.Signature:
+		return of.String()
+	case *types.Interface:
+		if slices.ContainsFunc(slices.Collect(under.Methods()), func(method *types.Func) bool { return !method.Exported() }) {
+			return "" // not to be implemented elsewhere
+		}
+		if under.NumMethods() > 0 {
+			return of.String()
+		}
+	case *types.Struct:
+		for field := range under.Fields() {
+			if field.Exported() {
+				parts = append(parts, field.Type())
+			}
+		}
+	case *types.Map:
+		parts = []types.Type{under.Key(), under.Elem()}
+	case interface{ Elem() types.Type }:
+		parts = []types.Type{under.Elem()}
+	}
+	for _, part := range parts {
+		if back := callsBack(part, seen); back != "" {
+			return fmt.Sprintf("%s of %s", back, of)
+		}
+	}
+	return ""
+}
