@@ -69,6 +69,17 @@ func (p *Preparer) Prepare(ctx context.Context, request document.Request) docume
 	return prepared
 }
 
+// readingFor returns how an operation sees the database, and how a field of
+// Mutation does. A single statement, or the world alone, is of one instant by
+// itself: that needs no transaction. A mutation shows its world besides.
+func readingFor(operation *document.Operation) (how, afterWrite store.How) {
+	of := operation.Price
+	if of.Statements > 1 || of.Statements > 0 && (of.World || operation.Definition.Operation == ast.Mutation) {
+		return store.AtOnce, store.AtOnceAfterWrite
+	}
+	return store.Each, store.EachAfterWrite
+}
+
 // Run runs an operation to its end: field after field in the order of the
 // answer, which is written as it goes. When the context ends meanwhile, the
 // fields that are not yet resolved become errors of the code TIMEOUT. The data
@@ -76,8 +87,13 @@ func (p *Preparer) Prepare(ctx context.Context, request document.Request) docume
 func (e *Executor) Run(ctx context.Context, operation *document.Operation, answerBytes int) *Answer {
 	plan := operation.Plan()
 	mutation := operation.Definition.Operation == ast.Mutation
-	ctx, reading := e.store.WithReading(dataloader.With(ctx), store.AtOnce)
-	defer func() { reading.End() }()
+	how, afterWrite := readingFor(operation)
+	ctx, reading := e.store.WithReading(dataloader.With(ctx), how)
+	defer func() {
+		if reading.End(); !reading.IsWhole() {
+			e.log.ErrorContext(ctx, "an operation was read at several instants", "requestId", RequestID(ctx), "operation", operation.Definition.Name)
+		}
+	}()
 	to := writer.New(ctx, plan, writer.Options{
 		Variables: operation.Variables,
 		Pieces:    &e.pieces,
@@ -87,7 +103,7 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 		Begin: func(ctx context.Context, field *document.Field) (context.Context, error) {
 			if mutation {
 				reading.End()
-				ctx, reading = e.store.WithReading(dataloader.With(ctx), store.AtOnceAfterWrite)
+				ctx, reading = e.store.WithReading(dataloader.With(ctx), afterWrite)
 			}
 			return asking(ctx, field)
 		},

@@ -65,9 +65,13 @@ type (
 	ProviderPage = placementdb.ProviderPage
 )
 
-// How the statements of an operation see the database, see sqldb.Reading.
+// How says how the statements of an operation see the database.
+type How = sqldb.How
+
+// The ways to see the database; sqldb.Reading explains them.
 const (
 	Each             = sqldb.Each
+	EachAfterWrite   = sqldb.EachAfterWrite
 	AtOnce           = sqldb.AtOnce
 	AtOnceAfterWrite = sqldb.AtOnceAfterWrite
 )

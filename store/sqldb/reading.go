@@ -20,6 +20,16 @@ type Reading struct {
 	mu    sync.Mutex
 	begun *instant
 	held  map[*Resident]any // as it was before the instant began, or as it is at it
+	// statements and residents are how many there were under Each.
+	statements, residents int
+}
+
+// IsWhole reports whether all that was read was of one instant. Under Each it is
+// where there was not more than one statement, or the residents alone.
+func (r *Reading) IsWhole() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.statements+min(r.residents, 1) <= 1
 }
 
 // How says how the statements of a Reading see the database.
@@ -33,6 +43,8 @@ const (
 	AtOnce
 	// AtOnceAfterWrite is Each until a transaction has written, and AtOnce after.
 	AtOnceAfterWrite
+	// EachAfterWrite is Each, and counts after a transaction has written.
+	EachAfterWrite
 )
 
 // instant is a transaction that reads.
@@ -74,8 +86,11 @@ func readingOf(ctx context.Context, db *Database) *Reading {
 func (d *DB) Wrote(ctx context.Context) {
 	if reading := readingOf(ctx, d.Pool); reading != nil {
 		reading.End()
-		if reading.how == AtOnceAfterWrite {
+		switch reading.how {
+		case AtOnceAfterWrite:
 			reading.how = AtOnce
+		case EachAfterWrite:
+			reading.how = Each
 		}
 	}
 }
@@ -119,11 +134,17 @@ func (r *Reading) holdAll() {
 // connections.
 func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
 	reading := readingOf(ctx, d)
-	if reading == nil || reading.how != AtOnce {
+	if reading == nil {
 		return d.readers, nil
 	}
 	reading.mu.Lock()
 	defer reading.mu.Unlock()
+	if reading.how != AtOnce {
+		if reading.how == Each {
+			reading.statements++
+		}
+		return d.readers, nil
+	}
 	begun, err := reading.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -145,6 +166,9 @@ func (d *DB) ResidentOf(ctx context.Context, resident *Resident) (any, error) {
 	reading.mu.Lock()
 	defer reading.mu.Unlock()
 	if reading.how != AtOnce {
+		if reading.how == Each {
+			reading.residents++
+		}
 		reading.holdAll()
 		return reading.held[resident], nil
 	}
