@@ -10,6 +10,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/pprof"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -111,34 +113,60 @@ func startDemo(ctx context.Context, s *store.Store, stdout io.Writer, address st
 // serveHTTP serves the API, and the metrics where they have an address of their
 // own, until the context ends.
 func serveHTTP(ctx context.Context, listener net.Listener, settings web.Options, options cli.ServeOptions) error {
-	stopMetrics, err := serveMetrics(ctx, options.MetricsListen, settings.Metrics, settings.Log)
+	stopMetrics, err := serveAside(ctx, aside{flag: "--metrics-listen", address: options.MetricsListen, what: "measuring",
+		handler: web.NewMetricsHandler(settings.Metrics)}, settings.Log)
 	if err != nil {
 		return err
+	}
+	stopProfiles, err := serveAside(ctx, aside{flag: "--pprof-listen", address: options.PprofListen, what: "profiling",
+		handler: profiles(), loopback: true}, settings.Log)
+	if err != nil {
+		return errors.Join(err, stopMetrics())
 	}
 	database, _, _ := strings.Cut(options.Database, "://") // the rest holds a secret
 	settings.Log.Info("serving", "address", listener.Addr().String(), "database", database)
 	err = web.Serve(ctx, listener, web.New(settings), web.ServeOptions{CertFile: options.TLSCert, KeyFile: options.TLSKey, Log: settings.Log})
-	return errors.Join(err, stopMetrics())
+	return errors.Join(err, stopProfiles(), stopMetrics())
 }
 
-// serveMetrics serves the metrics on an address of their own, if there is one,
-// until stop is called.
-func serveMetrics(ctx context.Context, address string, metrics *prometheus.Registry, log *slog.Logger) (stop func() error, err error) {
-	if address == "" {
+// aside is what is served on an address of its own.
+type aside struct {
+	flag, address string
+	what          string // for the log
+	handler       http.Handler
+	loopback      bool // whether only a loopback address will do
+}
+
+// serveAside serves something on an address of its own, if there is one, until
+// stop is called.
+func serveAside(ctx context.Context, a aside, log *slog.Logger) (stop func() error, err error) {
+	if a.address == "" {
 		return func() error { return nil }, nil
 	}
-	listener, err := net.Listen("tcp", address)
+	listener, err := net.Listen("tcp", a.address)
 	if err != nil {
-		return nil, fmt.Errorf("--metrics-listen: %w", err)
+		return nil, fmt.Errorf("%s: %w", a.flag, err)
 	}
-	log.Info("measuring", "address", listener.Addr().String())
+	if a.loopback && !isLoopback(listener.Addr()) {
+		return nil, errors.Join(fmt.Errorf("%s: %s is not a loopback address", a.flag, a.address), listener.Close())
+	}
+	log.Info(a.what, "address", listener.Addr().String())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the last requests are measured, too
 	served := make(chan error, 1)
-	go func() { served <- web.Serve(ctx, listener, web.NewMetricsHandler(metrics), web.ServeOptions{Log: log}) }()
+	go func() { served <- web.Serve(ctx, listener, a.handler, web.ServeOptions{Log: log}) }()
 	return func() error {
 		cancel()
 		return <-served
 	}, nil
+}
+
+// profiles returns the handler of the profiles of the process: CPU, heap and
+// the others of net/http/pprof.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	return mux
 }
 
 // metricsOf returns what the store measures of itself.
@@ -148,5 +176,9 @@ func metricsOf(s *store.Store) *prometheus.Registry {
 		Name: "cadastre_placement_world_age_seconds",
 		Help: "Time since the placement world in memory was last known to be complete.",
 	}, func() float64 { return s.WorldAge().Seconds() }))
+	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "cadastre_sql_statements_total",
+		Help: "SQL statements sent for requests, those excluded that only control transactions.",
+	}, func() float64 { return float64(s.Statements()) }))
 	return registry
 }

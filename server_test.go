@@ -200,15 +200,16 @@ func TestDefaultsOfTheFlagsAreThoseOfThePackages(t *testing.T) {
 	}
 }
 
-func TestMetricsAreServedElsewhere(t *testing.T) {
+func TestMetricsAndProfilesAreServedElsewhere(t *testing.T) {
 	t.Parallel()
-	server, stop := boot(t, "--demo", "--metrics-listen", "127.0.0.1:0", "--trusted-proxy", "127.0.0.1/32,10.0.0.0/8", "--database", storetest.SQLite(t))
-	serving, measuring := server.address, server.logged(t, "measuring")
+	server, stop := boot(t, "--demo", "--metrics-listen", "127.0.0.1:0", "--pprof-listen", "127.0.0.1:0", "--trusted-proxy", "127.0.0.1/32,10.0.0.0/8", "--database", storetest.SQLite(t))
+	serving, measuring, profiling := server.address, server.logged(t, "measuring"), server.logged(t, "profiling")
 	for _, ask := range []struct {
 		address, path string
 		want          int
 	}{ // in this order: what was asked of the server is what the other listener has measured
-		{serving, "/metrics", 404}, {serving, "/livez", 200},
+		{serving, "/metrics", 404}, {serving, "/livez", 200}, {serving, "/debug/pprof/", 404},
+		{profiling, "/debug/pprof/", 200}, {profiling, "/debug/pprof/heap", 200}, {profiling, "/metrics", 404}, {profiling, "/graphql", 404},
 		{measuring, "/metrics", 200}, {measuring, "/livez", 404}, {measuring, "/graphql", 404}, {measuring, "/schema.graphql", 404},
 	} {
 		status, body := get(t, ask.address+ask.path)
@@ -261,7 +262,7 @@ func TestFlagsThatSayNothingAreRefused(t *testing.T) {
 			t.Errorf("a policy of what is not known: %v, want %s named", err, unknown)
 		}
 	}
-	for flag, value := range map[string]string{"--trusted-proxy": "10.0.0.1", "--allowed-origins": "dash.example.org", "--metrics-listen": "nowhere", "--tls-cert": "cert.pem"} {
+	for flag, value := range map[string]string{"--trusted-proxy": "10.0.0.1", "--allowed-origins": "dash.example.org", "--metrics-listen": "nowhere", "--pprof-listen": "0.0.0.0:0", "--tls-cert": "cert.pem"} {
 		err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", flag, value, "--database", storetest.SQLite(t)}, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s %s: %v", flag, value, err)

@@ -47,6 +47,7 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	if d.requestID == nil {
 		d.requestID = func(context.Context) string { return "" }
 	}
+	db.requestID = d.requestID
 	return d, nil
 }
 

@@ -116,7 +116,7 @@ func (r *Reading) begin(ctx context.Context) (*instant, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.begun = &instant{on: transaction{Tx: tx}, at: map[*Resident]bool{}}
+	r.begun = &instant{on: transaction{Tx: tx, of: r.db.Pool}, at: map[*Resident]bool{}}
 	return r.begun, nil
 }
 
@@ -193,7 +193,7 @@ func (d *DB) ReadAt(ctx context.Context, read func(on Conn, at Snapshot) error) 
 	if err != nil {
 		return err
 	}
-	on := &transaction{Tx: tx}
+	on := &transaction{Tx: tx, of: d.Pool}
 	at, err := d.SnapshotOf(ctx, on)
 	if err == nil {
 		err = read(on, at)
