@@ -10,7 +10,7 @@ FUZZ ?= 5s
 LINTER := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: run test check check-without-test lint generated build generate migration fuzz soak bench
+.PHONY: run test check check-without-test lint generated build generate migration fuzz soak bench bench-quick bench-docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -63,5 +63,13 @@ fuzz: ## every fuzz target for $(FUZZ)
 soak: ## the large counts, written to docs/robustness.md: make soak SEED=20260101 DURATION=10m SCHEDULES=100000 REPLAYS=200
 	GO=$(GO) SEED=$(SEED) DURATION=$(DURATION) SCHEDULES=$(SCHEDULES) REPLAYS=$(REPLAYS) PARTS="$(PARTS)" .ci/soak
 
-bench: ## a few works timed on both databases: make bench BENCH='-binary before=/old -binary after=/new'
+bench: ## works timed on both databases and beside peers: make bench BENCH='-binary before=/old -binary after=/new'
 	$(GO) run ./bench $(BENCH)
+
+bench-quick: ## the shapes and the growth of the works of bench, which hold on every machine
+	$(GO) test ./bench -count=1 -run '^TestBench$$/^shapes_and_growth$$'
+
+# The program to compare with, as make bench-docs BEFORE=/path.
+BEFORE ?=
+bench-docs: build ## docs/performance.md measured anew, in 12 minutes at most
+	$(GO) run ./bench $(if $(BEFORE),-binary before=$(BEFORE)) -binary after=./cadastre -db postgres -docs docs/performance.md $(BENCH)

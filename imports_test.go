@@ -19,7 +19,7 @@ var rooms = map[string][]string{
 	"access":                      {"problem"},
 	"audit":                       {"page", "text"},
 	"auth":                        {"access", "internal/lru", "problem", "text"},
-	"bench":                       {"defaults"},
+	"bench":                       {"access", "auth", "defaults", "web"}, // all but defaults for the floor, a handler behind Cadastre's own authentication and server
 	"cli":                         {"client", "defaults", "metadef"},
 	"client":                      {},
 	"defaults":                    {},

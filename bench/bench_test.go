@@ -1,38 +1,77 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// TestEveryWorkIsMeasuredOnEveryTarget runs the whole benchmark on a small world.
-func TestEveryWorkIsMeasuredOnEveryTarget(t *testing.T) {
-	t.Parallel()
-	path := built(t)
-	o := options{
-		binaries:  []binary{{"before", path}, {"after", path}},
-		databases: []string{sqlite, postgres}, rounds: 1, size: size{minSize, minSize}, seed: 1,
+// TestMain is the floor where the benchmark would be.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == floorCommand {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		if err := runFloor(ctx, os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
-	_, err := postgresPrograms()
-	if errors.Is(err, errNoPostgres) && os.Getenv("CI") != "true" {
+	os.Exit(m.Run())
+}
+
+// TestBench runs the benchmark on one build of the server.
+func TestBench(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cadastre")
+	if err := build(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	databases := []string{sqlite, postgres}
+	if _, err := postgresPrograms(); errors.Is(err, errNoPostgres) && os.Getenv("CI") != "true" {
 		t.Log(err)
-		o.databases = o.databases[:1]
+		databases = databases[:1]
+	}
+	t.Run("every work is measured on every target", func(t *testing.T) {
+		t.Parallel()
+		testEveryWork(t, path, databases)
+	})
+	t.Run("other answers are refused", func(t *testing.T) {
+		t.Parallel()
+		testOtherAnswers(t, path)
+	})
+	t.Run("shapes and growth", func(t *testing.T) {
+		t.Parallel()
+		testShapesAndGrowth(t, path, databases)
+	})
+}
+
+// testEveryWork runs the whole benchmark on small worlds.
+func testEveryWork(t *testing.T, path string, databases []string) {
+	o := options{
+		binaries: []binary{{"before", path}, {"after", path}}, databases: databases, peers: []string{floorPeer},
+		rounds: 1, operations: 10, within: time.Hour, size: size{minSize, minSize}, smallProviders: minSize, seed: 1,
 	}
 	r, err := run(t.Context(), o, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := len(works()) * len(o.databases) * len(o.binaries)
+	want := len(works())*len(o.databases)*len(o.binaries) + 1 // the floor
 	if len(r.Rows) != want {
 		t.Errorf("got %d rows, want %d", len(r.Rows), want)
+	}
+	if want := 8 * len(o.databases); len(r.Goals) != want {
+		t.Errorf("got %d goals, want %d", len(r.Goals), want)
 	}
 	checkRows(t, r.Rows)
 	checkForms(t, r)
@@ -42,36 +81,48 @@ func TestEveryWorkIsMeasuredOnEveryTarget(t *testing.T) {
 func checkRows(t *testing.T, rows []row) {
 	t.Helper()
 	for _, row := range rows {
-		named := row.Work != "" && row.Database != "" && row.Binary != ""
-		if counted := min(row.Operations, row.Rows, row.Bytes) > 0; !named || !counted || row.Median <= 0 || row.P99 < row.Median {
+		named := row.Work != "" && (row.Database != "") != row.Peer && row.Server != ""
+		if counted := min(row.Operations, row.Rows, row.Bytes) > 0; !named || !counted || row.Median <= 0 || row.P99 < row.Median || row.PerSecond <= 0 {
 			t.Errorf("a number is missing: %+v", row)
 		}
-		if measuresCPU() && (row.ServerCPU == nil || *row.ServerCPU <= 0 || (row.DatabaseCPU == nil) != (row.Database == sqlite)) {
+		if measuresCPU() && (row.ServerCPU == nil || *row.ServerCPU <= 0 || (row.DatabaseCPU == nil) != (row.Database != postgres)) {
 			t.Errorf("time on processors is missing: %+v", row)
 		}
 		if row.Work == "claim" && row.DatabaseCPU != nil && *row.DatabaseCPU <= 0 {
 			t.Errorf("PostgreSQL wrote without a processor: %+v", row)
 		}
+		if !row.Peer && (row.Statements == nil || row.Allocations == nil || *row.Allocations <= 0 || row.AllocatedBytes == nil || *row.AllocatedBytes <= 0) {
+			t.Errorf("what the server counts is missing: %+v", row)
+		}
 	}
 }
 
-// checkForms checks the two forms of a report.
+// checkForms checks the forms of a report.
 func checkForms(t *testing.T, r *report) {
 	t.Helper()
-	var table bytes.Buffer
-	if err := r.writeTable(&table); err != nil {
+	page := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(page, []byte("before\n"+beginMark+"old"+endMark+"\nafter\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Two lines above the table, and two of its head.
-	if lines := strings.Count(table.String(), "\n"); lines != 4+len(r.Rows) {
-		t.Errorf("a table of %d rows has %d lines:\n%s", len(r.Rows), lines, table.String())
+	if err := r.writeInto(page); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two tables, each with two lines of its head.
+	if lines := strings.Count(string(text), "\n|"); lines != 4+len(r.Goals)+len(r.Rows) {
+		t.Errorf("tables of %d goals and %d rows have %d lines:\n%s", len(r.Goals), len(r.Rows), lines, text)
+	}
+	if !strings.HasPrefix(string(text), "before\n"+beginMark+"\n") || !strings.HasSuffix(string(text), endMark+"\nafter\n") || strings.Contains(string(text), "old") {
+		t.Errorf("the report is not in its place:\n%s", text)
 	}
 	path := filepath.Join(t.TempDir(), "report.json")
 	if err := r.writeJSON(path); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
+	if text, err = os.ReadFile(path); err != nil {
 		t.Fatal(err)
 	}
 	var got report
@@ -83,43 +134,52 @@ func checkForms(t *testing.T, r *report) {
 	}
 }
 
-// TestOtherAnswersAreRefused fills two servers with different worlds.
-func TestOtherAnswersAreRefused(t *testing.T) {
-	t.Parallel()
-	path := built(t)
-	o := options{binaries: []binary{{"before", path}, {"after", path}}, databases: []string{sqlite}}
-	targets, err := startTargets(t.Context(), o, t.TempDir(), nil)
-	defer func() {
-		if err := stopTargets(targets); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err != nil {
-		t.Fatal(err)
-	}
+// testOtherAnswers fills two servers with different worlds.
+func testOtherAnswers(t *testing.T, path string) {
+	b := newBench(t, options{binaries: []binary{{"before", path}, {"after", path}}, databases: []string{sqlite}})
 	definitions, err := readDefinitions("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var w *world
-	for i, target := range targets {
-		w = newWorld(uint64(i), size{minSize, minSize}, definitions)
-		if err := w.load(t.Context(), target.server.client); err != nil {
+	b.works = works()[:2]
+	b.large = newWorld(1, size{minSize, minSize}, definitions)
+	if err := b.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// One server has a host more.
+	other := newWorld(2, size{minSize, minSize}, nil).providers[0]
+	other.name += "-other"
+	set := object{"inventories": []object{{"provider": other.uuid, "inventories": other.inventories}}, "consumers": []object{}}
+	for _, change := range []request{
+		manyFields("createResourceProvider", "CreateResourceProviderInput", []object{{"name": other.name, "uuid": other.uuid}}),
+		manyFields("setProviderTraits", "SetProviderTraitsInput", []object{{"provider": other.uuid, "traits": commonTraits()}}),
+		manyFields("reshape", "ReshapeInput", []object{set}),
+	} {
+		if err := b.targets[1].server.ask(t.Context(), change, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := measure(t.Context(), targets, w, 1, t.Output()); err == nil || !strings.Contains(err.Error(), "before on sqlite and after on sqlite answer differently") {
+	if _, err := b.measure(t.Context()); err == nil || !strings.Contains(err.Error(), "before on sqlite and after on sqlite answer differently") {
 		t.Errorf("got %v, want that the answers differ", err)
 	}
 }
 
-func built(t *testing.T) string {
+// newBench returns a run of the benchmark that ends with the test.
+func newBench(t *testing.T, o options) *bench {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "cadastre")
-	if err := build(t.Context(), path); err != nil {
-		t.Fatal(err)
+	folder := t.TempDir()
+	for parent := folder; parent != os.TempDir() && parent != "/"; parent = filepath.Dir(parent) {
+		if err := os.Chmod(parent, 0o711); err != nil { // the user of PostgreSQL passes through
+			t.Fatal(err)
+		}
 	}
-	return path
+	b := &bench{options: o, folder: folder, progress: t.Output(), deadline: time.Now().Add(time.Hour)}
+	t.Cleanup(func() {
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
 }
 
 func TestWorldFollowsFromItsSeed(t *testing.T) {
@@ -195,18 +255,18 @@ func TestStoppedProcessIsGone(t *testing.T) {
 // TestFlags reads what the command takes and refuses.
 func TestFlags(t *testing.T) {
 	t.Parallel()
-	o, err := parse(strings.Fields("-binary a=/x -binary b=/y -db postgres -rounds 2 -providers 30 -resources 40 -seed 5 -json f"), t.Output())
+	o, err := parse(strings.Fields("-binary a=/x -binary b=/y -db postgres -peers floor -works clients -rounds 2 -operations 9 -within 1m -providers 30 -resources 40 -small 25 -seed 5 -json f"), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := options{
-		binaries: []binary{{"a", "/x"}, {"b", "/y"}}, databases: []string{postgres}, rounds: 2,
-		size: size{30, 40}, seed: 5, json: "f", timeout: o.timeout,
+		binaries: []binary{{"a", "/x"}, {"b", "/y"}}, databases: []string{postgres}, peers: []string{floorPeer}, only: regexp.MustCompile("clients"), rounds: 2, operations: 9,
+		within: time.Minute, size: size{30, 40}, smallProviders: 25, seed: 5, json: "f", timeout: o.timeout, command: o.command,
 	}
 	if !reflect.DeepEqual(o, want) {
 		t.Errorf("got %+v, want %+v", o, want)
 	}
-	for _, args := range []string{"-binary /x", "-binary a=/x -binary a=/y", "-db oracle", "-db sqlite,sqlite", "-rounds 0", "-providers 3", "more"} {
+	for _, args := range []string{"-binary /x", "-binary a=/x -binary a=/y", "-db oracle", "-db sqlite,sqlite", "-rounds 0", "-operations 0", "-providers 3", "-small 3", "-works none", "-peers nobody", "-peers floor,floor", "more"} {
 		if o, err := parse(strings.Fields(args), t.Output()); err == nil {
 			t.Errorf("%s: got %+v, want an error", args, o)
 		}

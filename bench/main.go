@@ -1,15 +1,22 @@
-// Bench times Cadastre: one deterministic world, written through the GraphQL API
-// into servers of its own, and a few works on it, each timed in rounds that are
-// interleaved over binaries and databases, so that what else the machine does
-// meets all of them alike.
+// Bench times Cadastre: deterministic worlds, written through the GraphQL API
+// into servers of its own, and a few works on them, each timed in rounds that are
+// interleaved over binaries, databases and peers, so that what else the machine
+// does meets all of them alike.
 //
 //	go run ./bench                                          this tree, SQLite and PostgreSQL
 //	go run ./bench -binary before=/old -binary after=/new   two versions side by side
+//	go run ./bench -db postgres -works 'clients' -rounds 5  some works, sooner
 //
-// Before anything is timed, every server must give the same answer to each read.
-// The report is a table on the standard output and, with -json, a file. The
-// folder that CADASTRE_TEST_DEFINITIONS names, if any, holds further definition
-// files. Times of the processor are read from /proc, so only Linux has them.
+// A peer is another program that answers the same question from the same rows:
+// PostGraphile, the reference placement, and a handler that only writes the
+// answer. Those that are on the machine are timed in the same rounds. Before
+// anything is timed, every server must give the same answer to each read, and
+// every peer the same rows.
+//
+// The report is tables on the standard output, with -json a file, and with -docs
+// the part of a page between two marks. The folder that
+// CADASTRE_TEST_DEFINITIONS names, if any, holds further definition files. Times
+// of the processor are read from /proc, so only Linux has them.
 package main
 
 import (
@@ -22,12 +29,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // The databases that a server can keep its world in.
@@ -41,13 +47,21 @@ const module = "github.com/cadastre-dev/cadastre"
 
 // options are the flags.
 type options struct {
-	binaries  []binary // none is a build of this tree
-	databases []string
-	rounds    int
-	size      size
-	seed      uint64
-	json      string // file for the report; none when empty
-	timeout   time.Duration
+	binaries       []binary // none is a build of this tree
+	databases      []string
+	peers          []string
+	only           *regexp.Regexp // of the names of those to time; nil is all
+	rounds         int            // at most
+	operations     int            // of a work in a round, at most
+	within         time.Duration  // no round begins that would end later
+	size           size
+	smallProviders int // providers of the smaller world
+	seed           uint64
+	json           string // file for the report; none when empty
+	docs           string // page to put the report in; none when empty
+	profiles       string // folder for profiles; none when empty
+	timeout        time.Duration
+	command        string // what the report says to run
 }
 
 // binary is a server program and what the report calls it.
@@ -56,6 +70,13 @@ type binary struct{ name, path string }
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if len(os.Args) > 1 && os.Args[1] == floorCommand {
+		if err := runFloor(ctx, os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	o, err := parse(os.Args[1:], os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return
@@ -77,15 +98,21 @@ func runAndReport(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := r.writeTable(os.Stdout); err != nil || o.json == "" {
+	if err := r.write(os.Stdout); err != nil {
 		return err
 	}
-	return r.writeJSON(o.json)
+	if o.json != "" {
+		err = r.writeJSON(o.json)
+	}
+	if o.docs != "" {
+		err = errors.Join(err, r.writeInto(o.docs))
+	}
+	return err
 }
 
 // parse reads the flags.
 func parse(args []string, output io.Writer) (options, error) {
-	o := options{databases: []string{sqlite, postgres}}
+	o := options{databases: []string{sqlite, postgres}, peers: peers(), command: commandOf(args)}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.Func("binary", "a server program as `NAME=PATH`, once for each; a build of this tree when absent", func(text string) error {
@@ -108,11 +135,33 @@ func parse(args []string, output io.Writer) (options, error) {
 		}
 		return nil
 	})
-	flags.IntVar(&o.rounds, "rounds", 30, "`number` of rounds")
+	flags.Func("peers", "peers as a `LIST` with commas, or none (default "+strings.Join(o.peers, ",")+", those that are on the machine)", func(text string) error {
+		o.peers = nil
+		if text == "none" {
+			return nil
+		}
+		o.peers = strings.Split(text, ",")
+		for i, peer := range o.peers {
+			if !slices.Contains(peers(), peer) || slices.Contains(o.peers[:i], peer) {
+				return fmt.Errorf("want some of %s, or none", strings.Join(peers(), ", "))
+			}
+		}
+		return nil
+	})
+	flags.Func("works", "time only works whose names match a regular `EXPRESSION`", func(text string) (err error) {
+		o.only, err = regexp.Compile(text)
+		return err
+	})
+	flags.IntVar(&o.rounds, "rounds", 10, "`number` of rounds, at most")
+	flags.IntVar(&o.operations, "operations", 10_000, "`number` of requests of a work in a round, at most")
+	flags.DurationVar(&o.within, "within", 12*time.Minute, "`time` for all: no round begins that would end later")
 	flags.IntVar(&o.size.providers, "providers", 10_000, "`number` of resource providers")
 	flags.IntVar(&o.size.resources, "resources", 10_000, "`number` of resources")
+	flags.IntVar(&o.smallProviders, "small", 1_000, "`number` of resource providers of the smaller world")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of the world")
 	flags.StringVar(&o.json, "json", "", "`file` to write the report to as JSON, too")
+	flags.StringVar(&o.docs, "docs", "", "`page` to write the report into, between its marks")
+	flags.StringVar(&o.profiles, "profile", "", "`folder` for a CPU profile of each work, taken after the rounds")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Minute, "`time` after which the benchmark gives up")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -120,15 +169,44 @@ func parse(args []string, output io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if o.rounds < 1 || o.size.providers < minSize || o.size.resources < minSize {
-		return o, fmt.Errorf("-rounds must be 1 or more, -providers and -resources %d or more", minSize)
+	if min(o.rounds, o.operations) < 1 || min(o.size.providers, o.size.resources, o.smallProviders) < minSize {
+		return o, fmt.Errorf("-rounds and -operations must be 1 or more, -providers, -resources and -small %d or more", minSize)
+	}
+	if len(o.chosen()) == 0 {
+		return o, errors.New("-works matches no work")
 	}
 	return o, nil
+}
+
+// commandOf returns the command of a report, which says nothing of where this
+// machine keeps other programs.
+func commandOf(args []string) string {
+	command := []string{"go run ./bench"}
+	for _, arg := range args {
+		if name, path, ok := strings.Cut(arg, "="); ok && filepath.IsAbs(path) {
+			arg = name + "=PROGRAM"
+		}
+		command = append(command, arg)
+	}
+	return strings.Join(command, " ")
+}
+
+// chosen returns the works to time.
+func (o options) chosen() []work {
+	var chosen []work
+	for _, w := range works() {
+		if o.only == nil || o.only.MatchString(w.name) {
+			w.operations = min(w.operations, o.operations)
+			chosen = append(chosen, w)
+		}
+	}
+	return chosen
 }
 
 // run starts the servers, fills them, checks that they agree, and times the
 // works. It ends every process that it started before it returns.
 func run(ctx context.Context, o options, progress io.Writer) (r *report, err error) {
+	started := time.Now()
 	folder, err := os.MkdirTemp("", "cadastre-bench-")
 	if err != nil {
 		return nil, err
@@ -148,27 +226,18 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 	if err != nil {
 		return nil, err
 	}
-	var own *cluster
-	if slices.Contains(o.databases, postgres) {
-		if own, err = startCluster(ctx, folder); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, own.stop()) }()
+	b := &bench{options: o, folder: folder, progress: progress, works: o.chosen(), deadline: started.Add(o.within)}
+	defer func() { err = errors.Join(err, b.stop()) }()
+	b.large = newWorld(o.seed, o.size, definitions)
+	b.small = newWorld(o.seed, size{providers: o.smallProviders}, nil)
+	if err := b.start(ctx); err != nil {
+		return nil, err
 	}
-	w := newWorld(o.seed, o.size, definitions)
-	targets, err := startTargets(ctx, o, folder, own)
-	defer func() { err = errors.Join(err, stopTargets(targets)) }()
+	rows, err := b.measure(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := loadTargets(ctx, targets, own, w, progress); err != nil {
-		return nil, err
-	}
-	rows, err := measure(ctx, targets, w, o.rounds, progress)
-	if err != nil {
-		return nil, err
-	}
-	return newReport(o, w, rows), nil
+	return newReport(b, rows), nil
 }
 
 // build builds the server of this tree, without C as it is released.
@@ -177,79 +246,6 @@ func build(ctx context.Context, path string) error {
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the server: %w\n%s", err, out)
-	}
-	return nil
-}
-
-// target is a server under test: one binary on one database.
-type target struct {
-	binary   string
-	database string
-	name     string // the database in the cluster; empty on SQLite
-	server   *server
-	cluster  *cluster // nil on SQLite
-}
-
-func (t *target) String() string { return t.binary + " on " + t.database }
-
-// startTargets starts every binary on every database. It returns those that
-// started beside an error, too.
-func startTargets(ctx context.Context, o options, folder string, own *cluster) ([]*target, error) {
-	var targets []*target
-	for _, kind := range o.databases {
-		for _, b := range o.binaries {
-			t := &target{binary: b.name, database: kind}
-			number := len(targets)
-			url := "sqlite://" + filepath.Join(folder, fmt.Sprintf("cadastre-%d.db", number))
-			if kind == postgres {
-				t.cluster, t.name = own, fmt.Sprintf("cadastre_%d", number)
-				if err := own.createDatabase(ctx, t.name); err != nil {
-					return targets, err
-				}
-				url = own.url(t.name)
-			}
-			var err error
-			if t.server, err = startServer(ctx, folder, fmt.Sprintf("server-%d", number), b.path, url); err != nil {
-				return targets, fmt.Errorf("start %s: %w", t, err)
-			}
-			targets = append(targets, t)
-		}
-	}
-	return targets, nil
-}
-
-// stopTargets ends the servers, the last first.
-func stopTargets(targets []*target) error {
-	var err error
-	for _, t := range slices.Backward(targets) {
-		err = errors.Join(err, t.server.stop())
-	}
-	return err
-}
-
-// loadTargets writes the world into all servers at once.
-func loadTargets(ctx context.Context, targets []*target, own *cluster, w *world, progress io.Writer) error {
-	group, loading := errgroup.WithContext(ctx)
-	for _, t := range targets {
-		group.Go(func() error {
-			started := time.Now()
-			if err := w.load(loading, t.server.client); err != nil {
-				return fmt.Errorf("load the world into %s: %w", t, err)
-			}
-			_, err := fmt.Fprintf(progress, "%s: loaded %d providers and %d resources in %.0f s\n", t, len(w.providers), len(w.resources), time.Since(started).Seconds())
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for _, t := range targets {
-		if t.cluster == nil {
-			continue
-		}
-		if err := own.settle(ctx, t.name); err != nil {
-			return err
-		}
 	}
 	return nil
 }

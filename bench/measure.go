@@ -4,23 +4,31 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"slices"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // row is what was measured of one work on one target.
 type row struct {
 	Work     string `json:"work"`
-	Database string `json:"database"`
-	Binary   string `json:"binary"`
+	Database string `json:"database,omitempty"`
+	Server   string `json:"server"` // the binary's name, or the peer's
+	Peer     bool   `json:"peer,omitempty"`
+	Clients  int    `json:"clients"`
 	// Operations is how many were timed.
 	Operations int `json:"operations"`
 	// Rows is the length of the list that the work is about, in one answer.
 	Rows int `json:"rows"`
 	// Bytes is the length of one answer.
 	Bytes int `json:"bytes"`
+	// PerSecond is the median of Rates, the requests a second of each round.
+	PerSecond float64   `json:"perSecond"`
+	Rates     []float64 `json:"rates"`
 	// Median and P99 are by the clock of the client, in milliseconds.
 	Median float64 `json:"medianMs"`
 	P99    float64 `json:"p99Ms"`
@@ -29,18 +37,26 @@ type row struct {
 	// Nil is not measured; the database CPU of SQLite is in that of the server.
 	ServerCPU   *float64 `json:"serverCpuMs,omitempty"`
 	DatabaseCPU *float64 `json:"databaseCpuMs,omitempty"`
+	// What the server counted in one operation, on average; nil where it does not
+	// count.
+	Statements     *float64 `json:"statements,omitempty"`
+	Allocations    *float64 `json:"allocations,omitempty"`
+	AllocatedBytes *float64 `json:"allocatedBytes,omitempty"`
 }
 
 // series is the timing of one work on one target while it goes on.
 type series struct {
-	work   work
-	target *target
-	want   []byte // the answer, for a read
-	rows   int
-	bytes  int // of the last answer
-	next   int // number of the next request
-	times  []time.Duration
-	cpu    cpu
+	work    work
+	target  *target
+	call    call   // of a peer
+	answer  []byte // the first one
+	exact   bool   // whether every answer is to be the first one
+	rows    int
+	next    int // number of the next request
+	times   []time.Duration
+	rates   []float64
+	cpu     cpu
+	counted counts
 }
 
 // cpu is time on processors.
@@ -48,155 +64,269 @@ type cpu struct{ server, database time.Duration }
 
 // measure times all works on all targets, in rounds: in each, every work is timed
 // on one target after the other, beginning with another one each time.
-func measure(ctx context.Context, targets []*target, w *world, rounds int, progress io.Writer) ([]row, error) {
-	works := works()
-	all := make([][]*series, len(works))
-	for i, work := range works {
+func (b *bench) measure(ctx context.Context) ([]row, error) {
+	all := make([][]*series, len(b.works))
+	for i, work := range b.works {
 		var err error
-		if all[i], err = prepare(ctx, targets, w, work); err != nil {
+		if all[i], err = b.prepare(ctx, work); err != nil {
 			return nil, fmt.Errorf("%s: %w", work.name, err)
 		}
 	}
-	for round := range rounds {
-		for _, of := range all {
-			for i := range of {
-				s := of[(round+i)%len(of)]
-				if err := s.round(ctx, w); err != nil {
-					return nil, fmt.Errorf("%s, %s: %w", s.target, s.work.name, err)
-				}
+	for _, of := range all {
+		for _, s := range of {
+			if err := s.count(ctx); err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", s.target, s.work.name, err)
 			}
 		}
-		if (round+1)%10 == 0 {
-			if _, err := fmt.Fprintf(progress, "%d of %d rounds\n", round+1, rounds); err != nil {
-				return nil, err
-			}
-		}
+	}
+	if err := b.timeRounds(ctx, all); err != nil {
+		return nil, err
 	}
 	var rows []row
 	for _, of := range all {
 		for _, s := range of {
 			rows = append(rows, s.row())
+			if err := b.profile(ctx, s); err != nil {
+				return nil, fmt.Errorf("profile %s, %s: %w", s.target, s.work.name, err)
+			}
 		}
 	}
 	return rows, nil
 }
 
-// prepare asks every target once and holds their answers to a read against each
-// other.
-func prepare(ctx context.Context, targets []*target, w *world, work work) ([]*series, error) {
-	var all []*series
-	var wanted json.RawMessage
-	for _, t := range targets {
-		s := &series{work: work, target: t}
-		answers, err := s.run(ctx, w, 1)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t, err)
+// timeRounds times rounds until there are as many as wanted, or the next one would
+// end too late.
+func (b *bench) timeRounds(ctx context.Context, all [][]*series) error {
+	var longest time.Duration
+	for round := range b.rounds {
+		began := time.Now()
+		if round > 0 && began.Add(longest).After(b.deadline) {
+			b.rounds = round
+			break
 		}
-		data, err := dataOf(answers[0])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t, err)
+		for _, of := range all {
+			for i := range of {
+				s := of[(round+i)%len(of)]
+				if err := s.round(ctx); err != nil {
+					return fmt.Errorf("%s, %s: %w", s.target, s.work.name, err)
+				}
+			}
 		}
-		if s.rows, err = length(data, work.list); err != nil {
-			return nil, fmt.Errorf("%s: %w", t, err)
-		}
-		s.times, s.cpu = nil, cpu{}
-		all = append(all, s)
-		if work.undo != nil {
-			continue
-		}
-		if s.want = answers[0]; wanted == nil {
-			wanted = data
-		}
-		if !bytes.Equal(data, wanted) {
-			return nil, fmt.Errorf("%s and %s answer differently: %s", targets[0], t, difference(wanted, data))
-		}
-	}
-	return all, nil
-}
-
-// round times one round of the work on its target, which was idle meanwhile: the
-// first request is not counted.
-func (s *series) round(ctx context.Context, w *world) error {
-	times, used := s.times, s.cpu
-	if _, err := s.run(ctx, w, 1); err != nil {
-		return err
-	}
-	s.times, s.cpu = times, used
-	answers, err := s.run(ctx, w, s.work.operations)
-	if err != nil {
-		return err
-	}
-	for _, answer := range answers {
-		s.bytes = len(answer)
-		if _, err := dataOf(answer); err != nil {
+		took := time.Since(began)
+		longest = max(longest, took)
+		if _, err := fmt.Fprintf(b.progress, "round %d of %d: %.0f s\n", round+1, b.rounds, took.Seconds()); err != nil {
 			return err
-		}
-		if s.want != nil && !bytes.Equal(answer, s.want) {
-			return fmt.Errorf("the answer is another one than at first: %s", difference(s.want, answer))
 		}
 	}
 	return nil
 }
 
-// run sends the next requests, one after the other, adds what they took, takes
-// back what they did, and returns their answers.
-func (s *series) run(ctx context.Context, w *world, count int) ([][]byte, error) {
-	first := s.next
-	s.next += count
-	var bodies, answers [][]byte
-	for n := first; n < s.next; n++ {
-		body, err := s.work.request(w, n).body()
-		if err != nil {
-			return nil, err
+// prepare asks every target of a work once and holds their answers to a read
+// against each other: the bytes of servers, and the rows of peers.
+func (b *bench) prepare(ctx context.Context, work work) ([]*series, error) {
+	var all []*series
+	var wanted json.RawMessage
+	for _, t := range b.targets {
+		if t.server == nil || t.world != b.worldOf(work) {
+			continue
 		}
-		bodies = append(bodies, body)
+		s := &series{work: work, target: t}
+		if err := s.ask(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", t, err)
+		}
+		data, err := dataOf(s.answer)
+		if s.rows = 1; err == nil && work.list != nil {
+			s.rows, err = length(data, work.list)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t, err)
+		}
+		all = append(all, s)
+		if work.undo != nil {
+			continue
+		}
+		if s.exact = true; wanted == nil {
+			wanted = data
+		}
+		if !bytes.Equal(data, wanted) {
+			return nil, fmt.Errorf("%s and %s answer differently: %s", all[0].target, t, difference(wanted, data))
+		}
+	}
+	if work.compared == nil {
+		return all, nil
+	}
+	for _, t := range b.targets {
+		if t.peer != work.compared.with || t.world != nil && t.world != b.worldOf(work) {
+			continue
+		}
+		s, err := b.preparePeer(ctx, all[len(all)-1], t)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t, err)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// preparePeer asks a peer the question of a work and compares the rows of its
+// answer with those of Cadastre's.
+func (b *bench) preparePeer(ctx context.Context, own *series, peer *target) (*series, error) {
+	s := &series{work: own.work, target: peer, exact: own.work.compared.exact, rows: own.rows}
+	if n := own.work.compared.operations; n > 0 {
+		s.work.operations = n
+	}
+	var err error
+	if s.call, err = own.work.compared.call(ctx, peer); err != nil {
+		return nil, err
+	}
+	if err := s.ask(ctx); err != nil {
+		return nil, err
+	}
+	return s, own.work.compared.check(ctx, own, s.answer)
+}
+
+// ask sends a request that is not timed and keeps the answer.
+func (s *series) ask(ctx context.Context) error {
+	clients := s.connect(1)
+	defer disconnect(clients)
+	if _, _, err := s.send(ctx, clients, 1); err != nil {
+		return err
+	}
+	s.answer = bytes.Clone(clients[0].answer.Bytes())
+	return s.takeBack(ctx, s.next-1)
+}
+
+// round times one round of the work on its target, which was idle meanwhile: the
+// first request of each client is not counted.
+func (s *series) round(ctx context.Context) error {
+	clients := s.connect(s.work.clients)
+	defer disconnect(clients)
+	first := s.next
+	if _, _, err := s.send(ctx, clients, len(clients)); err != nil {
+		return err
 	}
 	before, err := s.target.cpu()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, body := range bodies {
-		started := time.Now()
-		answer, err := s.target.server.post(ctx, body)
-		if err != nil {
-			return nil, err
-		}
-		s.times = append(s.times, time.Since(started))
-		answers = append(answers, answer)
+	times, took, err := s.send(ctx, clients, s.work.operations)
+	if err != nil {
+		return err
 	}
 	after, err := s.target.cpu()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	s.times = append(s.times, times...)
+	s.rates = append(s.rates, float64(len(times))/took.Seconds())
 	s.cpu.server += after.server - before.server
 	s.cpu.database += after.database - before.database
-	for n := first; s.work.undo != nil && n < s.next; n++ {
-		if err := s.target.server.ask(ctx, s.work.undo(w, n), nil); err != nil {
-			return nil, fmt.Errorf("take back: %w", err)
-		}
-	}
-	return answers, nil
+	return s.takeBack(ctx, first)
 }
 
-// cpu returns what the target's processes used so far.
-func (t *target) cpu() (used cpu, err error) {
-	if !measuresCPU() {
-		return used, nil
+// connect returns so many clients of the target, one at least.
+func (s *series) connect(count int) []*connection {
+	clients := make([]*connection, max(1, count))
+	for i := range clients {
+		clients[i] = &connection{to: s.target}
 	}
-	if used.server, err = cpuOf(t.server.pid); err != nil || t.cluster == nil {
-		return used, err
+	return clients
+}
+
+func disconnect(clients []*connection) {
+	for _, c := range clients {
+		c.close()
 	}
-	used.database, err = cpuOfFamily(t.cluster.pid)
-	return used, err
+}
+
+// send sends the next requests, each client one after the other, and returns how
+// long each of them took, and all together.
+func (s *series) send(ctx context.Context, clients []*connection, count int) ([]time.Duration, time.Duration, error) {
+	messages, err := s.messages(count)
+	if err != nil {
+		return nil, 0, err
+	}
+	times := make([]time.Duration, count)
+	var next atomic.Int64
+	group, sending := errgroup.WithContext(ctx)
+	began := time.Now()
+	for _, c := range clients {
+		group.Go(func() error {
+			for n := int(next.Add(1)) - 1; n < count; n = int(next.Add(1)) - 1 {
+				started := time.Now()
+				answer, err := c.exchange(messages[n])
+				times[n] = time.Since(started)
+				if err := errors.Join(err, sending.Err()); err != nil {
+					return err
+				}
+				if err := s.check(answer); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err = group.Wait()
+	return times, time.Since(began), err
+}
+
+// messages returns the next requests as they are sent.
+func (s *series) messages(count int) ([][]byte, error) {
+	all := make([][]byte, count)
+	for i := range all {
+		switch {
+		case i > 0 && s.work.undo == nil: // a read is always the same
+			all[i] = all[0]
+		case s.target.server == nil:
+			all[i] = s.target.message(s.call)
+		default:
+			body, err := s.work.request(s.target.world, s.next+i).body()
+			if err != nil {
+				return nil, err
+			}
+			all[i] = s.target.message(call{method: "POST", path: "/graphql", body: body})
+		}
+	}
+	s.next += count
+	return all, nil
+}
+
+// check returns an error for an answer that is not the right one.
+func (s *series) check(answer []byte) error {
+	if s.exact && s.answer != nil {
+		if !bytes.Equal(answer, s.answer) {
+			return fmt.Errorf("the answer is another one than at first: %s", difference(s.answer, answer))
+		}
+		return nil
+	}
+	if s.target.server == nil {
+		return nil
+	}
+	_, err := dataOf(answer)
+	return err
+}
+
+// takeBack takes back what the requests from a number on did.
+func (s *series) takeBack(ctx context.Context, first int) error {
+	if s.work.undo == nil {
+		return nil
+	}
+	for n := first; n < s.next; n++ {
+		if err := s.target.server.ask(ctx, s.work.undo(s.target.world, n), nil); err != nil {
+			return fmt.Errorf("take back: %w", err)
+		}
+	}
+	return nil
 }
 
 // row returns what was measured.
 func (s *series) row() row {
 	slices.Sort(s.times)
 	r := row{
-		Work: s.work.name, Database: s.target.database, Binary: s.target.binary,
-		Operations: len(s.times), Rows: s.rows, Bytes: s.bytes,
+		Work: s.work.name, Database: s.target.database, Server: s.target.name, Peer: s.target.peer != "", Clients: max(1, s.work.clients),
+		Operations: len(s.times), Rows: s.rows, Bytes: len(s.answer), PerSecond: median(s.rates), Rates: s.rates,
 		Median: milliseconds(quantile(s.times, 50)), P99: milliseconds(quantile(s.times, 99)),
+		Statements: s.counted.statements, Allocations: s.counted.allocations, AllocatedBytes: s.counted.bytes,
 	}
 	if !measuresCPU() {
 		return r
@@ -209,6 +339,12 @@ func (s *series) row() row {
 		r.DatabaseCPU = each(s.cpu.database)
 	}
 	return r
+}
+
+// median returns the middle one of some numbers, the lower of two.
+func median(numbers []float64) float64 {
+	sorted := slices.Sorted(slices.Values(numbers))
+	return sorted[(len(sorted)-1)/2]
 }
 
 // quantile returns the least of sorted times that a percentage of them does not

@@ -22,7 +22,8 @@ var errNoPostgres = errors.New("no PostgreSQL found: install its server (Debian:
 // cluster is a PostgreSQL server that belongs to the benchmark.
 type cluster struct {
 	*process
-	port int
+	port    int
+	version string
 }
 
 // startCluster starts a PostgreSQL server in a folder below the given one, with
@@ -61,6 +62,9 @@ func startCluster(ctx context.Context, folder string) (*cluster, error) {
 	if err := p.await(startTime, func() error { return c.run(ctx, "postgres", "SELECT 1") }); err != nil {
 		return nil, errors.Join(fmt.Errorf("start PostgreSQL: %w", err), c.stop())
 	}
+	if c.version, err = c.text(ctx, "postgres", "SELECT 'PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1)"); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
 	return c, nil
 }
 
@@ -91,6 +95,17 @@ func (c *cluster) run(ctx context.Context, database string, statements ...string
 		}
 	}
 	return db.Close()
+}
+
+// text returns the one value that a query of a database returns, as text.
+func (c *cluster) text(ctx context.Context, database, query string, args ...any) (text string, err error) {
+	db, err := sql.Open("postgres", c.url(database))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	err = db.QueryRowContext(ctx, query, args...).Scan(&text)
+	return text, err
 }
 
 // postgresPrograms returns the folder with initdb and postgres: on the path, or

@@ -1,95 +1,248 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // report is the outcome of a run.
 type report struct {
+	Command   string            `json:"command"`
+	Day       string            `json:"day"`
 	Seed      uint64            `json:"seed"`
 	Providers int               `json:"providers"`
+	Small     int               `json:"providersOfSmallerWorld"`
 	Resources int               `json:"resources"`
 	Files     int               `json:"definitionFiles"`
 	Rounds    int               `json:"rounds"`
 	Machine   machine           `json:"machine"`
-	Binaries  map[string]string `json:"binaries"` // path by name
+	Binaries  map[string]string `json:"binaries"` // version by name
+	Missing   []string          `json:"missing,omitempty"`
 	Rows      []row             `json:"rows"`
+	Goals     []reached         `json:"goals,omitempty"`
 }
 
 // machine is what the report says of where it was made.
 type machine struct {
 	System     string `json:"system"`
 	Processors int    `json:"processors"`
+	Model      string `json:"model,omitempty"`
+	Postgres   string `json:"postgres,omitempty"`
 }
 
-func newReport(o options, w *world, rows []row) *report {
+// reached is what became of a goal on the last of the binaries.
+type reached struct {
+	Work     string  `json:"work"`
+	Database string  `json:"database"`
+	Median   float64 `json:"medianMs"`
+	Rate     float64 `json:"perSecond"`
+	// First is the ratio of the rate to that of the first binary; 0 with one only.
+	First float64 `json:"timesTheFirst,omitempty"`
+	// Peer is the ratio of the rate to that of the peer, the median of the rounds,
+	// and FirstPeer that of the first binary; 0 without the peer.
+	PeerName  string  `json:"peer,omitempty"`
+	Peer      float64 `json:"timesThePeer,omitempty"`
+	FirstPeer float64 `json:"firstTimesThePeer,omitempty"`
+	Goal      string  `json:"goal"`
+	Reached   string  `json:"reached"` // yes, no, or unknown
+}
+
+func newReport(b *bench, rows []row) *report {
 	r := &report{
-		Seed: o.seed, Providers: o.size.providers, Resources: o.size.resources, Rounds: o.rounds,
-		Machine:  machine{System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU()},
-		Binaries: map[string]string{}, Rows: rows,
+		Command: b.command, Day: time.Now().UTC().Format(time.DateOnly),
+		Seed: b.seed, Providers: b.size.providers, Small: b.smallProviders, Resources: b.size.resources, Rounds: b.rounds,
+		Machine:  machine{System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(), Model: processorModel()},
+		Binaries: map[string]string{}, Missing: b.missing, Rows: rows,
 	}
-	for _, d := range w.definitions {
+	for _, d := range b.large.definitions {
 		r.Files += len(d.texts)
 	}
-	for _, b := range o.binaries {
-		r.Binaries[b.name] = b.path
+	for _, program := range b.binaries {
+		version, err := exec.Command(program.path, "version").Output()
+		if r.Binaries[program.name] = strings.TrimSpace(string(version)); err != nil {
+			r.Binaries[program.name] = err.Error()
+		}
+	}
+	if b.cluster != nil {
+		r.Machine.Postgres = b.cluster.version
+	}
+	for _, work := range b.works {
+		if work.goal != (goal{}) {
+			r.Goals = append(r.Goals, r.reached(b, work)...)
+		}
 	}
 	return r
 }
 
-// writeTable writes the report as a Markdown table. With several binaries its last
-// column compares the median with that of the first one on the same database.
-func (r *report) writeTable(to io.Writer) error {
-	_, err := fmt.Fprintf(to, "%d providers, %d resources, %d definition files, %d rounds, seed %d; %s, %d processors\n\n",
-		r.Providers, r.Resources, r.Files, r.Rounds, r.Seed, r.Machine.System, r.Machine.Processors)
-	if err != nil {
-		return err
-	}
-	heads := []string{"work", "database", "binary", "rows", "median ms", "p99 ms", "server CPU ms", "database CPU ms", "bytes"}
-	if len(r.Binaries) > 1 {
-		heads = append(heads, "median, of the first")
-	}
-	rules := make([]string, len(heads))
-	for i := range rules {
-		rules[i] = "---"
-	}
-	lines := [][]string{heads, rules}
-	first := map[[2]string]float64{} // median of the first binary, by work and database
-	for _, row := range r.Rows {
-		cells := []string{
-			row.Work, row.Database, row.Binary, fmt.Sprint(row.Rows), fmt.Sprintf("%.2f", row.Median), fmt.Sprintf("%.2f", row.P99),
-			measured(row.ServerCPU), measured(row.DatabaseCPU), fmt.Sprint(row.Bytes),
-		}
-		if len(r.Binaries) > 1 {
-			of := [2]string{row.Work, row.Database}
-			if _, ok := first[of]; !ok {
-				first[of] = row.Median
+// reached returns what became of the goal of a work, for each database.
+func (r *report) reached(b *bench, work work) []reached {
+	var all []reached
+	for _, database := range b.databases {
+		find := func(server string, peer bool) *row {
+			for i, row := range r.Rows {
+				if row.Work == work.name && row.Peer == peer && (peer && (row.Database == "" || row.Database == database) || row.Server == server && row.Database == database) {
+					return &r.Rows[i]
+				}
 			}
-			cells = append(cells, fmt.Sprintf("%.2f", row.Median/first[of]))
+			return nil
 		}
-		lines = append(lines, cells)
+		last, first := find(b.binaries[len(b.binaries)-1].name, false), find(b.binaries[0].name, false)
+		peer := find("", true)
+		one := reached{Work: work.name, Database: database, Median: last.Median, Rate: last.PerSecond, Reached: "yes"}
+		if len(b.binaries) > 1 {
+			one.First = ratio(last, first)
+		}
+		if peer != nil {
+			one.PeerName, one.Peer = peer.Server, ratio(last, peer)
+			if len(b.binaries) > 1 {
+				one.FirstPeer = ratio(first, peer)
+			}
+		}
+		var goals []string
+		if work.goal.median > 0 {
+			goals = append(goals, fmt.Sprintf("%g ms", work.goal.median))
+			if last.Median > work.goal.median {
+				one.Reached = "no"
+			}
+		}
+		if work.goal.ratio > 0 {
+			goals = append(goals, fmt.Sprintf("%gx %s", work.goal.ratio, work.compared.with))
+			switch {
+			case peer == nil && one.Reached == "yes":
+				one.Reached = "unknown"
+			case peer != nil && one.Peer < work.goal.ratio:
+				one.Reached = "no"
+			}
+		}
+		one.Goal = strings.Join(goals, ", ")
+		all = append(all, one)
 	}
-	table := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
-	for _, cells := range lines {
-		if _, err := fmt.Fprintf(table, "| %s\t|\n", strings.Join(cells, "\t| ")); err != nil {
+	return all
+}
+
+// ratio returns how many times the rate of one is that of another: the median of
+// the rounds, in each of which both met the same machine.
+func ratio(one, other *row) float64 {
+	ratios := make([]float64, min(len(one.Rates), len(other.Rates)))
+	for i := range ratios {
+		ratios[i] = one.Rates[i] / other.Rates[i]
+	}
+	return median(ratios)
+}
+
+// processorModel returns what the processors call themselves, if that is known.
+func processorModel() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(text), "model name")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimLeft(line, "\t :")
+}
+
+// write writes the report as Markdown: what was measured where, the goals, and
+// all rows.
+func (r *report) write(to io.Writer) error {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%s, seed %d: %d rounds, %d providers and %d in the smaller world, %d resources, %d definition files; %s, %d processors",
+		r.Day, r.Seed, r.Rounds, r.Providers, r.Small, r.Resources, r.Files, r.Machine.System, r.Machine.Processors)
+	for _, detail := range []string{r.Machine.Model, r.Machine.Postgres} {
+		if detail != "" {
+			fmt.Fprintf(&out, ", %s", detail)
+		}
+	}
+	fmt.Fprintln(&out, ".")
+	for _, name := range slices.Sorted(maps.Keys(r.Binaries)) {
+		fmt.Fprintf(&out, "The program %s is %s.\n", name, r.Binaries[name])
+	}
+	for _, missing := range r.Missing {
+		fmt.Fprintf(&out, "Not timed: %s.\n", strings.ReplaceAll(missing, "\n", " "))
+	}
+	fmt.Fprintln(&out)
+	if len(r.Goals) > 0 {
+		if err := writeTable(&out, r.goalTable()); err != nil {
 			return err
 		}
+		fmt.Fprintln(&out)
+	}
+	if err := writeTable(&out, r.rowTable()); err != nil {
+		return err
+	}
+	_, err := out.WriteTo(to)
+	return err
+}
+
+// goalTable returns the table of what is to be reached.
+func (r *report) goalTable() [][]string {
+	lines := [][]string{{"work", "database", "median ms", "requests/s", "times the first binary", "peer", "first binary, times the peer", "times the peer", "at least", "reached"}}
+	for _, one := range r.Goals {
+		lines = append(lines, []string{
+			one.Work, one.Database, fmt.Sprintf("%.2f", one.Median), fmt.Sprintf("%.1f", one.Rate), orDash("%.2f", one.First),
+			one.PeerName, orDash("%.2f", one.FirstPeer), orDash("%.2f", one.Peer), one.Goal, one.Reached,
+		})
+	}
+	return lines
+}
+
+// rowTable returns the table of what was measured.
+func (r *report) rowTable() [][]string {
+	lines := [][]string{{"work", "database", "server", "rows", "requests/s", "median ms", "p99 ms", "server CPU ms", "database CPU ms", "bytes", "allocations", "allocated kB", "statements"}}
+	for _, row := range r.Rows {
+		kilobytes := row.AllocatedBytes
+		if kilobytes != nil {
+			kilobytes = new(*kilobytes / 1000)
+		}
+		lines = append(lines, []string{
+			row.Work, row.Database, row.Server, fmt.Sprint(row.Rows), fmt.Sprintf("%.1f", row.PerSecond),
+			fmt.Sprintf("%.2f", row.Median), fmt.Sprintf("%.2f", row.P99), measured("%.2f", row.ServerCPU), measured("%.2f", row.DatabaseCPU),
+			fmt.Sprint(row.Bytes), measured("%.0f", row.Allocations), measured("%.1f", kilobytes), measured("%.2f", row.Statements),
+		})
+	}
+	return lines
+}
+
+// writeTable writes lines of cells as a Markdown table; the first are the heads.
+func writeTable(to io.Writer, lines [][]string) error {
+	rule := make([]string, len(lines[0]))
+	for i := range rule {
+		rule[i] = "---"
+	}
+	table := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
+	for i, cells := range lines {
+		if i == 1 {
+			fmt.Fprintf(table, "| %s\t|\n", strings.Join(rule, "\t| "))
+		}
+		fmt.Fprintf(table, "| %s\t|\n", strings.Join(cells, "\t| "))
 	}
 	return table.Flush()
 }
 
-// measured returns a number of milliseconds, or a dash for none.
-func measured(milliseconds *float64) string {
-	if milliseconds == nil {
+// measured returns a number, or a dash for none.
+func measured(format string, number *float64) string {
+	if number == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f", *milliseconds)
+	return fmt.Sprintf(format, *number)
+}
+
+// orDash returns a number, or a dash for 0.
+func orDash(format string, number float64) string {
+	if number == 0 {
+		return "-"
+	}
+	return fmt.Sprintf(format, number)
 }
 
 // writeJSON writes the report to a file.
@@ -99,4 +252,31 @@ func (r *report) writeJSON(path string) error {
 		return err
 	}
 	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// The marks in a page around a report.
+const (
+	beginMark = "<!-- bench: begin -->"
+	endMark   = "<!-- bench: end -->"
+)
+
+// writeInto writes the report into a page, in the place of the one between its
+// marks.
+func (r *report) writeInto(page string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(text), beginMark)
+	_, after, closed := strings.Cut(rest, endMark)
+	if !ok || !closed {
+		return errors.New(page + " has no place for the report: " + beginMark + " and " + endMark)
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%s%s\n\n```sh\n%s\n```\n\n", before, beginMark, r.Command)
+	if err := r.write(&out); err != nil {
+		return err
+	}
+	fmt.Fprintf(&out, "\n%s%s", endMark, after)
+	return os.WriteFile(page, out.Bytes(), 0o644)
 }

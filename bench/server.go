@@ -17,10 +17,16 @@ import (
 // startTime is how long a server may take until it is ready.
 const startTime = 60 * time.Second
 
+// manyPoints is a limit that no work reaches.
+const manyPoints = 1_000_000_000
+
 // server is a Cadastre server in a process of its own.
 type server struct {
 	*process
 	*client
+	host     string // and port
+	profiles string // address of its profiles, if it knows how to serve them
+	tokens   string // file of its tokens
 }
 
 // startServer starts a server on a database and waits until it is ready. Its
@@ -36,21 +42,28 @@ func startServer(ctx context.Context, folder, name, program, database string) (*
 	if err != nil {
 		return nil, err
 	}
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	p, err := startProcess(filepath.Join(folder, name+".log"), "TERM", nil, serverEnvironment(),
+	profiles, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	address := loopback(port)
+	env := append(serverEnvironment(), "CADASTRE_PPROF_LISTEN="+loopback(profiles))
+	p, err := startProcess(filepath.Join(folder, name+".log"), "TERM", nil, env,
 		program, "serve", "--listen", address, "--database", database, "--tokens", tokens)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{process: p, client: newClient("http://"+address, token)}
+	s := &server{process: p, client: newClient("http://"+address, token), host: address, profiles: loopback(profiles), tokens: tokens}
 	if err := p.await(startTime, func() error { return s.ready(ctx) }); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
 }
 
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
 // serverEnvironment returns the environment of the benchmark, with no limit that
-// could stop it. As variables, because a program that does not know one of them
+// could stop it; those that count requests are large, so that they count. As variables, because a program that does not know one of them
 // ignores it.
 func serverEnvironment() []string {
 	var env []string
@@ -59,9 +72,11 @@ func serverEnvironment() []string {
 			env = append(env, variable)
 		}
 	}
-	for _, limit := range []string{"BODY_BYTES", "TOKENS", "ALIASES", "ROOT_FIELDS", "REPEATS", "LIST_MEMBERS", "COST",
-		"PRINCIPAL_POINTS", "PROJECT_WRITES", "ADDRESS_POINTS"} {
+	for _, limit := range []string{"TOKENS", "ALIASES", "ROOT_FIELDS", "REPEATS", "LIST_MEMBERS", "COST", "PROJECT_WRITES"} {
 		env = append(env, "CADASTRE_LIMIT_"+limit+"=0")
+	}
+	for _, limit := range []string{"BODY_BYTES", "PRINCIPAL_POINTS", "ADDRESS_POINTS"} {
+		env = append(env, fmt.Sprintf("CADASTRE_LIMIT_%s=%d", limit, manyPoints))
 	}
 	return append(env, "CADASTRE_LIMIT_OPERATION_TIME="+requestTime.String(), "CADASTRE_WRITE_RATE=0")
 }

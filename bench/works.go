@@ -1,8 +1,14 @@
 package main
 
+import "context"
+
 // work is one thing that the benchmark times: an operation of the API.
 type work struct {
 	name string
+	// clients send at once, each over a connection of its own; 0 is one.
+	clients int
+	// small is whether it is about the smaller world.
+	small bool
 	// operations is how many are timed in each round.
 	operations int
 	// list is the path to the list of the answer that the work is about; its
@@ -12,39 +18,117 @@ type work struct {
 	request func(w *world, n int) request
 	// undo returns what takes back the n-th request; nil for a read.
 	undo func(w *world, n int) request
+	// compared is the same question to a peer; nil for none.
+	compared *comparison
+	// goal is what is to be reached; the zero value is none.
+	goal goal
+}
+
+// comparison is the question of a work as a peer is asked it.
+type comparison struct {
+	with string // the peer
+	// operations is how many are timed in each round; 0 is as many as of the work.
+	operations int
+	// exact is whether every answer of the peer has the same bytes.
+	exact bool
+	// call returns the request to the peer.
+	call func(ctx context.Context, peer *target) (call, error)
+	// check returns an error when the rows of the peer's answer are not those of
+	// Cadastre's.
+	check func(ctx context.Context, own *series, answer []byte) error
+}
+
+// goal is what a work is to reach at least.
+type goal struct {
+	median float64 // at most so many milliseconds; 0 is any
+	ratio  float64 // so many times the requests a second of the peer; 0 is any
 }
 
 // works returns everything that is timed. A row more is an element more.
 func works() []work {
 	return []work{
 		{
-			name: "candidates, first 10", operations: 20, list: []string{"allocationCandidates", "nodes"},
+			name: "candidates, first 10", operations: 20, list: candidatesList(),
 			request: candidates(10, `nodes { allocations { provider { uuid name } resources { resourceClass amount } } }`),
 		},
 		{
-			name: "candidates, first 1000, full answer", operations: 4, list: []string{"allocationCandidates", "nodes"},
-			request: candidates(1000, `
-				nodes {
-					allocations { provider { uuid } resources { resourceClass amount } }
-					mappings { suffix providers { uuid } }
-				}
-				providerSummaries {
-					provider { uuid parent { uuid } root { uuid } }
-					inventories { resourceClass capacity used }
-					traits
-				}`),
+			name: "candidates, first 1000, full answer", operations: 4, list: candidatesList(),
+			request:  candidates(1000, fullCandidates),
+			compared: &comparison{with: placementPeer, operations: 1, call: candidatesOfPlacement, check: sameCandidates},
+			goal:     goal{median: 8, ratio: 150},
+		},
+		{
+			name: "candidates, first 1000, smaller world, 4 clients", clients: 4, small: true, operations: 16, list: candidatesList(),
+			request:  candidates(1000, fullCandidates),
+			compared: &comparison{with: placementPeer, call: candidatesOfPlacement, check: sameCandidates},
+			goal:     goal{ratio: 30},
+		},
+		{
+			name: "20 namespaces with properties, 32 clients", clients: 32, operations: 320, list: []string{"namespaces", "nodes"},
+			request: read(`{ namespaces(first: 20) { nodes { name displayName properties { name jsonSchema } } } }`, nil),
+			compared: postgraphile("namespaces.nodes", `{ namespaces: allNamespaces(first: 20, orderBy: [NAME_ASC]) { nodes {
+				name displayName
+				properties: propertyDefinitionsByNamespaceId(condition: {objectId: null}) { nodes { name jsonSchema: keywords } }
+			} } }`),
+			goal: goal{ratio: 1.5},
+		},
+		{
+			name: "33 namespaces with four lists, 32 clients", clients: 32, operations: 320, list: []string{"namespaces", "nodes"},
+			request: read(`{ namespaces(first: 33) { nodes {
+				name displayName
+				properties { name jsonSchema }
+				objects { name description required }
+				tags { name }
+				resourceTypeAssociations { resourceType { name } prefix propertiesTarget }
+			} } }`, nil),
+			compared: postgraphile("namespaces.nodes", `{ namespaces: allNamespaces(first: 33, orderBy: [NAME_ASC]) { nodes {
+				name displayName
+				properties: propertyDefinitionsByNamespaceId(condition: {objectId: null}) { nodes { name jsonSchema: keywords } }
+				objects: objectDefinitionsByNamespaceId { nodes { name description required } }
+				tags: tagsByNamespaceId { nodes { name } }
+				resourceTypeAssociations: resourceTypeAssociationsByNamespaceId { nodes {
+					resourceType: resourceTypeByResourceTypeId { name } prefix propertiesTarget
+				} }
+			} } }`),
+			goal: goal{ratio: 1.5},
+		},
+		{
+			name: "100 resources with metadata, 32 clients", clients: 32, operations: 320, list: resourcesList(),
+			request:  read(`{ resources(first: 100) { nodes { uuid name type { name } projectId visibility metadata { key value userModifiable } } } }`, nil),
+			compared: postgraphile("resources.nodes", `{ resources: allResources(first: 100, orderBy: [NAME_ASC]) { nodes { ...resource } } }`+resourceOfPostGraphile),
+			goal:     goal{ratio: 1.5},
+		},
+		{
+			name: "33 namespaces, flat, 32 clients", clients: 32, operations: 640, list: []string{"namespaces", "nodes"},
+			request: read(`{ namespaces(first: 33) { nodes { name displayName description visibility protected owner } } }`, nil),
+			compared: postgraphile("namespaces.nodes", `{ namespaces: allNamespaces(first: 33, orderBy: [NAME_ASC]) { nodes {
+				name displayName description visibility protected owner
+			} } }`),
+			goal: goal{ratio: 1.5},
+		},
+		{
+			name: "50 resources by a pair, 32 clients", clients: 32, operations: 320, list: resourcesList(),
+			request:  read(resources, resourcesByPair()),
+			compared: pairByPostGraphile(),
+			goal:     goal{ratio: 1.5},
+		},
+		{
+			name: "viewer, 32 clients", clients: 32, operations: 3_200,
+			request:  read(viewerQuery, nil),
+			compared: &comparison{with: floorPeer, exact: true, call: viewerOfFloor, check: sameViewer},
+			goal:     goal{ratio: 0.8},
 		},
 		{
 			name: "metadata dialog", operations: 8, list: []string{"definitions"},
 			request: read(dialog, object{"type": "OS::Glance::Image"}),
 		},
 		{
-			name: "100 resources with metadata", operations: 8, list: []string{"resources", "nodes"},
+			name: "100 resources with metadata", operations: 8, list: resourcesList(),
 			request: read(resources, object{"first": 100, "filter": object{"types": []string{resourceType}}}),
 		},
 		{
-			name: "50 resources by a pair of 0.5 %", operations: 8, list: []string{"resources", "nodes"},
-			request: read(resources, object{"first": 50, "filter": object{"metadata": []object{item(rarePair().key, rarePair().value)}}}),
+			name: "50 resources by a pair of 0.5 %", operations: 8, list: resourcesList(),
+			request: read(resources, resourcesByPair()),
 		},
 		{
 			name: "claim", operations: 20, list: []string{"setAllocations", "consumers"},
@@ -59,6 +143,30 @@ func works() []work {
 	}
 }
 
+func candidatesList() []string { return []string{"allocationCandidates", "nodes"} }
+
+func resourcesList() []string { return []string{"resources", "nodes"} }
+
+// resourcesByPair are the variables of the resources that hold a rare pair: 50
+// of 10,000.
+func resourcesByPair() object {
+	return object{"first": 50, "filter": object{"metadata": []object{item(rarePair().key, rarePair().value)}}}
+}
+
+const viewerQuery = `{ viewer { userId } }`
+
+// fullCandidates selects what the reference placement answers.
+const fullCandidates = `
+	nodes {
+		allocations { provider { uuid } resources { resourceClass amount } }
+		mappings { suffix providers { uuid } }
+	}
+	providerSummaries {
+		provider { uuid parent { uuid } root { uuid } }
+		inventories { resourceClass capacity used }
+		traits
+	}`
+
 // read returns the request of a read.
 func read(query string, variables object) func(*world, int) request {
 	return func(*world, int) request { return request{Query: query, Variables: variables} }
@@ -67,10 +175,17 @@ func read(query string, variables object) func(*world, int) request {
 // candidates returns the request for a page of candidates with what is selected
 // of it: for a usual instance, on hosts with a trait that most of them have.
 func candidates(first int, selection string) func(*world, int) request {
-	const query = `query($first: Int!, $resources: [ResourceAmountInput!]!, $traits: [String!]!) {
-		allocationCandidates(first: $first, resources: $resources, requiredAll: $traits) { `
-	return read(query+selection+` } }`, object{"first": first, "resources": amounts(4, 8_192, 40), "traits": commonTraits()[:1]})
+	return read(candidatesOf(selection), object{"first": first, "resources": usualInstance(), "traits": commonTraits()[:1]})
 }
+
+// candidatesOf returns the query for candidates with a selection.
+func candidatesOf(selection string) string {
+	return `query($first: Int!, $after: String, $resources: [ResourceAmountInput!]!, $traits: [String!]!) {
+		allocationCandidates(first: $first, after: $after, resources: $resources, requiredAll: $traits) { ` + selection + ` } }`
+}
+
+// usualInstance are the amounts that candidates are asked for.
+func usualInstance() []object { return amounts(4, 8_192, 40) }
 
 // freeProvider returns the uuid of a provider with room for a claim, another one
 // for each n of as many as there are.

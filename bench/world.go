@@ -194,12 +194,45 @@ func (w *world) addResources(random *rand.Rand, count int) {
 
 func item(key, value string) object { return object{"key": key, "value": value} }
 
-// readDefinitions returns the definitions that come with the program, and those
-// of a folder unless its name is empty.
+// leastNamespaces is how many namespaces a world has at least.
+const leastNamespaces = 33
+
+// moreDefinitions returns definition files like those of a cloud, so that a world
+// has namespaces enough on every machine.
+func moreDefinitions(count int) definitions {
+	var more definitions
+	for i := range count {
+		properties := object{}
+		for j := range 4 + i%8 {
+			properties[fmt.Sprintf("bench_%02d_%02d", i, j)] = object{
+				"title": fmt.Sprintf("Property %d of %d", j, i), "description": "What a service reads from an image when it places or starts an instance.",
+				"type": "string", "enum": []string{"first", "second", fmt.Sprint("number ", j)}, "default": "first",
+			}
+		}
+		namespace := object{
+			"namespace": fmt.Sprintf("Bench::%02d", i), "display_name": fmt.Sprintf("Bench %02d", i), "visibility": "public",
+			"description":                "Definitions of the benchmark.",
+			"resource_type_associations": []object{{"name": "OS::Glance::Image", "prefix": "hw_"}, {"name": "OS::Nova::Flavor", "prefix": "hw:"}},
+			"properties":                 properties,
+			"objects": []object{{"name": "Group", "description": "What belongs together.", "required": []string{"kind"},
+				"properties": object{"kind": object{"title": "Kind", "type": "string"}}}},
+			"tags": []object{{"name": fmt.Sprintf("bench-%02d", i)}, {"name": "tested"}},
+		}
+		text, err := json.Marshal(namespace)
+		if err != nil {
+			panic(err) // texts and lists
+		}
+		more.texts = append(more.texts, string(text))
+	}
+	return more
+}
+
+// readDefinitions returns the definitions that come with the program, those of a
+// folder unless its name is empty, and more where that is too few.
 func readDefinitions(folder string) ([]definitions, error) {
 	all := []definitions{{origin: "cadastre", texts: defaults.Definitions()}}
 	if folder == "" {
-		return all, nil
+		return append(all, moreDefinitions(leastNamespaces-len(all[0].texts))), nil
 	}
 	paths, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {

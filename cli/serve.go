@@ -31,7 +31,7 @@ type ServeOptions struct {
 	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins whose pages may send requests, such as https://dashboard.example.org."`
 	TrustedProxy     []string `placeholder:"NETWORK" help:"Networks of the proxies before the server, such as 10.0.0.0/8, whose X-Forwarded-For is trusted."`
 	MetricsListen    string   `help:"Address to serve /metrics on, and there only; otherwise it is where everything else is."`
-	PprofListen      string   `hidden:"" help:"Loopback address to serve profiles of the process on, under /debug/pprof; none when absent."`
+	PprofListen      string   `help:"Loopback address to serve profiles of the process on, under /debug/pprof; none when absent."`
 	TrustedDocuments string   `type:"path" help:"JSON file of documents by their SHA-256 that clients may ask for by hash."`
 	TrustedOnly      bool     `help:"Refuse every document that is not a trusted one."`
 	TLSCert          string   `name:"tls-cert" type:"path" help:"Certificate chain, PEM."`

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// bench is one run of the benchmark.
+type bench struct {
+	options
+	folder       string
+	progress     io.Writer
+	works        []work
+	deadline     time.Time // no round begins that would end later
+	large, small *world
+	cluster      *cluster  // nil without PostgreSQL
+	targets      []*target // in the order in which they started
+	missing      []string  // peers that are not timed, and why
+}
+
+// target is a program under test: a server of Cadastre, or a peer.
+type target struct {
+	name     string // of the binary, or of the peer
+	peer     string // which peer; empty for a server of Cadastre
+	database string // empty for a peer without one
+	world    *world // nil for a peer without one
+	address  string // host and port
+	headers  string // lines that each of its requests has
+	process  *process
+	once     bool     // whether it takes one request a connection
+	family   bool     // whether children of the process do its work
+	cluster  *cluster // nil without PostgreSQL
+	storage  string   // its database in the cluster
+	server   *server  // nil for a peer
+}
+
+func (t *target) String() string {
+	if t.database == "" {
+		return t.name
+	}
+	return t.name + " on " + t.database
+}
+
+// start starts the cluster, every binary on every database for each world that a
+// work needs, fills them, and starts the peers.
+func (b *bench) start(ctx context.Context) (err error) {
+	if slices.Contains(b.databases, postgres) {
+		if b.cluster, err = startCluster(ctx, b.folder); err != nil {
+			return err
+		}
+	}
+	for _, w := range []*world{b.large, b.small} {
+		if !slices.ContainsFunc(b.works, func(one work) bool { return b.worldOf(one) == w }) {
+			continue
+		}
+		for _, kind := range b.databases {
+			for _, program := range b.binaries {
+				if err := b.startServer(ctx, program, kind, w); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err := b.load(ctx); err != nil {
+		return err
+	}
+	return b.startPeers(ctx)
+}
+
+// worldOf returns the world that a work is about.
+func (b *bench) worldOf(one work) *world {
+	if one.small {
+		return b.small
+	}
+	return b.large
+}
+
+// startServer starts a binary on a database of its own.
+func (b *bench) startServer(ctx context.Context, program binary, kind string, w *world) error {
+	number := len(b.targets)
+	t := &target{name: program.name, database: kind, world: w}
+	url := "sqlite://" + filepath.Join(b.folder, fmt.Sprintf("cadastre-%d.db", number))
+	if kind == postgres {
+		t.cluster, t.storage = b.cluster, fmt.Sprintf("cadastre_%d", number)
+		if err := b.cluster.createDatabase(ctx, t.storage); err != nil {
+			return err
+		}
+		url = b.cluster.url(t.storage)
+	}
+	server, err := startServer(ctx, b.folder, fmt.Sprintf("server-%d", number), program.path, url)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", t, err)
+	}
+	t.server, t.process, t.address = server, server.process, server.host
+	t.headers = "Content-Type: application/json\r\nAuthorization: Bearer " + server.token + "\r\n"
+	b.targets = append(b.targets, t)
+	return nil
+}
+
+// stop ends every process, the last first.
+func (b *bench) stop() error {
+	var err error
+	for _, t := range slices.Backward(b.targets) {
+		if t.server != nil {
+			t.server.close()
+		}
+		err = errors.Join(err, t.process.stop())
+	}
+	if b.cluster != nil {
+		err = errors.Join(err, b.cluster.stop())
+	}
+	return err
+}
+
+// load writes the worlds into all servers at once.
+func (b *bench) load(ctx context.Context) error {
+	group, loading := errgroup.WithContext(ctx)
+	for _, t := range b.targets {
+		group.Go(func() error {
+			started := time.Now()
+			if err := t.world.load(loading, t.server.client); err != nil {
+				return fmt.Errorf("load the world into %s: %w", t, err)
+			}
+			_, err := fmt.Fprintf(b.progress, "%s: loaded %d providers and %d resources in %.0f s\n", t, len(t.world.providers), len(t.world.resources), time.Since(started).Seconds())
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, t := range b.targets {
+		if t.cluster == nil {
+			continue
+		}
+		if err := t.cluster.settle(ctx, t.storage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cpu returns what the target's processes used so far.
+func (t *target) cpu() (used cpu, err error) {
+	if !measuresCPU() {
+		return used, nil
+	}
+	of := cpuOf
+	if t.family {
+		of = cpuOfFamily
+	}
+	if used.server, err = of(t.process.pid); err != nil || t.cluster == nil {
+		return used, err
+	}
+	used.database, err = cpuOfFamily(t.cluster.pid)
+	return used, err
+}
