@@ -165,7 +165,9 @@ func (r *report) write(to io.Writer) error {
 	}
 	fmt.Fprintln(&out, ".")
 	for _, name := range slices.Sorted(maps.Keys(r.Binaries)) {
-		fmt.Fprintf(&out, "The program %s is %s.\n", name, r.Binaries[name])
+		if version := r.Binaries[name]; !strings.HasSuffix(version, " development") {
+			fmt.Fprintf(&out, "The program %s is %s.\n", name, version)
+		}
 	}
 	for _, missing := range r.Missing {
 		fmt.Fprintf(&out, "Not timed: %s.\n", strings.ReplaceAll(missing, "\n", " "))
