@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // counts are what a server counts of itself, in one operation on average; nil is
@@ -22,21 +23,28 @@ const (
 	bytesMetric       = "go_memstats_alloc_bytes_total"
 )
 
-// leastCounted is how many operations are counted at least: reading the
-// counters allocates, too, and not always the same.
-const leastCounted = 20
+// How many operations are counted: reading the counters allocates, too, and not
+// always the same, so that there are many of those that are short.
+const (
+	leastCounted = 20
+	mostCounted  = 1_000
+	countedTime  = 100 * time.Millisecond
+)
 
-// count counts one round of the work, which is not timed.
+// count counts some operations of the work, which are not timed.
 func (s *series) count(ctx context.Context) error {
 	if s.target.server == nil {
 		return nil
 	}
 	clients := s.connect(s.work.clients)
 	defer disconnect(clients)
-	first, operations := s.next, max(s.work.operations, leastCounted)
-	if _, _, err := s.send(ctx, clients, len(clients)); err != nil {
+	first := s.next
+	_, took, err := s.send(ctx, clients, max(len(clients), leastCounted))
+	if err != nil {
 		return err
 	}
+	each := took / time.Duration(max(len(clients), leastCounted))
+	operations := min(max(int(countedTime/each), leastCounted), mostCounted)
 	var read [3]map[string]float64
 	for i := range read {
 		if i == 2 {
@@ -44,19 +52,18 @@ func (s *series) count(ctx context.Context) error {
 				return err
 			}
 		}
-		var err error
 		if read[i], err = s.target.server.metrics(ctx); err != nil {
 			return err
 		}
 	}
 	// What lies between the first two is reading them.
-	each := func(name string) *float64 {
+	average := func(name string) *float64 {
 		if _, ok := read[0][name]; !ok {
 			return nil
 		}
 		return new((read[2][name] - 2*read[1][name] + read[0][name]) / float64(operations))
 	}
-	s.counted = counts{statements: each(statementsMetric), allocations: each(allocationsMetric), bytes: each(bytesMetric)}
+	s.counted = counts{statements: average(statementsMetric), allocations: average(allocationsMetric), bytes: average(bytesMetric)}
 	return s.takeBack(ctx, first)
 }
 

@@ -217,7 +217,7 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 	}
 	if len(o.binaries) == 0 {
 		path := filepath.Join(folder, "cadastre")
-		if err := build(ctx, path); err != nil {
+		if err := build(ctx, path, "CGO_ENABLED=0"); err != nil {
 			return nil, err
 		}
 		o.binaries = []binary{{name: "tree", path: path}}
@@ -240,10 +240,11 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 	return newReport(b, rows), nil
 }
 
-// build builds the server of this tree, without C as it is released.
-func build(ctx context.Context, path string) error {
+// build builds the server of this tree, with variables of the environment:
+// without C is how it is released.
+func build(ctx context.Context, path string, variables ...string) error {
 	command := exec.CommandContext(ctx, "go", "build", "-o", path, module)
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	command.Env = append(os.Environ(), variables...)
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the server: %w\n%s", err, out)
 	}

@@ -179,7 +179,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 	}
 	for _, program := range []string{"placement-manage", "uwsgi"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%w: there is no %s (Debian: apt-get install --no-install-recommends placement-api uwsgi-core uwsgi-plugin-python3 python3-psycopg2)", errAbsent, program)
+			return fmt.Errorf("%w: there is no %s (Debian: apt-get install placement-api uwsgi-core uwsgi-plugin-python3 python3-psycopg2)", errAbsent, program)
 		}
 	}
 	port, err := freePort()

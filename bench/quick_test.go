@@ -84,7 +84,7 @@ func pagedLists() []pagedList {
 		}},
 		{"providers", 20, []string{"resourceProviders", "nodes"}, func(first int) request {
 			const query = `query($first: Int!) { resourceProviders(first: $first) { nodes {
-				uuid name generation traits aggregates inventories { resourceClass total used } allocations(first: 1) { nodes { used consumer { uuid } } }
+				uuid name traits aggregates inventories { resourceClass total used } allocations(first: 1) { nodes { used consumer { uuid } } }
 			} } }`
 			return request{Query: query, Variables: object{"first": first}}
 		}},
