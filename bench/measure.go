@@ -332,7 +332,7 @@ func (s *series) row() row {
 		return r
 	}
 	each := func(used time.Duration) *float64 {
-		return new(milliseconds(used) / float64(len(s.times)))
+		return new(milliseconds(max(0, used)) / float64(len(s.times))) // a process that ends is counted in whole ticks
 	}
 	r.ServerCPU = each(s.cpu.server)
 	if s.target.cluster != nil {

@@ -171,15 +171,7 @@ func candidatesToRun(b *testing.B) (*graph.Executor, *document.Operation) {
 		b.Fatal(err)
 	}
 	executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))
-	reader := document.NewReader(executor.Schema(), document.Limits{})
-	read, refused := reader.Read(benchedCandidates, document.ReadOptions{})
-	if refused != nil {
-		b.Fatal(refused)
-	}
-	operation, refused := read.Operation("", nil)
-	if refused != nil {
-		b.Fatal(refused)
-	}
+	operation := executor.Operation(benchedCandidates)
 	answer := executor.Run(storetest.AsAdmin(), operation, 0)
 	if data := bytes.Join(answer.Data, nil); answer.Errors != nil || bytes.Count(data, []byte(`"mappings"`)) != 1000 {
 		b.Fatalf("%v: %.500s", answer.Errors, data)
