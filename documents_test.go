@@ -72,7 +72,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	variable := regexp.MustCompile(`CADASTRE_[A-Z_]+`)
 	set := variable.FindAllString(helps.String(), -1)
 	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_TEST_DEFINITIONS", "CADASTRE_LIMIT_") // the tests' own; a prefix
-	others := []string{"--data-urlencode", "--prefix"}                                       // of curl and of npm
+	others := []string{"--data-urlencode", "--prefix"}                                                                    // of curl and of npm
 	file := regexp.MustCompile("`((?:[a-zA-Z_][A-Za-z0-9_*-]*/)*[A-Za-z0-9_*.-]+\\.(?:go|graphql|md|sh|sql|txtar|yaml|yml)|(?:[a-z]+/)+)`")
 	target := regexp.MustCompile("`make ([a-z-]+)")
 	makefile, err := os.ReadFile("Makefile")

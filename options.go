@@ -57,7 +57,7 @@ func isLoopback(address net.Addr) bool {
 
 func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
 	return store.Options{
-		URL: options.Database, Log: log, RequestID: graph.RequestID,
+		URL: options.Database, Unprepared: options.NoPreparedStatements, Log: log, RequestID: graph.RequestID,
 		AuditRetention:              options.AuditRetention,
 		CapabilityDiscovery:         resource.CapabilityDiscovery(options.CapabilityDiscovery),
 		CapabilityDefaultVisibility: access.Visibility(strings.ToUpper(options.CapabilityDefaultVisibility)),

@@ -6,11 +6,12 @@ import "time"
 // variable: CADASTRE_ and the flag's name in capitals, `-` as `_`. The tags min
 // and max bound a number; without them it is 0 or more.
 type ServeOptions struct {
-	Listen   string `default:"127.0.0.1:8080" help:"Address to listen on."`
-	Database string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME."`
-	Tokens   string `type:"path" help:"YAML file of tokens, with the user, project and roles of each."`
-	Policy   string `type:"path" help:"YAML file of rules that override who may do what."`
-	Demo     bool   `help:"Fill an empty database with a demo cloud and accept the tokens demo-admin, demo-member and demo-reader; loopback addresses only."`
+	Listen               string `default:"127.0.0.1:8080" help:"Address to listen on."`
+	Database             string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME."`
+	NoPreparedStatements bool   `help:"Send every statement to PostgreSQL as it is, for poolers that give each transaction another connection."`
+	Tokens               string `type:"path" help:"YAML file of tokens, with the user, project and roles of each."`
+	Policy               string `type:"path" help:"YAML file of rules that override who may do what."`
+	Demo                 bool   `help:"Fill an empty database with a demo cloud and accept the tokens demo-admin, demo-member and demo-reader; loopback addresses only."`
 
 	NamespaceOwnerWrites   bool `help:"Let the members of a project write the namespaces that it owns, not only administrators."`
 	NamespacesPerProject   int  `default:"1000" min:"1" help:"Namespaces that one project may own."`

@@ -25,6 +25,9 @@ import (
 type Options struct {
 	// URL is sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME.
 	URL string
+	// Unprepared sends every statement to PostgreSQL as it is, for poolers that
+	// give each transaction another connection.
+	Unprepared bool
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
 	// RequestID returns the id of the request in a context, for the log; nil
@@ -96,7 +99,7 @@ type Store struct {
 // sure that what is built in is there. Several servers may open one PostgreSQL
 // database at once; a SQLite file opens for one.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
+	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Unprepared: options.Unprepared, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package resourcedb
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -41,11 +42,20 @@ func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, o
 	if err != nil {
 		return none, err
 	}
-	rows, err := resourceTable.All(ctx, s.DB, wanted, paging.Take)
+	rows, err := resourceTable.All(filtered(ctx, filter), s.DB, wanted, paging.Take)
 	if err != nil {
 		return none, fmt.Errorf("list resources: %w", err)
 	}
 	return sqldb.NewPage(paging, rows, resourceNoun, resourcePosition(order)), nil
+}
+
+// filtered returns the context of a list under a filter: which plan is good
+// depends on how frequent the values are that a filter looks for.
+func filtered(ctx context.Context, filter resource.Filter) context.Context {
+	if reflect.ValueOf(filter).IsZero() {
+		return ctx
+	}
+	return sqldb.Unprepared(ctx)
 }
 
 // CountResources returns how many resources Resources goes through in all.
@@ -68,7 +78,7 @@ func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scop
 	if err != nil {
 		return nil, err
 	}
-	rows, err := resourceTable.All(ctx, s.DB, paging.OfEach(entresource.Table, scopeColumns[scope], keys, wanted))
+	rows, err := resourceTable.All(filtered(ctx, filter), s.DB, paging.OfEach(entresource.Table, scopeColumns[scope], keys, wanted))
 	if err != nil {
 		return nil, fmt.Errorf("list resources within others: %w", err)
 	}

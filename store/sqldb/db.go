@@ -32,7 +32,7 @@ type DB struct {
 
 // Open opens the database that options name.
 func Open(ctx context.Context, options Options) (*DB, error) {
-	db, lock, err := openDatabase(ctx, options.URL)
+	db, lock, err := openDatabase(ctx, options.URL, options.Unprepared)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ type Database struct {
 	address     string // of the PostgreSQL database, with the session's settings
 	writer      *sql.DB
 	readers     *sql.DB
+	prepared    *preparedStatements // nil on SQLite, and where none are wanted
 }
 
 var _ dialect.Driver = (*Database)(nil)

@@ -29,13 +29,16 @@ const (
 // openDatabase opens what a database URL names: sqlite://PATH or
 // postgres://... . The lock is held on a SQLite file, which belongs to one
 // program, and is nil on PostgreSQL.
-func openDatabase(ctx context.Context, databaseURL string) (*Database, *flock.Flock, error) {
+func openDatabase(ctx context.Context, databaseURL string, unprepared bool) (*Database, *flock.Flock, error) {
 	scheme, rest, found := strings.Cut(databaseURL, "://")
 	switch {
 	case found && scheme == "sqlite" && rest != "":
 		return openSQLite(ctx, rest)
 	case found && (scheme == "postgres" || scheme == "postgresql"):
 		db, err := openPostgres(ctx, databaseURL)
+		if err == nil && !unprepared {
+			db.prepared = &preparedStatements{uses: map[string]int{}, kept: map[string]*sql.Stmt{}}
+		}
 		return db, nil, err
 	}
 	return nil, nil, errors.New("a database is named as sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME")

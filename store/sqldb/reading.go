@@ -135,7 +135,7 @@ func (r *Reading) holdAll() {
 func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
 	reading := readingOf(ctx, d)
 	if reading == nil {
-		return d.readers, nil
+		return reads{d, nil}, nil
 	}
 	reading.mu.Lock()
 	defer reading.mu.Unlock()
@@ -143,13 +143,13 @@ func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
 		if reading.how == Each {
 			reading.statements++
 		}
-		return d.readers, nil
+		return reads{d, nil}, nil
 	}
 	begun, err := reading.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return begun.on.Tx, nil
+	return reads{d, begun.on.Tx}, nil
 }
 
 // AddResident has a value followed by every Reading. It is called before anything

@@ -103,7 +103,7 @@ func (d *DB) Locking(how string) string {
 
 // Query runs a statement and hands each row to scan.
 func (d *DB) Query(ctx context.Context, on Conn, query string, scan func(*sql.Rows) error, args ...any) error {
-	rows, err := on.QueryContext(ctx, d.statement(query), args...)
+	rows, err := on.QueryContext(Prepared(ctx), d.statement(query), args...)
 	if err != nil {
 		return err
 	}

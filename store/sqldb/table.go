@@ -63,7 +63,7 @@ func (t Table[Row]) All(ctx context.Context, d *DB, conditions ...func(*entsql.S
 	}
 	query, args := selector.Query()
 	var found entsql.Rows
-	if err := d.Driver.Query(ctx, query, args, &found); err != nil {
+	if err := d.Driver.Query(Prepared(ctx), query, args, &found); err != nil {
 		return nil, err
 	}
 	defer found.Close()
