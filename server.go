@@ -71,6 +71,7 @@ func version() string {
 // serve runs a server until the context ends.
 func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writer) error {
 	log := newLog(options.LogFormat, stderr)
+	useMemory(log)
 	listener, err := net.Listen("tcp", options.Listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", options.Listen, err)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +33,7 @@ const floorCommand = "floor"
 // the same parts: slog, golang.org/x/time/rate, http.CrossOriginProtection and
 // http.MaxBytesReader. Left out are metrics, gzip and the reading of JSON.
 func runFloor(ctx context.Context, args []string) error {
+	debug.SetGCPercent(400) // as the server has it
 	flags := flag.NewFlagSet(floorCommand, flag.ContinueOnError)
 	address := flags.String("listen", "", "`address` to listen on")
 	tokens := flags.String("tokens", "", "`file` of tokens")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -54,45 +53,55 @@ func refuse(w http.ResponseWriter, r *http.Request, media string, why refusal) {
 			status = http.StatusBadRequest
 		}
 	}
-	write(w, media, status, &graph.Answer{Errors: why.list(r.Context())}, nil)
+	write(w, media, status, &graph.Answer{Errors: why.list(r.Context())}, "")
 }
 
-// write writes an answer and its extensions, nil for none. The data is written
-// as it is: encoding the answer as a whole would parse the data again, which
-// takes a hundred times as long.
-func write(w http.ResponseWriter, media string, status int, answer *graph.Answer, extensions map[string]any) {
-	var before, after bytes.Buffer
-	before.WriteByte('{')
+// smallAnswer is up to how many bytes an answer is sent as one piece.
+const smallAnswer = 4 << 10
+
+// write writes an answer and its extensions, JSON or "" for none. The data is
+// written as it is: encoding the answer as a whole would parse the data again,
+// which takes a hundred times as long.
+func write(w http.ResponseWriter, media string, status int, answer *graph.Answer, extensions string) {
+	size := 0
+	for _, piece := range answer.Data {
+		size += len(piece)
+	}
+	out := bytes.NewBuffer(make([]byte, 0, min(size, smallAnswer)+256))
+	out.WriteByte('{')
 	if len(answer.Errors) > 0 {
-		before.WriteString(`"errors":`)
-		encode(&before, answer.Errors)
+		out.WriteString(`"errors":`)
+		encode(out, answer.Errors)
 	}
 	if answer.Data != nil {
 		if len(answer.Errors) > 0 {
-			before.WriteByte(',')
+			out.WriteByte(',')
 		}
-		before.WriteString(`"data":`)
+		out.WriteString(`"data":`)
 	}
-	if len(extensions) > 0 {
-		after.WriteString(`,"extensions":`)
-		encode(&after, extensions)
-	}
-	after.WriteString("}\n")
-	parts := slices.Concat([][]byte{before.Bytes()}, answer.Data, [][]byte{after.Bytes()})
-	length := 0
-	for _, part := range parts {
-		length += len(part)
+	end := "}\n"
+	if extensions != "" {
+		end = `,"extensions":` + extensions + end
 	}
 	header := w.Header()
-	header.Set("Cache-Control", "no-store")
-	header.Set("Content-Type", media+"; charset=utf-8")
-	header.Set("Content-Length", strconv.Itoa(length))
+	header["Cache-Control"] = []string{"no-store"}
+	header["Content-Type"] = []string{media + "; charset=utf-8"}
+	header["Content-Length"] = []string{strconv.Itoa(out.Len() + size + len(end))}
 	w.WriteHeader(status)
-	for _, part := range parts {
-		if _, err := w.Write(part); err != nil {
-			return // the client has gone
+	for _, piece := range answer.Data {
+		if size > smallAnswer {
+			if _, err := out.WriteTo(w); err != nil {
+				return // the client has gone
+			}
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+			continue
 		}
+		out.Write(piece)
 	}
+	out.WriteString(end)
+	_, _ = out.WriteTo(w)
 }
 
 func encode(out *bytes.Buffer, value any) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"time"
@@ -223,7 +224,7 @@ func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string
 	t.measured.cost.Add(float64(operation.Price.Cost))
 	answer := t.Executor.Run(ctx, operation, t.Limits.AnswerBytes)
 	t.count(ctx, answer.Errors)
-	write(w, media, http.StatusOK, answer, map[string]any{"cost": map[string]int64{"requested": operation.Price.Cost, "maximum": t.Limits.Cost}})
+	write(w, media, http.StatusOK, answer, fmt.Sprintf(`{"cost":{"maximum":%d,"requested":%d}}`, t.Limits.Cost, operation.Price.Cost))
 	t.Executor.Release(answer)
 }
 

@@ -118,7 +118,15 @@ func compressed(next http.Handler) http.Handler {
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return wrap(next)
+	zipped := wrap(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept-Encoding") == "" { // most clients that are programs
+			w.Header().Add("Vary", "Accept-Encoding")
+			next.ServeHTTP(w, r)
+			return
+		}
+		zipped.ServeHTTP(w, r)
+	})
 }
 
 // readyz answers 200 when the server can serve requests, and 503 when it
