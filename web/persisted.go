@@ -113,7 +113,10 @@ func (t *transport) resolve(request *request) (source, *refusal) {
 		if request.query == "" {
 			return source{}, bad("the request has neither a query nor the hash of a persisted query")
 		}
-		_, trusted := t.Trusted.get(hashOf(request.query), t.Log)
+		trusted := false
+		if t.Trusted != nil {
+			_, trusted = t.Trusted.get(hashOf(request.query), t.Log)
+		}
 		if t.TrustedOnly && !trusted {
 			return source{}, onlyTrusted()
 		}
