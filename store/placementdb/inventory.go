@@ -18,9 +18,9 @@ import (
 
 // SetInventories replaces the inventories of a provider.
 func (s *PlacementStore) SetInventories(ctx context.Context, input placement.ProviderInventories) (*placement.World, *placement.Provider, error) {
-	return s.changeProvider(ctx, "setInventories", func(tx *sqldb.Tx) (int64, error) {
+	return s.changeProvider(ctx, "setInventories", func(tx *providerTx) (int64, error) {
 		problems := problemsOf(placement.ValidateInventories("input.inventories", input.Inventories))
-		classes, err := s.classRows(ctx, tx, input.Inventories, func(i int) string { return fmt.Sprintf("input.inventories[%d]", i) }, &problems)
+		classes, err := s.classRows(ctx, tx.Tx, input.Inventories, func(i int) string { return fmt.Sprintf("input.inventories[%d]", i) }, &problems)
 		if err != nil {
 			return 0, err
 		}
@@ -31,19 +31,19 @@ func (s *PlacementStore) SetInventories(ctx context.Context, input placement.Pro
 		if err != nil {
 			return 0, err
 		}
-		if err := s.replaceInventories(ctx, tx, id, input, classes); err != nil {
+		if err := s.replaceInventories(ctx, tx.Tx, id, input, classes); err != nil {
 			return 0, err
 		}
-		return id, s.bump(ctx, tx, id, true)
+		return id, s.bump(ctx, tx.Tx, id, true)
 	})
 }
 
 // SetInventory writes one inventory of a provider, which may have had it or not.
 func (s *PlacementStore) SetInventory(ctx context.Context, input placement.OneInventory) (*placement.World, *placement.Provider, error) {
-	return s.changeProvider(ctx, "setInventory", func(tx *sqldb.Tx) (int64, error) {
+	return s.changeProvider(ctx, "setInventory", func(tx *providerTx) (int64, error) {
 		problems := problemsOf(placement.ValidateInventory("input.inventory", input.Inventory))
 		inventories := []placement.Inventory{input.Inventory}
-		classes, err := s.classRows(ctx, tx, inventories, func(int) string { return "input.inventory" }, &problems)
+		classes, err := s.classRows(ctx, tx.Tx, inventories, func(int) string { return "input.inventory" }, &problems)
 		if err != nil {
 			return 0, err
 		}
@@ -54,10 +54,10 @@ func (s *PlacementStore) SetInventory(ctx context.Context, input placement.OneIn
 		if err != nil {
 			return 0, err
 		}
-		if err := s.putInventories(ctx, tx, id, inventories, classes); err != nil {
+		if err := s.putInventories(ctx, tx.Tx, id, inventories, classes); err != nil {
 			return 0, err
 		}
-		return id, s.bump(ctx, tx, id, true)
+		return id, s.bump(ctx, tx.Tx, id, true)
 	})
 }
 
@@ -66,7 +66,7 @@ func (s *PlacementStore) DeleteInventory(ctx context.Context, input placement.In
 	if err := problemsOf(placement.ValidateName("input.resourceClass", input.ResourceClass)).Err(); err != nil {
 		return nil, nil, err
 	}
-	return s.changeProvider(ctx, "deleteInventory", func(tx *sqldb.Tx) (int64, error) {
+	return s.changeProvider(ctx, "deleteInventory", func(tx *providerTx) (int64, error) {
 		provider, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
 		if err != nil {
 			return 0, err
@@ -85,7 +85,7 @@ func (s *PlacementStore) DeleteInventory(ctx context.Context, input placement.In
 		if err := s.Execute(ctx, tx, `DELETE FROM inventories WHERE id = $1`, id); err != nil {
 			return 0, err
 		}
-		return provider, s.bump(ctx, tx, provider, true)
+		return provider, s.bump(ctx, tx.Tx, provider, true)
 	})
 }
 

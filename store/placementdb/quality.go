@@ -12,7 +12,7 @@ import (
 
 // SetProviderTraits replaces the traits of a provider.
 func (s *PlacementStore) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*placement.World, *placement.Provider, error) {
-	return s.changeProvider(ctx, "setProviderTraits", func(tx *sqldb.Tx) (int64, error) {
+	return s.changeProvider(ctx, "setProviderTraits", func(tx *providerTx) (int64, error) {
 		problems := problemsOf(input.Validate("input"))
 		if err := problems.Err(); err != nil {
 			return 0, err
@@ -35,11 +35,11 @@ func (s *PlacementStore) SetProviderTraits(ctx context.Context, input placement.
 		if err != nil {
 			return 0, err
 		}
-		changed, err := s.replaceTraits(ctx, tx, id, sqldb.Distinct(wanted))
+		changed, err := s.replaceTraits(ctx, tx.Tx, id, sqldb.Distinct(wanted))
 		if err != nil {
 			return 0, err
 		}
-		return id, s.bump(ctx, tx, id, changed)
+		return id, s.bump(ctx, tx.Tx, id, changed)
 	})
 }
 
@@ -79,15 +79,15 @@ func (s *PlacementStore) SetProviderAggregates(ctx context.Context, input placem
 	if err := problemsOf(input.Validate("input")).Err(); err != nil {
 		return nil, nil, err
 	}
-	return s.changeProvider(ctx, "setProviderAggregates", func(tx *sqldb.Tx) (int64, error) {
+	return s.changeProvider(ctx, "setProviderAggregates", func(tx *providerTx) (int64, error) {
 		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
 		if err != nil {
 			return 0, err
 		}
-		if err := s.replaceAggregates(ctx, tx, id, input.Aggregates); err != nil {
+		if err := s.replaceAggregates(ctx, tx.Tx, id, input.Aggregates); err != nil {
 			return 0, err
 		}
-		return id, s.bump(ctx, tx, id, true)
+		return id, s.bump(ctx, tx.Tx, id, true)
 	})
 }
 

@@ -17,7 +17,7 @@ func (s *PlacementStore) UpdateResourceProvider(ctx context.Context, input place
 	if err := problemsOf(input.Validate("input")).Err(); err != nil {
 		return nil, nil, err
 	}
-	world, changed, err := s.changeProvider(ctx, "updateResourceProvider", func(tx *sqldb.Tx) (int64, error) {
+	world, changed, err := s.changeProvider(ctx, "updateResourceProvider", func(tx *providerTx) (int64, error) {
 		id, parent, err := s.lockForMove(ctx, tx, input)
 		if err != nil {
 			return 0, err
@@ -38,7 +38,7 @@ func (s *PlacementStore) UpdateResourceProvider(ctx context.Context, input place
 			update.ClearResourceID()
 		default:
 			var problems problem.Problems
-			linked, err := s.linkedResource(ctx, tx, *input.Resource, &problems)
+			linked, err := s.linkedResource(ctx, tx.Tx, *input.Resource, &problems)
 			if err == nil {
 				err = problems.Err()
 			}
@@ -69,19 +69,19 @@ func duplicateChange(input placement.ProviderPatch) *problem.Refusal {
 // parent, the roots of both trees, all in the order of their rows. Whoever moves
 // anything in either tree has to hold one of them, so that when the roots are
 // still the roots under the lock, both trees hold still and a loop shows.
-func (s *PlacementStore) lockForMove(ctx context.Context, tx *sqldb.Tx, input placement.ProviderPatch) (id, parent int64, err error) {
+func (s *PlacementStore) lockForMove(ctx context.Context, tx *providerTx, input placement.ProviderPatch) (id, parent int64, err error) {
 	if input.Parent == nil {
 		id, err := s.lockProvider(ctx, tx, input.Provider, nil)
 		return id, 0, err
 	}
-	line, err := s.lineOf(ctx, tx, input.Provider)
+	line, err := s.lineOf(ctx, tx.Tx, input.Provider)
 	if err != nil {
 		return 0, 0, err
 	}
 	if len(line) == 0 {
 		return 0, 0, problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", input.Provider).On("input.provider")
 	}
-	above, err := s.lineOf(ctx, tx, *input.Parent)
+	above, err := s.lineOf(ctx, tx.Tx, *input.Parent)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -93,16 +93,22 @@ func (s *PlacementStore) lockForMove(ctx context.Context, tx *sqldb.Tx, input pl
 	if len(above) > 0 {
 		locked = append(locked, above[len(above)-1])
 	}
-	if err := s.Query(ctx, tx, `SELECT id FROM resource_providers WHERE `+s.Listed("id", "$1", "bigint")+` ORDER BY id`+s.Locking("NO KEY UPDATE"),
-		func(rows *sql.Rows) error { return rows.Scan(new(int64)) }, sqldb.JSONOf(sqldb.Distinct(locked))); err != nil {
+	versions := map[int64]int64{}
+	if err := s.Query(ctx, tx, `SELECT id, version FROM resource_providers WHERE `+s.Listed("id", "$1", "bigint")+` ORDER BY id`+s.Locking("NO KEY UPDATE"),
+		func(rows *sql.Rows) error {
+			var row, version int64
+			err := rows.Scan(&row, &version)
+			versions[row] = version
+			return err
+		}, sqldb.JSONOf(sqldb.Distinct(locked))); err != nil {
 		return 0, 0, err
 	}
 	// What came before the locks may have moved meanwhile.
-	lineNow, err := s.lineOf(ctx, tx, input.Provider)
+	lineNow, err := s.lineOf(ctx, tx.Tx, input.Provider)
 	if err != nil {
 		return 0, 0, err
 	}
-	aboveNow, err := s.lineOf(ctx, tx, *input.Parent)
+	aboveNow, err := s.lineOf(ctx, tx.Tx, *input.Parent)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -112,10 +118,10 @@ func (s *PlacementStore) lockForMove(ctx context.Context, tx *sqldb.Tx, input pl
 	if slices.Contains(above, id) {
 		return 0, 0, problem.Invalid("input.parent", "must not lie below the provider itself")
 	}
-	if len(above) == 0 {
-		return id, 0, nil
+	if len(above) > 0 {
+		parent = above[0]
 	}
-	return id, above[0], nil
+	return id, parent, s.keepBefore(ctx, tx, input.Provider, id, versions[id])
 }
 
 // lineOf returns the row ids from a provider up to its root; none for an
@@ -135,9 +141,8 @@ func (s *PlacementStore) lineOf(ctx context.Context, tx *sqldb.Tx, uuid string) 
 }
 
 // DeleteResourceProvider deletes a provider that has nothing below it and no
-// allocations, and returns it as it was, with the world that it was in.
+// allocations, and returns it as it was, with a world that it is in.
 func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string) (*placement.World, *placement.Provider, error) {
-	world := s.cache.World()
 	var deleted *placement.Provider
 	err := s.Write(ctx, "deleteResourceProvider", func(tx *sqldb.Tx) error {
 		var id int64
@@ -176,5 +181,6 @@ func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string
 	if err != nil {
 		return nil, nil, fmt.Errorf("deleteResourceProvider: %w", err)
 	}
-	return world.With(placement.Update{Providers: []placement.Provider{*deleted}}), deleted, nil
+	world := s.worldAfter(ctx).With(placement.Update{Providers: []placement.Provider{*deleted}})
+	return world, inTree(world, deleted), nil
 }

@@ -23,11 +23,11 @@ func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input place
 	if input.UUID != nil {
 		uuid = *input.UUID
 	}
-	world, created, err := s.changeProvider(ctx, "createResourceProvider", func(tx *sqldb.Tx) (int64, error) {
+	world, created, err := s.changeProvider(ctx, "createResourceProvider", func(tx *providerTx) (int64, error) {
 		if err := tx.LockName(ctx, uuidsKey, uuid); err != nil {
 			return 0, err
 		}
-		if err := s.refuseTaken(ctx, tx, uuid, input.Name); err != nil {
+		if err := s.refuseTaken(ctx, tx.Tx, uuid, input.Name); err != nil {
 			return 0, err
 		}
 		now := s.Now()
@@ -35,7 +35,7 @@ func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input place
 			SetCreatedAt(now).SetUpdatedAt(now)
 		var problems problem.Problems
 		if input.Parent != nil {
-			parent, err := s.providerRow(ctx, tx, *input.Parent, "KEY SHARE")
+			parent, err := s.providerRow(ctx, tx.Tx, *input.Parent, "KEY SHARE")
 			if err != nil {
 				return 0, err
 			}
@@ -45,7 +45,7 @@ func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input place
 			create.SetParentID(parent)
 		}
 		if input.Resource != nil {
-			linked, err := s.linkedResource(ctx, tx, *input.Resource, &problems)
+			linked, err := s.linkedResource(ctx, tx.Tx, *input.Resource, &problems)
 			if err != nil {
 				return 0, err
 			}
@@ -137,10 +137,10 @@ func (s *PlacementStore) providerRow(ctx context.Context, tx *sqldb.Tx, uuid, lo
 // lockProvider locks a provider that a mutation is about and returns its row
 // id. An unknown one is ErrNotFound, another generation than the one given
 // ErrConcurrentUpdate.
-func (s *PlacementStore) lockProvider(ctx context.Context, tx *sqldb.Tx, uuid string, generation *int64) (int64, error) {
-	var id, current int64
-	err := s.Query(ctx, tx, `SELECT id, generation FROM resource_providers WHERE uuid = $1`+s.Locking("NO KEY UPDATE"),
-		func(rows *sql.Rows) error { return rows.Scan(&id, &current) }, uuid)
+func (s *PlacementStore) lockProvider(ctx context.Context, tx *providerTx, uuid string, generation *int64) (int64, error) {
+	var id, current, version int64
+	err := s.Query(ctx, tx, `SELECT id, generation, version FROM resource_providers WHERE uuid = $1`+s.Locking("NO KEY UPDATE"),
+		func(rows *sql.Rows) error { return rows.Scan(&id, &current, &version) }, uuid)
 	switch {
 	case err != nil:
 		return 0, err
@@ -149,7 +149,28 @@ func (s *PlacementStore) lockProvider(ctx context.Context, tx *sqldb.Tx, uuid st
 	case generation != nil && *generation != current:
 		return 0, problem.Refuse(problem.ErrConcurrentUpdate, "resource provider %s has generation %d, not %d", uuid, current, *generation).On("input.generation")
 	}
-	return id, nil
+	return id, s.keepBefore(ctx, tx, uuid, id, version)
+}
+
+// providerTx is a transaction that changes one provider.
+type providerTx struct {
+	*sqldb.Tx
+	before *placement.Provider // as it was when it was locked; nil for a new one
+}
+
+// keepBefore keeps how a provider is that was just locked: as the world has it, or
+// where another server has changed it since, as the database does.
+func (s *PlacementStore) keepBefore(ctx context.Context, tx *providerTx, uuid string, id, version int64) error {
+	held, found := s.cache.World().Provider(uuid)
+	if found && held.Row == id && held.Version == version {
+		tx.before = held
+		return nil
+	}
+	states, err := s.readProviders(ctx, tx, []int64{id}, func() {})
+	if err == nil {
+		tx.before = &states[0].Provider
+	}
+	return err
 }
 
 // bump moves a locked provider's version by one, and its generation too if the
@@ -166,9 +187,10 @@ func (s *PlacementStore) bump(ctx context.Context, tx *sqldb.Tx, id int64, chang
 // changeProvider runs a mutation that is about one provider and returns the
 // provider as it is afterwards, with the world that it is in. Write returns the
 // id of the provider's row, which it holds locked.
-func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, write func(tx *sqldb.Tx) (id int64, err error)) (*placement.World, *placement.Provider, error) {
+func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, write func(tx *providerTx) (id int64, err error)) (*placement.World, *placement.Provider, error) {
 	var written *placement.Provider
-	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
+	err := s.Write(ctx, mutation, func(begun *sqldb.Tx) error {
+		tx := &providerTx{Tx: begun}
 		id, err := write(tx)
 		if err != nil {
 			return err
@@ -179,15 +201,15 @@ func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, wr
 		}
 		written = &states[0].Provider
 		event := sqldb.Event{Kind: "ResourceProvider", Key: written.UUID, After: providerFields(written)}
-		if before, found := s.cache.World().Provider(written.UUID); found {
-			event.Before = providerFields(before)
+		if tx.before != nil {
+			event.Before = providerFields(tx.before)
 		}
 		tx.Record(ctx, event)
 		tx.Changed("ResourceProvider", written.UUID)
 		if mutation == "createResourceProvider" {
-			s.publish(tx, ownCommit{created: states})
+			s.publish(begun, ownCommit{created: states})
 		} else {
-			s.publish(tx, ownCommit{written: states})
+			s.publish(begun, ownCommit{written: states})
 		}
 		return nil
 	})
