@@ -1,0 +1,235 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/store"
+)
+
+// moment is when in an operation something else happens: just before an SQL
+// statement, or a use of its context, counted from 0.
+type moment struct {
+	use bool
+	at  int
+}
+
+var never = moment{at: -1}
+
+func (m moment) String() string {
+	switch {
+	case m.at < 0:
+		return "never"
+	case m.use:
+		return fmt.Sprintf("before use %d of the context", m.at)
+	}
+	return fmt.Sprintf("before statement %d", m.at)
+}
+
+// interruptedContext is the context of an operation in which something else
+// happens at a moment.
+type interruptedContext struct {
+	context.Context
+	moment           moment
+	statements, uses *atomic.Int64
+	during           func()
+}
+
+// Value returns the value of a key. The count of statements is asked for before
+// each of them.
+func (c interruptedContext) Value(key any) any {
+	value := c.Context.Value(key)
+	if _, ok := value.(*atomic.Int64); ok && c.statements.Add(1)-1 == int64(c.moment.at) && !c.moment.use {
+		c.during()
+	}
+	c.use()
+	return value
+}
+
+func (c interruptedContext) Done() <-chan struct{} {
+	c.use()
+	return c.Context.Done()
+}
+
+func (c interruptedContext) use() {
+	if c.uses.Add(1)-1 == int64(c.moment.at) && c.moment.use {
+		c.during()
+	}
+}
+
+// outcome is what an operation answered.
+type outcome struct {
+	data       map[string]any
+	errors     []string
+	codes      []string
+	statements int
+	uses       int    // of the context
+	text       string // data and errors
+}
+
+// longestInterruption bounds how long an operation is held up for another one,
+// which may itself have to wait for it, as one that writes has to.
+const (
+	longestInterruption = 50 * time.Millisecond
+	shortInterruption   = 5 * time.Millisecond
+)
+
+// interrupted runs an operation of an administrator. At a moment other begins,
+// and the operation goes on when other has ended or after a while.
+func interrupted(executor *graph.Executor, query string, at moment, other func()) outcome {
+	return interruptedAs(executor, "admin", query, nil, at, other)
+}
+
+// interruptedAs runs an operation of a viewer as interrupted does.
+func interruptedAs(executor *graph.Executor, viewer, query string, variables map[string]any, at moment, other func()) outcome {
+	ctx := access.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers[viewer])
+	ctx, statements := store.CountStatements(ctx)
+	ended := make(chan struct{})
+	began := false
+	uses := &atomic.Int64{}
+	patient := longestInterruption
+	if strings.HasPrefix(query, "mutation") {
+		patient = shortInterruption
+	}
+	ctx = interruptedContext{ctx, at, &atomic.Int64{}, uses, func() {
+		began = true
+		go func() { defer close(ended); other() }()
+		select {
+		case <-ended:
+		case <-time.After(patient):
+		}
+	}}
+	response := executor.ExecuteAny(ctx, &graphql.RawParams{Query: query, Variables: variables})
+	if began {
+		<-ended
+	}
+	errors, err := json.Marshal(response.Errors)
+	if err != nil {
+		errors = []byte(err.Error())
+	}
+	out := outcome{statements: statements(), uses: int(uses.Load()), text: string(response.Data) + " " + string(errors)}
+	decoder := json.NewDecoder(strings.NewReader(string(response.Data)))
+	decoder.UseNumber()
+	_ = decoder.Decode(&out.data) // no data decode to none
+	for _, err := range response.Errors {
+		out.errors = append(out.errors, fmt.Sprintf("%v %s at %v", err.Extensions["code"], err.Message, err.Path))
+		out.codes = append(out.codes, fmt.Sprint(err.Extensions["code"]))
+	}
+	return out
+}
+
+// pathDocument is a document that selects by paths through the schema. Paths
+// with the same alias share their fields, and arguments, as far as they agree.
+type pathDocument struct {
+	schema *ast.Schema
+	chance *rand.Rand
+	family int
+	ids    map[string][]string // of the family's objects, by type
+	// roots are the fields of the first level, without selections, for the
+	// aliases whose arguments are not chosen from familyArguments.
+	roots    map[string]string
+	mutation bool
+	things   map[string]thing  // to which the arguments below an alias lead
+	chosen   map[string]string // arguments, by place
+	fields   []string
+}
+
+// show selects leaves of the type at the end of a path.
+func (d *pathDocument) show(alias string, p path, leaves string) {
+	if len(p) == 0 {
+		d.fields = append(d.fields, alias+": "+leaves+d.arguments(alias, "Query."+leaves, ""))
+		return
+	}
+	text, place := leaves, alias
+	var begins []string
+	for _, s := range p {
+		place += "." + s.field
+		begins = append(begins, s.field+d.arguments(place, s.of+"."+s.field, s.on))
+	}
+	begins[0] = alias + ": " + begins[0]
+	if root, ok := d.roots[alias]; ok {
+		begins[0] = alias + ": " + root
+	}
+	for i := len(p) - 1; i >= 0; i-- {
+		if d.abstract(p[i]) {
+			text = "__typename ... on " + p[i].on + " { " + text + " }"
+		}
+		text = begins[i] + " { " + text + " }"
+	}
+	d.fields = append(d.fields, text)
+}
+
+func (d *pathDocument) abstract(s step) bool {
+	return d.schema.Types[d.schema.Types[s.of].Fields.ForName(s.field).Type.Name()].IsAbstractType()
+}
+
+// arguments returns the arguments of a field, the same ones for the same place.
+func (d *pathDocument) arguments(place, field, on string) string {
+	if arguments, ok := d.chosen[place]; ok {
+		return arguments
+	}
+	alias, _, _ := strings.Cut(place, ".")
+	of, ok := d.things[alias]
+	if !ok {
+		of = thing{d.family, d.chance.IntN(thingsOfFamily)}
+		d.things[alias] = of
+	}
+	arguments := ""
+	if among := familyArguments[field]; len(among) > 0 {
+		arguments = os.Expand(among[d.chance.IntN(len(among))], func(name string) string {
+			if name == "id" && len(d.ids[on]) > 0 {
+				return d.ids[on][d.chance.IntN(len(d.ids[on]))]
+			}
+			return of.variable(name)
+		})
+	}
+	d.chosen[place] = arguments
+	return arguments
+}
+
+func (d *pathDocument) String() string {
+	text := "{ " + strings.Join(d.fields, " ") + " }"
+	if len(d.roots) > 0 && d.mutation {
+		return "mutation " + text
+	}
+	return text
+}
+
+// objectsAt returns the objects at the end of a path in an answer.
+func (d *pathDocument) objectsAt(data map[string]any, alias string, p path, leaves string) []map[string]any {
+	if len(p) == 0 {
+		return []map[string]any{{leaves: data[alias]}}
+	}
+	var out []map[string]any
+	var walk func(value any, rest path, on step)
+	walk = func(value any, rest path, on step) {
+		switch value := value.(type) {
+		case []any:
+			for _, member := range value {
+				walk(member, rest, on)
+			}
+		case map[string]any:
+			if of, ok := value["__typename"]; ok && d.abstract(on) && of != on.on {
+				return
+			}
+			if len(rest) == 0 {
+				out = append(out, value)
+				return
+			}
+			walk(value[rest[0].field], rest[1:], rest[0])
+		}
+	}
+	walk(data[alias], p[1:], p[0])
+	return out
+}

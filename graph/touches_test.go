@@ -1,0 +1,233 @@
+package graph_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/graph"
+)
+
+// touch is a mutation that changes nothing of the things of a family, and whose
+// payload leads to them.
+type touch struct {
+	// before and after are mutations that make room for it; before may select an
+	// id for it.
+	before, field, after string
+}
+
+// touches are the mutations by whose payloads things are read. In them stands
+// ${extra} for the mark of a thing that nothing is read of, ${n} for a number
+// that no other one has, and ${new} for a uuid of that number.
+var touches = map[string]touch{
+	"createNamespace": {
+		field: `createNamespace(input: {name: "${project} ${n}", visibility: PUBLIC, resourceTypeAssociations: [{resourceType: "${type}"}]})`,
+		after: `deleteNamespace(input: {name: "${project} ${n}"})`},
+	"updateNamespace":         {field: `updateNamespace(input: {name: "${extra}", description: "${n}"})`},
+	"deleteNamespaceContents": {field: `deleteNamespaceContents(input: {namespace: "${extra}", kinds: [OBJECTS]})`},
+	"createProperty":          {field: `createProperty(input: {namespace: "${extra}", name: "p${n}", title: "p", type: STRING})`},
+	"updateProperty":          {field: `updateProperty(input: {namespace: "${extra}", name: "shared", description: "${n}"})`},
+	"deleteProperty": {
+		before: `createProperty(input: {namespace: "${extra}", name: "p${n}", title: "p", type: STRING})`,
+		field:  `deleteProperty(input: {namespace: "${extra}", name: "p${n}"})`},
+	"createObject": {field: `createObject(input: {namespace: "${extra}", name: "o${n}", properties: [{name: "x", title: "x", type: STRING}]})`},
+	"updateObject": {
+		before: `createObject(input: {namespace: "${extra}", name: "o${n}", properties: [{name: "x", title: "x", type: STRING}]})`,
+		field:  `updateObject(input: {namespace: "${extra}", name: "o${n}", description: "x"})`},
+	"deleteObject": {
+		before: `createObject(input: {namespace: "${extra}", name: "o${n}"})`,
+		field:  `deleteObject(input: {namespace: "${extra}", name: "o${n}"})`},
+	"setTags": {field: `setTags(input: {namespace: "${extra}", tags: [{name: "t${n}"}], mode: APPEND})`},
+	"updateTag": {
+		before: `setTags(input: {namespace: "${extra}", tags: [{name: "t${n}"}], mode: APPEND})`,
+		field:  `updateTag(input: {namespace: "${extra}", name: "t${n}", newName: "u${n}"})`},
+	"deleteTag": {
+		before: `setTags(input: {namespace: "${extra}", tags: [{name: "t${n}"}], mode: APPEND})`,
+		field:  `deleteTag(input: {namespace: "${extra}", name: "t${n}"})`},
+	"updateResourceType":    {field: `updateResourceType(input: {name: "${type}", protected: true})`},
+	"associateResourceType": {field: `associateResourceType(input: {namespace: "${extra}", resourceType: "${type}", prefix: "p${n}:"})`},
+	"updateResourceTypeAssociation": {
+		before: `associateResourceType(input: {namespace: "${extra}", resourceType: "${type}", prefix: "p${n}:"}) { resourceTypeAssociation { id } }`,
+		field:  `updateResourceTypeAssociation(input: {id: "${id}", newPrefix: "q${n}:"})`},
+	"disassociateResourceType": {
+		before: `associateResourceType(input: {namespace: "${extra}", resourceType: "${type}", prefix: "p${n}:"}) { resourceTypeAssociation { id } }`,
+		field:  `disassociateResourceType(input: {id: "${id}"})`},
+	"shareNamespace": {field: `shareNamespace(input: {namespace: "${extra}", projectId: "p${n}"})`},
+	"unshareNamespace": {
+		before: `shareNamespace(input: {namespace: "${extra}", projectId: "p${n}"})`,
+		field:  `unshareNamespace(input: {namespace: "${extra}", projectId: "p${n}"})`},
+	"createResource": {
+		field: `createResource(input: {type: "${type}", name: "x", uuid: "${new}", parent: "${resource}"})`,
+		after: `deleteResource(input: {uuid: "${new}"})`},
+	"updateResource": {field: `updateResource(input: {uuid: "${extraResource}", newName: "${n}"})`},
+	"deleteResource": {
+		before: `createResource(input: {type: "${type}", name: "x", uuid: "${new}", parent: "${resource}"})`,
+		field:  `deleteResource(input: {uuid: "${new}"})`},
+	"setMetadata":            {field: `setMetadata(input: {resource: "${extraResource}", items: [{key: "k", value: "${n}"}]})`},
+	"setMetadataOnResources": {field: `setMetadataOnResources(input: {items: [{resource: "${extraResource}", items: [{key: "k", value: "${n}"}]}]})`},
+	"replaceMetadata":        {field: `replaceMetadata(input: {resource: "${extraResource}", items: [{key: "k", value: "${n}"}]})`},
+	"deleteMetadata": {
+		before: `setMetadata(input: {resource: "${extraResource}", items: [{key: "k${n}", value: "x"}]})`,
+		field:  `deleteMetadata(input: {resource: "${extraResource}", keys: ["k${n}"]})`},
+	"setResourceTags": {field: `setResourceTags(input: {resource: "${extraResource}", tags: ["t${n}"]})`},
+	"setCapabilities": {field: `setCapabilities(input: {resource: "${extraResource}", capabilities: [{key: "other", value: "${n}"}]})`},
+	"unsetCapabilities": {
+		before: `setCapabilities(input: {resource: "${extraResource}", capabilities: [{key: "c${n}", value: "x"}]})`,
+		field:  `unsetCapabilities(input: {resource: "${extraResource}", names: ["c${n}"]})`},
+	"createCapability": {field: `createCapability(input: {resourceType: "${type}", name: "c${n}"})`},
+	"setCapabilityVisibility": {
+		before: `createCapability(input: {resourceType: "${type}", name: "c${n}", private: false})`,
+		field:  `setCapabilityVisibility(input: {resourceType: "${type}", name: "c${n}", private: true})`},
+	"deleteCapability": {
+		before: `createCapability(input: {resourceType: "${type}", name: "c${n}"})`,
+		field:  `deleteCapability(input: {resourceType: "${type}", name: "c${n}"})`},
+	"createResourceProvider": {
+		field: `createResourceProvider(input: {name: "${new}", uuid: "${new}", parent: "${provider}"})`,
+		after: `deleteResourceProvider(input: {provider: "${new}"})`},
+	"updateResourceProvider": {field: `updateResourceProvider(input: {provider: "${extraProvider}", newName: "x${n}"})`},
+	"deleteResourceProvider": {
+		before: `createResourceProvider(input: {name: "${new}", uuid: "${new}", parent: "${provider}"})`,
+		field:  `deleteResourceProvider(input: {provider: "${new}"})`},
+	"setInventories": {field: `setInventories(input: {provider: "${extraProvider}", inventories: [{resourceClass: "${extraClass}", total: 1000}, {resourceClass: "VCPU", total: 1000000}]})`},
+	"setInventory":   {field: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "VCPU", total: 1000000}})`},
+	"deleteInventory": {
+		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "DISK_GB", total: 1}})`,
+		field:  `deleteInventory(input: {provider: "${extraProvider}", resourceClass: "DISK_GB"})`},
+	"setProviderTraits":     {field: `setProviderTraits(input: {provider: "${extraProvider}", traits: ["HW_CPU_X86_AVX"]})`},
+	"setProviderAggregates": {field: `setProviderAggregates(input: {provider: "${extraProvider}", aggregates: ["${new}"]})`},
+	"setAllocations": {
+		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "VCPU", total: 1000000}})`,
+		field:  `setAllocations(input: {consumers: [{uuid: "${new}", projectId: "p", userId: "u", allocations: [{provider: "${extraProvider}", resources: [{resourceClass: "VCPU", amount: 1}]}]}]})`,
+		after:  `deleteAllocations(input: {consumer: "${new}"})`},
+	"deleteAllocations": {
+		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "VCPU", total: 1000000}}) { __typename }
+			b: setAllocations(input: {consumers: [{uuid: "${new}", projectId: "p", userId: "u", allocations: [{provider: "${extraProvider}", resources: [{resourceClass: "VCPU", amount: 1}]}]}]})`,
+		field: `deleteAllocations(input: {consumer: "${new}"})`},
+	"reshape": {field: `reshape(input: {inventories: [{provider: "${extraProvider}", inventories: [{resourceClass: "${extraClass}", total: 1000}, {resourceClass: "VCPU", total: 1000000}]}], consumers: []})`},
+}
+
+// nothingToRead are the mutations whose payloads lead to no thing that was there
+// before, or is there afterwards.
+var nothingToRead = []string{"createResourceType", "deleteNamespace", "deleteResourceType"}
+
+// extra is the thing of a family that touches write.
+func extra(family int) thing { return thing{family, 9} }
+
+// filled returns a text of a touch with what stands for something filled in.
+func filled(text string, of thing, n int, id string) string {
+	return os.Expand(text, func(name string) string {
+		switch name {
+		case "extra":
+			return extra(of.family).mark()
+		case "extraResource":
+			return extra(of.family).resource()
+		case "extraProvider":
+			return extra(of.family).provider()
+		case "extraClass":
+			return extra(of.family).class()
+		case "n":
+			return fmt.Sprint(n)
+		case "new":
+			return fmt.Sprintf("dddddddd-0000-4000-8000-%012d", n)
+		case "id":
+			return id
+		}
+		return of.variable(name)
+	})
+}
+
+// selected adds a selection to the last field of a text that has none.
+func selected(text string) string {
+	if text[len(text)-1] == '}' {
+		return text
+	}
+	return text + " { __typename }"
+}
+
+// idIn returns the first id in an answer.
+func idIn(value any) string {
+	switch value := value.(type) {
+	case map[string]any:
+		if id, ok := value["id"].(string); ok {
+			return id
+		}
+		for _, member := range value {
+			if id := idIn(member); id != "" {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+// prepared runs what goes before a touch, and returns its field.
+func (m touch) prepared(t *testing.T, executor *graph.Executor, of thing, n int) string {
+	id := ""
+	if m.before != "" {
+		answer := interrupted(executor, "mutation { "+selected(filled(m.before, of, n, ""))+" }", never, nil)
+		if len(answer.errors) > 0 {
+			t.Errorf("before %s: %v", m.field, answer.errors)
+		}
+		id = idIn(answer.data)
+	}
+	return filled(m.field, of, n, id)
+}
+
+// undo runs what goes after a touch.
+func (m touch) undo(t *testing.T, executor *graph.Executor, of thing, n int) {
+	if m.after == "" {
+		return
+	}
+	if answer := interrupted(executor, "mutation { "+selected(filled(m.after, of, n, ""))+" }", never, nil); len(answer.errors) > 0 {
+		t.Errorf("after %s: %v", m.field, answer.errors)
+	}
+}
+
+// partsOf are the types of what is shown with a thing that a mutation changed as
+// the mutation left it. What is selected beyond is of one instant after that.
+var partsOf = map[string][]string{
+	"Consumer":                {"Consumer", "Allocation"},
+	"ResourceProvider":        {"Inventory"},
+	"Resource":                {"MetadataItem", "ResourceCapability"},
+	"PropertyDefinition":      {"Namespace"},
+	"ObjectDefinition":        {"Namespace"},
+	"Tag":                     {"Namespace"},
+	"ResourceTypeAssociation": {"Namespace"},
+}
+
+// isOwn reports whether a path from a field of Mutation stays within what the
+// mutation changed.
+func isOwn(p path) bool {
+	if len(p) < 2 {
+		return false
+	}
+	parts := partsOf[p[1].on]
+	return !slices.ContainsFunc(p[2:], func(s step) bool { return !slices.Contains(parts, s.on) }) && len(p) < 5
+}
+
+// TestEveryPayloadIsRead holds that the mutations whose payloads lead to a type
+// with a counter are those of touches and of nothingToRead.
+func TestEveryPayloadIsRead(t *testing.T) {
+	t.Parallel()
+	schema := schemaOf()
+	leading := map[string]bool{}
+	for _, of := range countedTypes(schema) {
+		for _, p := range pathsTo(schema, "Mutation", of) {
+			leading[p[0].field] = true
+		}
+	}
+	known := slices.Clone(nothingToRead)
+	for mutation := range touches {
+		known = append(known, mutation)
+	}
+	slices.Sort(known)
+	var wanted []string
+	for mutation := range leading {
+		wanted = append(wanted, mutation)
+	}
+	slices.Sort(wanted)
+	if !slices.Equal(known, wanted) {
+		t.Errorf("mutations that lead to a counter are\n%v, touches and nothingToRead have\n%v", wanted, known)
+	}
+}
