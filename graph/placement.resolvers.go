@@ -209,7 +209,7 @@ func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*p
 	}
 	connection, err := model.CandidatesIn(world, request, position, limit)
 	if err == nil {
-		dataloader.Register(ctx, connection.Roots()...)
+		dataloader.RegisterLater(ctx, connection.Roots)
 	}
 	return connection, err
 }

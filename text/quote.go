@@ -1,5 +1,7 @@
 package text
 
+import "math/bits"
+
 const upperHex = "0123456789ABCDEF"
 
 // AppendQuoted appends a text as a string of JSON. Only the quote, the
@@ -8,11 +10,8 @@ const upperHex = "0123456789ABCDEF"
 func AppendQuoted(to []byte, text string) []byte {
 	to = append(to, '"')
 	start := 0
-	for i := 0; i < len(text); i++ {
+	for i := plainUntil(text, 0); i < len(text); i = plainUntil(text, i+1) {
 		c := text[i]
-		if c >= 0x20 && c != '\\' && c != '"' {
-			continue
-		}
 		to = append(to, text[start:i]...)
 		start = i + 1
 		switch c {
@@ -29,4 +28,28 @@ func AppendQuoted(to []byte, text string) []byte {
 		}
 	}
 	return append(append(to, text[start:]...), '"')
+}
+
+// plainUntil returns the index of the first byte from an index on that is
+// escaped, and the length of the text where none is. It looks at eight bytes at
+// a time.
+func plainUntil(text string, i int) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(text); i += 8 {
+		part := text[i : i+8]
+		x := uint64(part[0]) | uint64(part[1])<<8 | uint64(part[2])<<16 | uint64(part[3])<<24 |
+			uint64(part[4])<<32 | uint64(part[5])<<40 | uint64(part[6])<<48 | uint64(part[7])<<56
+		quote, slash := x^ones*'"', x^ones*'\\'
+		// The high bit of a byte is set where the byte is less than 0x20, or 0 after
+		// the exclusive or; of bytes beyond the first such one it can be set, too.
+		if escaped := ((x-ones*0x20)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs; escaped != 0 {
+			return i + bits.TrailingZeros64(escaped)/8
+		}
+	}
+	for ; i < len(text); i++ {
+		if c := text[i]; c < 0x20 || c == '\\' || c == '"' {
+			return i
+		}
+	}
+	return len(text)
 }

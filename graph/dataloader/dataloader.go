@@ -41,7 +41,10 @@ type place struct {
 }
 
 // rows are the rows of one kind at a place.
-type rows[Row any] struct{ all []*Row }
+type rows[Row any] struct {
+	all   []*Row
+	later []func() []*Row // return rows that belong to all
+}
 
 // batch is what one load found for all rows at a place.
 type batch[K cmp.Ordered, V, A any] struct {
@@ -127,12 +130,28 @@ func registerRows[Row any](here *place, registered []*Row) {
 	if len(registered) == 0 {
 		return
 	}
+	of := rowsToBeAt[Row](here)
+	of.all = append(of.all, registered...)
+}
+
+// RegisterLater notes rows that the current field has in memory, like Register.
+// The function returns them when a load below the field asks for them.
+func RegisterLater[Row any](ctx context.Context, registered func() []*Row) {
+	here := placeOf(ctx)
+	here.of.mu.Lock()
+	defer here.of.mu.Unlock()
+	of := rowsToBeAt[Row](here)
+	of.later = append(of.later, registered)
+}
+
+// rowsToBeAt returns the rows of a kind at a place, to which more are added.
+func rowsToBeAt[Row any](here *place) *rows[Row] {
 	of := rowsAt[Row](here)
 	if of == nil {
 		of = &rows[Row]{}
 		here.rows = append(here.rows, of)
 	}
-	of.all = append(of.all, registered...)
+	return of
 }
 
 // rowsAt returns the rows of a kind that are registered at a place, nil for
@@ -156,6 +175,10 @@ func rowsAbove[Row any](here *place) ([]*Row, *place) {
 			continue
 		}
 		if of := rowsAt[Row](places[field.Place]); of != nil {
+			for _, more := range of.later {
+				of.all = append(of.all, more()...)
+			}
+			of.later = nil
 			return of.all, places[field.Place]
 		}
 	}

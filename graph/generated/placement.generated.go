@@ -255,8 +255,8 @@ func (ec *executionContext) _AllocationCandidate_allocations(ctx context.Context
 			return obj.Allocations(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.CandidateAllocation) graphql.Marshaler {
-			return ec.marshalNCandidateAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.CandidateAllocation) graphql.Marshaler {
+			return ec.marshalNCandidateAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -287,8 +287,8 @@ func (ec *executionContext) _AllocationCandidate_mappings(ctx context.Context, f
 			return obj.Mappings(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.GroupMapping) graphql.Marshaler {
-			return ec.marshalNGroupMapping2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.GroupMapping) graphql.Marshaler {
+			return ec.marshalNGroupMapping2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -319,8 +319,8 @@ func (ec *executionContext) _AllocationCandidateConnection_nodes(ctx context.Con
 			return obj.Nodes(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.AllocationCandidate) graphql.Marshaler {
-			return ec.marshalNAllocationCandidate2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.AllocationCandidate) graphql.Marshaler {
+			return ec.marshalNAllocationCandidate2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -351,8 +351,8 @@ func (ec *executionContext) _AllocationCandidateConnection_edges(ctx context.Con
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.AllocationCandidateEdge) graphql.Marshaler {
-			return ec.marshalNAllocationCandidateEdge2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.AllocationCandidateEdge) graphql.Marshaler {
+			return ec.marshalNAllocationCandidateEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -461,8 +461,8 @@ func (ec *executionContext) _AllocationCandidateConnection_providerSummaries(ctx
 			return obj.ProviderSummaries(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.ProviderSummary) graphql.Marshaler {
-			return ec.marshalNProviderSummary2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummaryᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.ProviderSummary) graphql.Marshaler {
+			return ec.marshalNProviderSummary2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummaryᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -751,7 +751,7 @@ func (ec *executionContext) _CandidateAllocation_provider(ctx context.Context, f
 			return ec.fieldContext_CandidateAllocation_provider(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Provider, nil
+			return obj.Provider(), nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceProvider) graphql.Marshaler {
@@ -765,7 +765,7 @@ func (ec *executionContext) fieldContext_CandidateAllocation_provider(_ context.
 	fc = &graphql.FieldContext{
 		Object:     "CandidateAllocation",
 		Field:      field,
-		IsMethod:   false,
+		IsMethod:   true,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_ResourceProvider(ctx, field)
@@ -1640,11 +1640,11 @@ func (ec *executionContext) _GroupMapping_providers(ctx context.Context, field g
 			return ec.fieldContext_GroupMapping_providers(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Providers, nil
+			return obj.Providers(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.ResourceProvider) graphql.Marshaler {
-			return ec.marshalNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.ResourceProvider) graphql.Marshaler {
+			return ec.marshalNResourceProvider2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1654,7 +1654,7 @@ func (ec *executionContext) fieldContext_GroupMapping_providers(_ context.Contex
 	fc = &graphql.FieldContext{
 		Object:     "GroupMapping",
 		Field:      field,
-		IsMethod:   false,
+		IsMethod:   true,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_ResourceProvider(ctx, field)
@@ -7411,11 +7411,15 @@ func (ec *executionContext) marshalNAllocation2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return ec._Allocation(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNAllocationCandidate2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.AllocationCandidate) graphql.Marshaler {
+func (ec *executionContext) marshalNAllocationCandidate2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidate(ctx context.Context, sel ast.SelectionSet, v model.AllocationCandidate) graphql.Marshaler {
+	return ec._AllocationCandidate(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNAllocationCandidate2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateᚄ(ctx context.Context, sel ast.SelectionSet, v []model.AllocationCandidate) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNAllocationCandidate2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidate(ctx, sel, v[i])
+		return ec.marshalNAllocationCandidate2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidate(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7437,11 +7441,15 @@ func (ec *executionContext) marshalNAllocationCandidate2ᚖgithubᚗcomᚋcadast
 	return ec._AllocationCandidate(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNAllocationCandidateEdge2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.AllocationCandidateEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNAllocationCandidateEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(ctx context.Context, sel ast.SelectionSet, v model.AllocationCandidateEdge) graphql.Marshaler {
+	return ec._AllocationCandidateEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNAllocationCandidateEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.AllocationCandidateEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNAllocationCandidateEdge2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(ctx, sel, v[i])
+		return ec.marshalNAllocationCandidateEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7451,16 +7459,6 @@ func (ec *executionContext) marshalNAllocationCandidateEdge2ᚕᚖgithubᚗcom�
 	}
 
 	return ret
-}
-
-func (ec *executionContext) marshalNAllocationCandidateEdge2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(ctx context.Context, sel ast.SelectionSet, v *model.AllocationCandidateEdge) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._AllocationCandidateEdge(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(ctx context.Context, sel ast.SelectionSet, v *model.AllocationConnection) graphql.Marshaler {
@@ -7493,11 +7491,15 @@ func (ec *executionContext) marshalNAllocationEdge2ᚕgithubᚗcomᚋcadastreᚑ
 	return ret
 }
 
-func (ec *executionContext) marshalNCandidateAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.CandidateAllocation) graphql.Marshaler {
+func (ec *executionContext) marshalNCandidateAllocation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocation(ctx context.Context, sel ast.SelectionSet, v model.CandidateAllocation) graphql.Marshaler {
+	return ec._CandidateAllocation(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNCandidateAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(ctx context.Context, sel ast.SelectionSet, v []model.CandidateAllocation) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNCandidateAllocation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocation(ctx, sel, v[i])
+		return ec.marshalNCandidateAllocation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocation(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7507,16 +7509,6 @@ func (ec *executionContext) marshalNCandidateAllocation2ᚕᚖgithubᚗcomᚋcad
 	}
 
 	return ret
-}
-
-func (ec *executionContext) marshalNCandidateAllocation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocation(ctx context.Context, sel ast.SelectionSet, v *model.CandidateAllocation) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._CandidateAllocation(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(ctx context.Context, sel ast.SelectionSet, v *model.CandidateExplanation) graphql.Marshaler {
@@ -7664,11 +7656,15 @@ func (ec *executionContext) marshalNExplanationStep2ᚕgithubᚗcomᚋcadastre�
 	return ret
 }
 
-func (ec *executionContext) marshalNGroupMapping2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.GroupMapping) graphql.Marshaler {
+func (ec *executionContext) marshalNGroupMapping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(ctx context.Context, sel ast.SelectionSet, v model.GroupMapping) graphql.Marshaler {
+	return ec._GroupMapping(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNGroupMapping2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(ctx context.Context, sel ast.SelectionSet, v []model.GroupMapping) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNGroupMapping2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(ctx, sel, v[i])
+		return ec.marshalNGroupMapping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7678,16 +7674,6 @@ func (ec *executionContext) marshalNGroupMapping2ᚕᚖgithubᚗcomᚋcadastre�
 	}
 
 	return ret
-}
-
-func (ec *executionContext) marshalNGroupMapping2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(ctx context.Context, sel ast.SelectionSet, v *model.GroupMapping) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._GroupMapping(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNGroupMappingInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMapping(ctx context.Context, v any) (placement.Mapping, error) {
@@ -7807,11 +7793,15 @@ func (ec *executionContext) unmarshalNProviderAllocationInput2ᚕgithubᚗcomᚋ
 	return res, nil
 }
 
-func (ec *executionContext) marshalNProviderSummary2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummaryᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.ProviderSummary) graphql.Marshaler {
+func (ec *executionContext) marshalNProviderSummary2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummary(ctx context.Context, sel ast.SelectionSet, v model.ProviderSummary) graphql.Marshaler {
+	return ec._ProviderSummary(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNProviderSummary2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummaryᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ProviderSummary) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNProviderSummary2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummary(ctx, sel, v[i])
+		return ec.marshalNProviderSummary2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummary(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -7821,16 +7811,6 @@ func (ec *executionContext) marshalNProviderSummary2ᚕᚖgithubᚗcomᚋcadastr
 	}
 
 	return ret
-}
-
-func (ec *executionContext) marshalNProviderSummary2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummary(ctx context.Context, sel ast.SelectionSet, v *model.ProviderSummary) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ProviderSummary(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNRequestGroupInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroup(ctx context.Context, v any) (*placement.Group, error) {
@@ -7922,6 +7902,26 @@ func (ec *executionContext) marshalNResourceClassEdge2ᚕgithubᚗcomᚋcadastre
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
 		return ec.marshalNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNResourceProvider2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(ctx context.Context, sel ast.SelectionSet, v model.ResourceProvider) graphql.Marshaler {
+	return ec._ResourceProvider(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNResourceProvider2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ResourceProvider) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNResourceProvider2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

@@ -103,10 +103,10 @@ func (d *direct) objectAllocationCandidate(s *document.Selection, obj *model.All
 			d.Raw(`"AllocationCandidate"`)
 		case 0: // allocations
 			v := obj.Allocations()
-			ok = d.writeNCandidateAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(f, v) && ok
+			ok = d.writeNCandidateAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(f, v) && ok
 		case 1: // mappings
 			v := obj.Mappings()
-			ok = d.writeNGroupMapping2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(f, v) && ok
+			ok = d.writeNGroupMapping2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(f, v) && ok
 		}
 	}
 	if !ok {
@@ -128,10 +128,10 @@ func (d *direct) objectAllocationCandidateConnection(s *document.Selection, obj 
 			d.Raw(`"AllocationCandidateConnection"`)
 		case 0: // nodes
 			v := obj.Nodes()
-			ok = d.writeNAllocationCandidate2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateᚄ(f, v) && ok
+			ok = d.writeNAllocationCandidate2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNAllocationCandidateEdge2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(f, v) && ok
+			ok = d.writeNAllocationCandidateEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -165,7 +165,7 @@ func (d *direct) objectAllocationCandidateConnection(s *document.Selection, obj 
 			ok = d.Boolean(v) && ok
 		case 5: // providerSummaries
 			v := obj.ProviderSummaries()
-			ok = d.writeNProviderSummary2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummaryᚄ(f, v) && ok
+			ok = d.writeNProviderSummary2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummaryᚄ(f, v) && ok
 		case 6: // explain
 			v, known, err := writer.Kept[*model.CandidateExplanation](d.Writer, f)
 			if !known {
@@ -455,7 +455,8 @@ func (d *direct) objectCandidateAllocation(s *document.Selection, obj *model.Can
 		case document.TypeName:
 			d.Raw(`"CandidateAllocation"`)
 		case 0: // provider
-			ok = d.writeNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, obj.Provider) && ok
+			v := obj.Provider()
+			ok = d.writeNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v) && ok
 		case 1: // resources
 			ok = d.writeNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(f, obj.Resources) && ok
 		}
@@ -1283,7 +1284,8 @@ func (d *direct) objectGroupMapping(s *document.Selection, obj *model.GroupMappi
 		case 0: // suffix
 			ok = d.String(obj.Suffix) && ok
 		case 1: // providers
-			ok = d.writeNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f, obj.Providers) && ok
+			v := obj.Providers()
+			ok = d.writeNResourceProvider2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f, v) && ok
 		}
 	}
 	if !ok {
@@ -6360,13 +6362,13 @@ func (d *direct) writeNConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgr
 	return d.objectConsumer(f.Below, v)
 }
 
-func (d *direct) writeNCandidateAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(f *document.Field, v []*model.CandidateAllocation) bool {
+func (d *direct) writeNCandidateAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(f *document.Field, v []model.CandidateAllocation) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNCandidateAllocation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocation(f, v[i]) && ok
+		ok = d.writeNCandidateAllocation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocation(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -6376,13 +6378,13 @@ func (d *direct) writeNCandidateAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdev�
 	return true
 }
 
-func (d *direct) writeNGroupMapping2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(f *document.Field, v []*model.GroupMapping) bool {
+func (d *direct) writeNGroupMapping2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(f *document.Field, v []model.GroupMapping) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNGroupMapping2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(f, v[i]) && ok
+		ok = d.writeNGroupMapping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -6392,13 +6394,13 @@ func (d *direct) writeNGroupMapping2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 	return true
 }
 
-func (d *direct) writeNAllocationCandidate2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateᚄ(f *document.Field, v []*model.AllocationCandidate) bool {
+func (d *direct) writeNAllocationCandidate2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateᚄ(f *document.Field, v []model.AllocationCandidate) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNAllocationCandidate2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidate(f, v[i]) && ok
+		ok = d.writeNAllocationCandidate2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidate(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -6408,13 +6410,13 @@ func (d *direct) writeNAllocationCandidate2ᚕᚖgithubᚗcomᚋcadastreᚑdev�
 	return true
 }
 
-func (d *direct) writeNAllocationCandidateEdge2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(f *document.Field, v []*model.AllocationCandidateEdge) bool {
+func (d *direct) writeNAllocationCandidateEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(f *document.Field, v []model.AllocationCandidateEdge) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNAllocationCandidateEdge2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(f, v[i]) && ok
+		ok = d.writeNAllocationCandidateEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -6431,13 +6433,13 @@ func (d *direct) writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgr
 	return d.objectPageInfo(f.Below, v)
 }
 
-func (d *direct) writeNProviderSummary2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummaryᚄ(f *document.Field, v []*model.ProviderSummary) bool {
+func (d *direct) writeNProviderSummary2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummaryᚄ(f *document.Field, v []model.ProviderSummary) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNProviderSummary2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummary(f, v[i]) && ok
+		ok = d.writeNProviderSummary2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummary(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -6767,13 +6769,13 @@ func (d *direct) writeNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadef
 	return d.objectTag(f.Below, v)
 }
 
-func (d *direct) writeNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f *document.Field, v []*model.ResourceProvider) bool {
+func (d *direct) writeNResourceProvider2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f *document.Field, v []model.ResourceProvider) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v[i]) && ok
+		ok = d.writeNResourceProvider2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -7737,6 +7739,22 @@ func (d *direct) writeNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 	return true
 }
 
+func (d *direct) writeNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f *document.Field, v []*model.ResourceProvider) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f *document.Field, v *model.ResourceConnection) bool {
 	if v == nil {
 		return d.FailNull(f)
@@ -8252,31 +8270,23 @@ func (d *direct) writeO__InputValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraph
 	return true
 }
 
-func (d *direct) writeNCandidateAllocation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocation(f *document.Field, v *model.CandidateAllocation) bool {
-	if v == nil {
-		return d.FailNull(f)
-	}
+func (d *direct) writeNCandidateAllocation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocation(f *document.Field, v *model.CandidateAllocation) bool {
 	return d.objectCandidateAllocation(f.Below, v)
 }
 
-func (d *direct) writeNGroupMapping2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(f *document.Field, v *model.GroupMapping) bool {
-	if v == nil {
-		return d.FailNull(f)
-	}
+func (d *direct) writeNGroupMapping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(f *document.Field, v *model.GroupMapping) bool {
 	return d.objectGroupMapping(f.Below, v)
 }
 
-func (d *direct) writeNAllocationCandidateEdge2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(f *document.Field, v *model.AllocationCandidateEdge) bool {
-	if v == nil {
-		return d.FailNull(f)
-	}
+func (d *direct) writeNAllocationCandidate2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidate(f *document.Field, v *model.AllocationCandidate) bool {
+	return d.objectAllocationCandidate(f.Below, v)
+}
+
+func (d *direct) writeNAllocationCandidateEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(f *document.Field, v *model.AllocationCandidateEdge) bool {
 	return d.objectAllocationCandidateEdge(f.Below, v)
 }
 
-func (d *direct) writeNProviderSummary2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummary(f *document.Field, v *model.ProviderSummary) bool {
-	if v == nil {
-		return d.FailNull(f)
-	}
+func (d *direct) writeNProviderSummary2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummary(f *document.Field, v *model.ProviderSummary) bool {
 	return d.objectProviderSummary(f.Below, v)
 }
 
@@ -8316,6 +8326,10 @@ func (d *direct) writeNCapabilityValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 
 func (d *direct) writeNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdge(f *document.Field, v *model.ConsumerEdge) bool {
 	return d.objectConsumerEdge(f.Below, v)
+}
+
+func (d *direct) writeNResourceProvider2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f *document.Field, v *model.ResourceProvider) bool {
+	return d.objectResourceProvider(f.Below, v)
 }
 
 func (d *direct) writeNImportReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportReport(f *document.Field, v *metadef.ImportReport) bool {

@@ -80,19 +80,20 @@ func (c *AllocationCandidateConnection) Roots() []*ResourceProvider {
 }
 
 // Nodes returns the candidates of the page.
-func (c *AllocationCandidateConnection) Nodes() []*AllocationCandidate {
-	out := make([]*AllocationCandidate, len(c.page.Candidates))
+func (c *AllocationCandidateConnection) Nodes() []AllocationCandidate {
+	out := make([]AllocationCandidate, len(c.page.Candidates))
 	for i := range c.page.Candidates {
-		out[i] = &AllocationCandidate{candidate: &c.page.Candidates[i], world: c.world}
+		out[i] = AllocationCandidate{candidate: &c.page.Candidates[i], world: c.world}
 	}
 	return out
 }
 
 // Edges returns the candidates with their cursors.
-func (c *AllocationCandidateConnection) Edges() []*AllocationCandidateEdge {
-	out := make([]*AllocationCandidateEdge, len(c.page.Candidates))
-	for i, node := range c.Nodes() {
-		out[i] = &AllocationCandidateEdge{Cursor: c.page.Positions[i].String(), Node: node}
+func (c *AllocationCandidateConnection) Edges() []AllocationCandidateEdge {
+	out := make([]AllocationCandidateEdge, len(c.page.Candidates))
+	nodes := c.Nodes()
+	for i := range nodes {
+		out[i] = AllocationCandidateEdge{Cursor: c.page.Positions[i].String(), Node: &nodes[i]}
 	}
 	return out
 }
@@ -128,11 +129,11 @@ func (c *AllocationCandidateConnection) TotalCountIsExact() (bool, error) {
 
 // ProviderSummaries returns the providers of all trees that have a part in the
 // page.
-func (c *AllocationCandidateConnection) ProviderSummaries() []*ProviderSummary {
-	providers := placement.ProviderSummaries(c.world, c.page.Candidates)
-	out := make([]*ProviderSummary, len(providers))
+func (c *AllocationCandidateConnection) ProviderSummaries() []ProviderSummary {
+	providers := ProvidersIn(c.world, placement.ProviderSummaries(c.world, c.page.Candidates))
+	out := make([]ProviderSummary, len(providers))
 	for i, provider := range providers {
-		out[i] = &ProviderSummary{ProviderIn(c.world, provider)}
+		out[i] = ProviderSummary{provider}
 	}
 	return out
 }
@@ -154,36 +155,48 @@ type AllocationCandidate struct {
 }
 
 // Allocations returns the amounts of each provider.
-func (c *AllocationCandidate) Allocations() []*CandidateAllocation {
-	out := make([]*CandidateAllocation, len(c.candidate.Allocations))
+func (c *AllocationCandidate) Allocations() []CandidateAllocation {
+	out := make([]CandidateAllocation, len(c.candidate.Allocations))
 	for i, allocation := range c.candidate.Allocations {
-		out[i] = &CandidateAllocation{Provider: ProviderAt(c.world, allocation.Provider), Resources: allocation.Resources}
+		provider, _ := c.world.Provider(allocation.Provider)
+		out[i] = CandidateAllocation{node: ResourceProvider{Provider: provider, World: c.world}, Resources: allocation.Resources}
 	}
 	return out
 }
 
 // Mappings returns which providers serve which group.
-func (c *AllocationCandidate) Mappings() []*GroupMapping {
-	out := make([]*GroupMapping, len(c.candidate.Mappings))
+func (c *AllocationCandidate) Mappings() []GroupMapping {
+	out := make([]GroupMapping, len(c.candidate.Mappings))
 	for i, mapping := range c.candidate.Mappings {
-		out[i] = &GroupMapping{Suffix: mapping.Suffix}
-		for _, uuid := range mapping.Providers {
-			out[i].Providers = append(out[i].Providers, ProviderAt(c.world, uuid))
-		}
+		out[i] = GroupMapping{Suffix: mapping.Suffix, uuids: mapping.Providers, world: c.world}
 	}
 	return out
 }
 
 // CandidateAllocation is the amounts of one provider.
 type CandidateAllocation struct {
-	Provider  *ResourceProvider
+	node      ResourceProvider
 	Resources []placement.Amount
 }
 
+// Provider returns the provider.
+func (a *CandidateAllocation) Provider() *ResourceProvider { return &a.node }
+
 // GroupMapping is which providers serve a group.
 type GroupMapping struct {
-	Suffix    string
-	Providers []*ResourceProvider
+	Suffix string
+	uuids  []string
+	world  *placement.World
+}
+
+// Providers returns the providers that serve the group.
+func (m *GroupMapping) Providers() []ResourceProvider {
+	out := make([]ResourceProvider, len(m.uuids))
+	for i, uuid := range m.uuids {
+		provider, _ := m.world.Provider(uuid)
+		out[i] = ResourceProvider{Provider: provider, World: m.world}
+	}
+	return out
 }
 
 // ProviderSummary is a provider with what it has.

@@ -29,9 +29,11 @@ func ProviderAt(world *placement.World, uuid string) *ResourceProvider {
 
 // ProvidersIn returns providers of the world as nodes.
 func ProvidersIn(world *placement.World, providers []*placement.Provider) []*ResourceProvider {
+	nodes := make([]ResourceProvider, len(providers))
 	out := make([]*ResourceProvider, len(providers))
 	for i, provider := range providers {
-		out[i] = ProviderIn(world, provider)
+		nodes[i] = ResourceProvider{Provider: provider, World: world}
+		out[i] = &nodes[i]
 	}
 	return out
 }
@@ -42,10 +44,18 @@ func (p *ResourceProvider) NodeID() string {
 }
 
 // Parent returns the parent of the provider, nil for a root.
-func (p *ResourceProvider) Parent() *ResourceProvider { return ProviderAt(p.World, p.Provider.Parent) }
+func (p *ResourceProvider) Parent() *ResourceProvider {
+	if p.Provider.Parent == "" {
+		return nil
+	}
+	return ProviderAt(p.World, p.Provider.Parent)
+}
 
 // Root returns the root of the provider's tree.
 func (p *ResourceProvider) Root() *ResourceProvider {
+	if p.Provider.Root == p.UUID {
+		return p
+	}
 	if root := ProviderAt(p.World, p.Provider.Root); root != nil {
 		return root
 	}
