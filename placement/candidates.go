@@ -80,48 +80,72 @@ func Count(w *World, r *Request, limit int) (n int, exact bool, err error) {
 	return n, exact && err == nil, err
 }
 
+// part is what a candidate takes from one provider for one demand.
+type part struct {
+	provider string
+	Amount
+}
+
 // buildCandidate returns the candidate of the chosen providers.
 func (s *search) buildCandidate() Candidate {
-	type part struct {
-		provider string
-		Amount
-	}
-	parts := make([]part, 0, len(s.chosen))
+	parts := s.parts[:0]
 	for i, o := range s.chosen {
 		for _, d := range s.slots[i].demands {
 			parts = append(parts, part{o.node.provider.UUID, Amount{ResourceClass: d.name, Amount: d.amount}})
 		}
 	}
+	s.parts = parts
 	slices.SortFunc(parts, func(a, b part) int {
 		return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.ResourceClass, b.ResourceClass))
 	})
-	var candidate Candidate
+	return Candidate{Allocations: allocationsOf(parts), Mappings: s.mappings()}
+}
+
+// allocationsOf returns sorted parts by provider and resource class. Those of
+// all providers are in one array.
+func allocationsOf(parts []part) []ProviderAllocation {
+	providers := 0
 	for i, p := range parts {
 		if i == 0 || parts[i-1].provider != p.provider {
-			candidate.Allocations = append(candidate.Allocations, ProviderAllocation{Provider: p.provider})
-		}
-		resources := &candidate.Allocations[len(candidate.Allocations)-1].Resources
-		if last := len(*resources) - 1; last >= 0 && (*resources)[last].ResourceClass == p.ResourceClass {
-			(*resources)[last].Amount += p.Amount.Amount
-		} else {
-			*resources = append(*resources, p.Amount)
+			providers++
 		}
 	}
-
-	if s.classSlots > 0 {
-		mapping := Mapping{}
-		for _, o := range s.chosen[:s.classSlots] {
-			mapping.Providers = append(mapping.Providers, o.node.provider.UUID)
+	if providers == 0 {
+		return nil
+	}
+	allocations := make([]ProviderAllocation, 0, providers)
+	amounts := make([]Amount, 0, len(parts))
+	start := 0
+	for i, p := range parts {
+		begins := i == 0 || parts[i-1].provider != p.provider
+		if begins {
+			allocations, start = append(allocations, ProviderAllocation{Provider: p.provider}), len(amounts)
 		}
-		mapping.Providers = sortedSet(mapping.Providers)
-		candidate.Mappings = append(candidate.Mappings, mapping)
+		if last := len(amounts) - 1; !begins && amounts[last].ResourceClass == p.ResourceClass {
+			amounts[last].Amount += p.Amount.Amount
+		} else {
+			amounts = append(amounts, p.Amount)
+		}
+		allocations[len(allocations)-1].Resources = amounts[start:len(amounts):len(amounts)]
+	}
+	return allocations
+}
+
+// mappings returns which providers serve which group of the current candidate.
+func (s *search) mappings() []Mapping {
+	var mappings []Mapping
+	if s.classSlots > 0 {
+		providers := make([]string, s.classSlots)
+		for i, o := range s.chosen[:s.classSlots] {
+			providers[i] = o.node.provider.UUID
+		}
+		slices.Sort(providers)
+		mappings = append(mappings, Mapping{Providers: slices.Compact(providers)})
 	}
 	for i := s.classSlots; i < len(s.slots); i++ {
-		candidate.Mappings = append(candidate.Mappings, Mapping{
-			Suffix: s.slots[i].suffix, Providers: []string{s.chosen[i].node.provider.UUID},
-		})
+		mappings = append(mappings, Mapping{Suffix: s.slots[i].suffix, Providers: []string{s.chosen[i].node.provider.UUID}})
 	}
-	return candidate
+	return mappings
 }
 
 // ProviderSummaries returns all providers of every tree that has a provider in
@@ -129,8 +153,13 @@ func (s *search) buildCandidate() Candidate {
 // Trees come by their root's uuid, providers by their path of uuids. A sharing
 // provider brings its own tree.
 func ProviderSummaries(w *World, candidates []Candidate) []*Provider {
-	roots := map[string]bool{}
+	roots := make(map[string]bool, len(candidates))
+	last := "" // most candidates name one provider several times
 	add := func(uuid string) {
+		if uuid == last {
+			return
+		}
+		last = uuid
 		if t := w.treeOf(uuid); t != nil {
 			roots[t.root] = true
 		}
@@ -145,7 +174,7 @@ func ProviderSummaries(w *World, candidates []Candidate) []*Provider {
 			}
 		}
 	}
-	var summaries []*Provider
+	summaries := make([]*Provider, 0, len(roots))
 	for _, root := range slices.Sorted(maps.Keys(roots)) {
 		summaries = append(summaries, w.Tree(root)...)
 	}

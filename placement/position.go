@@ -153,7 +153,11 @@ func (p *Position) compare(w *World, n *node, slot int) int {
 func (s *search) currentPosition(request fingerprint) Position {
 	p := Position{request: request, anchor: s.anchor.root, paths: make([][]string, len(s.chosen))}
 	for i, o := range s.chosen {
-		p.paths[i] = s.world.pathOf(o.node)
+		if i > 0 && o.node == s.chosen[i-1].node {
+			p.paths[i] = p.paths[i-1] // nobody changes it
+		} else {
+			p.paths[i] = s.world.pathOf(o.node)
+		}
 	}
 	return p
 }

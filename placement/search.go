@@ -12,6 +12,7 @@ type search struct {
 	anchor  *providerTree
 	options [][]option // per slot, in path order
 	chosen  []option   // per slot, up to the current depth
+	parts   []part     // of the candidate that is built
 
 	// By the provider's local number: the amounts of each merged class chosen
 	// so far, and how many suffixed slots it serves so far.
