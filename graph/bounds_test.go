@@ -73,7 +73,7 @@ func TestAnswersHoldWhatTheyAnswer(t *testing.T) { // not parallel: it looks at 
 	const count, most = 400, 64 << 10
 	executor := executorOf(t, storetest.Open(t, storetest.SQLite(t)))
 	var unread []*graph.Answer
-	operations := []*document.Operation{executor.Operation(everyType), executor.Operation(`{ __typename }`)}
+	operations := []*document.Operation{executor.Operation(everyType, nil), executor.Operation(`{ __typename }`, nil)}
 	bytes, before := 0, heap()
 	for i := range count {
 		answer := executor.Run(t.Context(), operations[i%2], 0)

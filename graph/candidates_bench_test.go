@@ -171,7 +171,7 @@ func candidatesToRun(b *testing.B) (*graph.Executor, *document.Operation) {
 		b.Fatal(err)
 	}
 	executor := graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))
-	operation := executor.Operation(benchedCandidates)
+	operation := executor.Operation(benchedCandidates, nil)
 	answer := executor.Run(storetest.AsAdmin(), operation, 0)
 	if data := bytes.Join(answer.Data, nil); answer.Errors != nil || bytes.Count(data, []byte(`"mappings"`)) != 1000 {
 		b.Fatalf("%v: %.500s", answer.Errors, data)

@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -35,15 +36,6 @@ func (e *Executor) ExecuteAny(ctx context.Context, params *graphql.RawParams) *g
 	return e.executeWithin(ctx, params, 0)
 }
 
-// ExecuteByGqlgen runs one operation by gqlgen's own executor.
-func (e *Executor) ExecuteByGqlgen(ctx context.Context, params *graphql.RawParams) *graphql.Response {
-	prepared := e.prepare(ctx, params, 0)
-	if prepared.Refused != nil {
-		return &graphql.Response{Errors: prepared.Refused}
-	}
-	return e.runGenerated(ctx, prepared.Operation)
-}
-
 // ExecuteWhole runs an operation of a document of any length.
 func (e *Executor) ExecuteWhole(ctx context.Context, query string) *graphql.Response {
 	return e.ExecuteAny(ctx, &graphql.RawParams{Query: query})
@@ -67,12 +59,17 @@ func (e *Executor) ExecuteWithin(ctx context.Context, query string, answerBytes 
 }
 
 // Operation returns an operation that no limit holds for.
-func (e *Executor) Operation(query string) *document.Operation {
-	prepared := e.prepare(context.Background(), &graphql.RawParams{Query: query}, 0)
+func (e *Executor) Operation(query string, variables map[string]any) *document.Operation {
+	prepared := e.prepare(context.Background(), &graphql.RawParams{Query: query, Variables: variables}, 0)
 	if prepared.Refused != nil {
-		panic(prepared.Refused)
+		panic(fmt.Sprintf("%v: %s", prepared.Refused, query))
 	}
 	return prepared.Operation
+}
+
+// Respond runs an operation.
+func (e *Executor) Respond(ctx context.Context, operation *document.Operation) *graphql.Response {
+	return e.respond(ctx, operation, 0)
 }
 
 // refuseAlone ends the field whose parent was not registered with the others at
@@ -95,8 +92,8 @@ func (e *Executor) prepare(ctx context.Context, params *graphql.RawParams, maxTo
 // Works returns what fields do besides writing their answers.
 var Works = works
 
-// runGenerated runs an operation by gqlgen's own executor.
-func (e *Executor) runGenerated(ctx context.Context, operation *document.Operation) *graphql.Response {
+// RespondByGqlgen runs an operation by gqlgen's own executor.
+func (e *Executor) RespondByGqlgen(ctx context.Context, operation *document.Operation) *graphql.Response {
 	ctx = dataloader.WatchAlone(dataloader.With(ctx), refuseAlone)
 	ctx = graphql.WithOperationContext(ctx, &graphql.OperationContext{
 		Doc:                    operation.Document,

@@ -216,7 +216,7 @@ func TestRandomDocumentsRunNoMoreStatementsThanArePriced(t *testing.T) {
 		for round := range uint64(300) {
 			chance := rand.New(rand.NewPCG(round, 7))
 			random := &randomDocument{chance: chance, types: executor.Schema().Types, ids: ids, variants: map[string][]string{}, fragments: map[string][]string{}, polite: chance.IntN(3) > 0}
-			query, variables := random.write()
+			query, variables := random.write(5)
 			ctx, count := store.CountStatements(access.WithViewer(t.Context(), viewers["admin"]))
 			prepared := prepare.Prepare(ctx, document.Request{Text: query, Variables: variables})
 			if prepared.Refused != nil {
