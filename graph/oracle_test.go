@@ -209,12 +209,7 @@ func (r *randomDocument) selection(of *ast.Definition, prefix string, levels int
 		out[0] = "again: __typename"
 	}
 	if of.Name == "Node" {
-		for _, concrete := range []string{"Namespace", "Tag", "Resource", "ResourceProvider", "Consumer", "MetadataItem", "ObjectDefinition", "PropertyDefinition"} {
-			if r.oneIn(2) {
-				out = append(out, "... on "+concrete+r.directives()+" "+r.selection(r.types[concrete], concrete+"_", levels-1))
-			}
-		}
-		return "{ id " + strings.Join(out, " ") + " }"
+		return r.nodeSelection(out, levels)
 	}
 	for range 1 + r.chance.IntN(2) {
 		for _, field := range of.Fields {
@@ -241,6 +236,17 @@ func (r *randomDocument) selection(of *ast.Definition, prefix string, levels int
 	}
 	r.chance.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return "{ " + strings.Join(out, " ") + " }"
+}
+
+// nodeSelection returns what is selected of nodes: the id, and fragments on some
+// of their types.
+func (r *randomDocument) nodeSelection(out []string, levels int) string {
+	for _, concrete := range []string{"Namespace", "Tag", "Resource", "ResourceProvider", "Consumer", "MetadataItem", "ObjectDefinition", "PropertyDefinition"} {
+		if r.oneIn(2) {
+			out = append(out, "... on "+concrete+r.directives()+" "+r.selection(r.types[concrete], concrete+"_", levels-1))
+		}
+	}
+	return "{ id " + strings.Join(out, " ") + " }"
 }
 
 // levelsBelow returns how many levels are selected below a field. Validation

@@ -89,7 +89,7 @@ func TestAnAnswerKeepsWhatDidNotFail(t *testing.T) {
 		{"one long value", t.Context(), nil, func(w *writer.Writer, _ *document.Field) bool {
 			return w.String(strings.Repeat("x", 100_000))
 		}, `{"f0":"\u0001\"é","f1":null}`, "input:1:2: f1 the answer has more than 100000 bytes; select less, or ask for smaller pages\n"},
-		{"many bytes that are taken back", t.Context(), nil, func(w *writer.Writer, f *document.Field) bool {
+		{"many bytes that are taken back", t.Context(), nil, func(w *writer.Writer, _ *document.Field) bool {
 			start := w.Mark()
 			for range 100 {
 				for range 15_000 {
