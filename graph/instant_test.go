@@ -153,7 +153,7 @@ func (h *writtenHistory) observe(seed uint64, ids []string) *observation {
 	server := chance.IntN(len(h.executors))
 	executor := h.executors[server]
 	random := &randomDocument{chance: chance, types: executor.Schema().Types, ids: ids, variants: map[string][]string{}, fragments: map[string][]string{}, polite: true}
-	query, variables := random.write()
+	query, variables := random.write(5)
 	if text := instantQueries[chance.IntN(len(instantQueries))]; chance.IntN(4) == 0 {
 		query, variables = text, nil
 	}
