@@ -20,7 +20,7 @@ var rooms = map[string][]string{
 	"audit":                       {"page", "text"},
 	"auth":                        {"access", "internal/lru", "problem", "text"},
 	"bench":                       {"access", "auth", "defaults", "web"}, // all but defaults for the floor, a handler behind Cadastre's own authentication and server
-	"cli":                         {"client", "defaults", "metadef"},
+	"cli":                         {"client", "defaults", "internal/lists", "metadef"},
 	"client":                      {},
 	"defaults":                    {},
 	"demo":                        {"access", "defaults", "metadef", "placement", "resource", "store"},
@@ -33,24 +33,25 @@ var rooms = map[string][]string{
 	"graph/model":                 {"access", "audit", "metadef", "page", "placement", "problem", "resource"},
 	"graph/writer":                {"graph/document", "problem", "text"},
 	"internal/generate":           {},
+	"internal/lists":              {},
 	"internal/lru":                {},
 	"internal/patience":           {},
-	"metadef":                     {"access", "metadef/internal/jsonvalue", "page", "problem", "text"},
-	"metadef/internal/jsonvalue":  {"problem", "text"},
+	"metadef":                     {"access", "internal/lists", "metadef/internal/jsonvalue", "page", "problem", "text"},
+	"metadef/internal/jsonvalue":  {"internal/lists", "problem", "text"},
 	"metadef/metadeftest":         {"metadef"},
 	"page":                        {"problem"},
 	"placement":                   {},
 	"placement/placementtest":     {"placement"},
 	"problem":                     {},
-	"resource":                    {"access", "metadef", "page", "problem", "text"},
+	"resource":                    {"access", "internal/lists", "metadef", "page", "problem", "text"},
 	"resource/resourcetest":       {"resource"},
 	"schema":                      {},
 	"store":                       {"access", "defaults", "ent", "metadef", "placement", "resource", "store/auditdb", "store/metadefdb", "store/placementdb", "store/resourcedb", "store/sqldb"},
 	"store/auditdb":               {"audit", "ent", "page", "store/sqldb", "store/visible", "text"},
-	"store/metadefdb":             {"access", "defaults", "ent", "internal/lru", "metadef", "page", "problem", "store/sqldb", "store/visible", "text"},
-	"store/placementdb":           {"access", "ent", "page", "placement", "problem", "store/sqldb", "store/visible", "text"},
-	"store/resourcedb":            {"access", "defaults", "ent", "metadef", "page", "problem", "resource", "store/metadefdb", "store/sqldb", "store/visible", "text"},
-	"store/sqldb":                 {"access", "ent", "page", "problem", "text"},
+	"store/metadefdb":             {"access", "defaults", "ent", "internal/lists", "internal/lru", "metadef", "page", "problem", "store/sqldb", "store/visible", "text"},
+	"store/placementdb":           {"access", "ent", "internal/lists", "page", "placement", "problem", "store/sqldb", "store/visible", "text"},
+	"store/resourcedb":            {"access", "defaults", "ent", "internal/lists", "metadef", "page", "problem", "resource", "store/metadefdb", "store/sqldb", "store/visible", "text"},
+	"store/sqldb":                 {"access", "ent", "internal/lists", "page", "problem", "text"},
 	"store/storetest":             {"access", "internal/patience", "placement", "store"},
 	"store/visible":               {"access", "ent", "metadef"},
 	"text":                        {"problem"},
@@ -59,7 +60,7 @@ var rooms = map[string][]string{
 
 // onlyStandardLibrary are the rooms that import nothing else from outside but
 // the libraries that take the place of own code.
-var onlyStandardLibrary = []string{"access", "audit", "defaults", "metadef", "page", "placement", "problem", "resource", "schema", "text"}
+var onlyStandardLibrary = []string{"access", "audit", "defaults", "internal/lists", "metadef", "page", "placement", "problem", "resource", "schema", "text"}
 
 var libraries = []string{"github.com/go-json-experiment/json/jsontext", "github.com/google/uuid"}
 

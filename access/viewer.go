@@ -3,6 +3,8 @@ package access
 import (
 	"context"
 	"slices"
+
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // Roles a viewer can have. Admin may do everything; a service acts for the
@@ -52,4 +54,21 @@ func WithViewer(ctx context.Context, v Viewer) context.Context {
 func ViewerFrom(ctx context.Context) Viewer {
 	v, _ := ctx.Value(viewerKey{}).(Viewer)
 	return v
+}
+
+// Visibility is who sees a namespace or a resource.
+type Visibility string
+
+// The two visibilities.
+const (
+	Public  Visibility = "PUBLIC"  // everyone
+	Private Visibility = "PRIVATE" // the owning project, those it is shared with, admins
+)
+
+// CheckVisibility adds a problem for a visibility that is neither of the two;
+// nil is no visibility.
+func CheckVisibility(problems *problem.Problems, path string, visibility *Visibility) {
+	if visibility != nil && *visibility != Public && *visibility != Private {
+		problems.Add(path, "must be PUBLIC or PRIVATE")
+	}
 }

@@ -1,3 +1,4 @@
+// Package audit holds the nouns of the audit log.
 package audit
 
 import (

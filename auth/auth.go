@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -101,4 +102,36 @@ func newClient() *http.Client { return &http.Client{Timeout: 5 * time.Second} }
 func isHTTP(text string) bool {
 	address, err := url.Parse(text)
 	return err == nil && address.Host != "" && (address.Scheme == "https" || address.Scheme == "http")
+}
+
+// connection is what it takes to ask another service: opened by the first
+// caller that needs it, and kept. For retryAfter a failure is returned to all
+// callers.
+type connection[T any] struct {
+	open       func(ctx context.Context) (T, error)
+	retryAfter time.Duration
+	now        func() time.Time
+
+	mu     sync.Mutex
+	opened *T
+	tried  time.Time
+	failed error
+}
+
+func (c *connection[T]) get(ctx context.Context) (value T, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.opened != nil {
+		return *c.opened, nil
+	}
+	now := c.now()
+	if c.failed != nil && now.Sub(c.tried) < c.retryAfter {
+		return value, c.failed
+	}
+	c.tried = now
+	value, c.failed = c.open(context.WithoutCancel(ctx)) // others wait for it, too
+	if c.failed == nil {
+		c.opened = &value
+	}
+	return value, c.failed
 }

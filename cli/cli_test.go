@@ -96,10 +96,8 @@ func TestBrokenServers(t *testing.T) {
 		t.Cleanup(server.Close)
 		return server.URL
 	}
-	gone := httptest.NewServer(nil)
-	gone.Close()
 	for name, of := range map[string]struct{ address, want string }{
-		"gone":                     {gone.URL, "connection refused"},
+		"gone":                     {"http://127.0.0.1:1", "connection refused"},
 		"no address":               {"nowhere", "unsupported protocol scheme"},
 		"another server":           {answering(404, "text/html", "<p>Not here"), ": the server answered 404 Not Found"},
 		"a proxy without a server": {answering(502, "text/html", "<p>Bad gateway"), ": the server answered 502 Bad Gateway"},

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 type metadataCommand struct {
@@ -94,10 +95,7 @@ func (c *metadataReplaceCommand) Run(run *session) error {
 		return showJSON(run.stdout, replaced{metadata, retained})
 	}
 	if len(retained) > 0 {
-		keys := make([]string, len(retained))
-		for i, item := range retained {
-			keys[i] = printable(item.Key)
-		}
+		keys := lists.Map(retained, func(item *client.Item) string { return printable(item.Key) })
 		run.notef("kept, because only administrators and services change them: %s\n", strings.Join(keys, ", "))
 	}
 	return showItems(run, c.output, metadata)

@@ -1,6 +1,14 @@
 package cli
 
-import "time"
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
 
 // ServeOptions are the flags of `cadastre serve`, each also an environment
 // variable: CADASTRE_ and the flag's name in capitals, `-` as `_`. The tags min
@@ -70,3 +78,69 @@ type Limits struct {
 type serveCommand struct{ ServeOptions }
 
 func (c *serveCommand) Run(run *session) error { return run.program.Serve(run.ctx, c.ServeOptions) }
+
+// OIDC are the flags for JSON Web Tokens of an OpenID Connect issuer.
+type OIDC struct {
+	Issuer       string            `placeholder:"URL" help:"OpenID Connect issuer whose JSON Web Tokens are accepted."`
+	Audience     string            `placeholder:"NAME" help:"Audience that those tokens must have."`
+	Algorithms   []string          `default:"RS256,ES256" help:"Signature algorithms that are accepted."`
+	UserClaim    string            `default:"sub" help:"Claim with the user's id."`
+	ProjectClaim string            `default:"project" help:"Claim with the project's id; inside others with dots: cloud.project."`
+	RolesClaim   string            `default:"roles" help:"Claim with the names of roles."`
+	Roles        map[string]string `placeholder:"NAME=ROLE;..." help:"Roles that those names stand for: admin, member, reader or service. The names themselves when absent."`
+}
+
+// Keystone are the flags for tokens of an OpenStack cloud.
+type Keystone struct {
+	URL              string            `name:"url" placeholder:"URL" help:"Identity API of an OpenStack cloud whose tokens are accepted, such as https://keystone:5000/v3."`
+	User             string            `placeholder:"NAME" help:"User as whom this server asks there about tokens."`
+	UserDomain       string            `default:"Default" help:"Domain of that user."`
+	Password         string            `placeholder:"SECRET" help:"Password of that user; better as the environment variable."`
+	Project          string            `placeholder:"NAME" help:"Project of that user."`
+	ProjectDomain    string            `default:"Default" help:"Domain of that project."`
+	CredentialID     string            `placeholder:"ID" help:"Application credential, instead of user, password and project."`
+	CredentialSecret string            `placeholder:"SECRET" help:"Secret of the application credential; better as the environment variable."`
+	Roles            map[string]string `placeholder:"NAME=ROLE;..." help:"Roles that the cloud's roles stand for: admin, member, reader or service. Those of the same names when absent."`
+	CacheTTL         time.Duration     `default:"60s" min:"1ms" max:"60s" help:"How long the answer about a token is cached, 60 s at most; a revoked token works that long."`
+}
+
+// Validate returns an error for a number or a duration that its flag does not
+// take. The command line calls it.
+func (ServeOptions) Validate(parsed *kong.Context) error {
+	for _, flag := range parsed.Flags() {
+		value, ok := number(flag.Target)
+		low, high := cmp.Or(flag.Tag.Get("min"), "0"), flag.Tag.Get("max")
+		switch {
+		case !ok:
+		case high != "" && !(value >= bound(low) && value <= bound(high)):
+			return fmt.Errorf("--%s must be %s to %s, is %v", flag.Name, low, high, flag.Target)
+		case !(value >= bound(low)): // not a number is not, either
+			return fmt.Errorf("--%s must be %s or more, is %v", flag.Name, low, flag.Target)
+		}
+	}
+	return nil
+}
+
+// number returns the value of a flag that takes a number, or a duration in
+// nanoseconds.
+func number(value reflect.Value) (float64, bool) {
+	switch {
+	case value.CanInt():
+		return float64(value.Int()), true
+	case value.CanFloat():
+		return value.Float(), true
+	}
+	return 0, false
+}
+
+// bound returns the value of a tag: a number, or a duration in nanoseconds.
+func bound(tag string) float64 {
+	if duration, err := time.ParseDuration(tag); err == nil {
+		return float64(duration)
+	}
+	value, err := strconv.ParseFloat(tag, 64)
+	if err != nil {
+		panic("cli: a bound of a flag is neither a number nor a duration: " + tag)
+	}
+	return value
+}

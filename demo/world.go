@@ -6,12 +6,14 @@ package demo
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha1"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
@@ -93,4 +95,49 @@ func metadata(items ...string) []resource.MetadataItem {
 		list[i] = resource.MetadataItem{Key: key, Value: value, UserModifiable: !serviceOwned}
 	}
 	return list
+}
+
+// Fill writes the demo cloud and the product's own definitions into an empty
+// store, in one transaction; a store that holds anything stays as it is.
+func Fill(ctx context.Context, s *store.Store) error {
+	world := Build()
+	world.Definitions = defaults.Definitions()
+	return s.FillEmpty(access.WithViewer(ctx, Viewers()[AdminToken]), world)
+}
+
+// The tokens of a demo, known to everyone.
+const (
+	AdminToken  = "demo-admin"
+	MemberToken = "demo-member"
+	ReaderToken = "demo-reader"
+)
+
+// Viewers returns the viewers that the tokens stand for: an administrator, and
+// a member and a reader of the project demo.
+func Viewers() map[string]access.Viewer {
+	return map[string]access.Viewer{
+		AdminToken:  {UserID: "demo-admin", ProjectID: "demo", Roles: []string{access.RoleAdmin, access.RoleMember, access.RoleReader}},
+		MemberToken: {UserID: "demo-member", ProjectID: "demo", Roles: []string{access.RoleMember, access.RoleReader}},
+		ReaderToken: {UserID: "demo-reader", ProjectID: "demo", Roles: []string{access.RoleReader}},
+	}
+}
+
+// Greeting returns a text with the addresses of a demo, its tokens and a first
+// query.
+func Greeting(address string) string {
+	return fmt.Sprintf(`
+Cadastre serves a demo cloud.
+
+  IDE      %[1]s/
+  API      %[1]s/graphql
+  tokens   %[2]s  %[3]s  %[4]s
+
+Ask where a port on either of two physical networks still fits:
+
+  curl -sG %[1]s/graphql -H 'Authorization: Bearer %[2]s' --data-urlencode 'query=
+    { allocationCandidates(resources: [{resourceClass: "SRIOV_NET_VF", amount: 1}],
+        requiredAny: ["CUSTOM_PHYSNET_PUBLIC", "CUSTOM_PHYSNET_STORAGE"], first: 3) {
+      nodes { allocations { provider { name } resources { resourceClass amount } } } } }'
+
+`, address, AdminToken, MemberToken, ReaderToken)
 }

@@ -254,7 +254,7 @@ func TestProvidersAreValid(t *testing.T) {
 	world := Build()
 	names := namesOf(world)
 	for _, p := range world.Providers {
-		for _, violation := range slices.Concat(placement.ValidateProviderName("name", p.Name), placement.ValidateInventories("inventories", p.Inventories)) {
+		for _, violation := range slices.Concat((&placement.NewProvider{Name: p.Name}).Validate(""), placement.ValidateInventories("inventories", p.Inventories)) {
 			t.Errorf("%s: %s", p.Name, violation)
 		}
 		for _, trait := range p.Traits {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -117,10 +118,7 @@ func (a AppliedNamespace) Matching(search string) (AppliedNamespace, bool) {
 		return !has(object.Name, text.OrEmpty(object.Description)) &&
 			!slices.ContainsFunc(object.Properties, func(p *PropertyDefinition) bool { return !hasNot(p) })
 	})
-	shown := map[string]bool{}
-	for _, p := range a.Definitions() {
-		shown[p.Name] = true
-	}
+	shown := lists.Set(a.Definitions(), func(p *PropertyDefinition) string { return p.Name })
 	a.Conflicts = slices.DeleteFunc(slices.Clone(a.Conflicts), func(c DefinitionConflict) bool { return !shown[c.Name] })
 	return a, len(a.Properties)+len(a.Objects) > 0
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"reflect"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -50,11 +51,7 @@ func (c *Change[T]) UnmarshalGQL(v any) error {
 func withEmptyLists(v any) any {
 	switch v := v.(type) {
 	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = withEmptyLists(item)
-		}
-		return list
+		return lists.Map(v, withEmptyLists)
 	case map[string]any:
 		object := make(map[string]any, len(v))
 		for key, value := range v {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
@@ -31,7 +32,7 @@ func Differences(before, after *Document) []string {
 		d.addValue(problem.Join(path, "required"), listOfTexts(a.Required), listOfTexts(b.Required))
 		d.addProperties(problem.Join(path, "properties"), a.Properties, b.Properties)
 	})
-	d.addOrder("$.objects", namesOf(before.Objects, objectName), namesOf(after.Objects, objectName))
+	d.addOrder("$.objects", lists.Map(before.Objects, objectName), lists.Map(after.Objects, objectName))
 	compare(&d, "$.tags", before.Tags, after.Tags, tagKey, func(path string, a, b DocumentTag) {
 		d.addValue(problem.Join(path, "name"), jsonvalue.Quote(a.Name), jsonvalue.Quote(b.Name))
 		d.addValue(problem.Join(path, "parent"), jsonvalue.Quote(a.Parent), jsonvalue.Quote(b.Parent))
@@ -53,14 +54,6 @@ func (a DocumentAssociation) label() string {
 		text += ", target " + *a.PropertiesTarget
 	}
 	return text
-}
-
-func namesOf[T any](items []T, name func(T) string) []string {
-	names := make([]string, len(items))
-	for i, item := range items {
-		names[i] = name(item)
-	}
-	return names
 }
 
 func visibilityText(visibility *access.Visibility) text.JSON {
@@ -104,14 +97,14 @@ func (d *differenceList) addProperties(path string, before, after []DocumentProp
 		}
 		old, now := jsonvalue.Of(a.Keywords), jsonvalue.Of(b.Keywords)
 		key := func(m jsonvalue.Member) string { return m.Key }
-		for _, name := range union(namesOf(old.Members, key), namesOf(now.Members, key)) {
+		for _, name := range union(lists.Map(old.Members, key), lists.Map(now.Members, key)) {
 			x, _ := old.Member(name)
 			y, _ := now.Member(name)
 			d.addValue(problem.Join(at, name), x.Raw, y.Raw)
 		}
-		d.addOrder(at, namesOf(old.Members, key), namesOf(now.Members, key))
+		d.addOrder(at, lists.Map(old.Members, key), lists.Map(now.Members, key))
 	})
-	d.addOrder(path, namesOf(before, propertyName), namesOf(after, propertyName))
+	d.addOrder(path, lists.Map(before, propertyName), lists.Map(after, propertyName))
 }
 
 // addOrder adds that what both have has another order.
@@ -124,7 +117,7 @@ func (d *differenceList) addOrder(path string, before, after []string) {
 // compare adds what only one of two lists has and, where inner is given, what
 // differs in what both have.
 func compare[T any](d *differenceList, path string, before, after []T, key func(T) string, inner func(path string, a, b T)) {
-	old := byKey(before, key)
+	old := lists.ByKey(before, key)
 	for _, item := range after {
 		at := problem.Join(path, key(item))
 		if other, ok := old[key(item)]; !ok {
@@ -133,7 +126,7 @@ func compare[T any](d *differenceList, path string, before, after []T, key func(
 			inner(at, other, item)
 		}
 	}
-	now := byKey(after, key)
+	now := lists.ByKey(after, key)
 	for _, item := range before {
 		if _, ok := now[key(item)]; !ok {
 			d.add("removed " + problem.Join(path, key(item)))
@@ -141,21 +134,10 @@ func compare[T any](d *differenceList, path string, before, after []T, key func(
 	}
 }
 
-func byKey[T any](items []T, key func(T) string) map[string]T {
-	found := make(map[string]T, len(items))
-	for _, item := range items {
-		found[key(item)] = item
-	}
-	return found
-}
-
 // union returns the first list and what only the second has, after what it
 // follows there.
 func union(first, second []string) []string {
-	has := make(map[string]bool, len(first))
-	for _, name := range first {
-		has[name] = true
-	}
+	has := lists.Set(first, lists.Itself)
 	follows := map[string][]string{} // by the name of the first list that they come after
 	last := ""
 	for _, name := range second {
@@ -179,10 +161,7 @@ func union(first, second []string) []string {
 // sameOrder reports whether the names that both lists have come in one order.
 func sameOrder(first, second []string) bool {
 	common := func(names, others []string) []string {
-		has := make(map[string]bool, len(others))
-		for _, name := range others {
-			has[name] = true
-		}
+		has := lists.Set(others, lists.Itself)
 		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !has[name] })
 	}
 	return slices.Equal(common(first, second), common(second, first))

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 )
@@ -49,7 +50,7 @@ type DocumentObject struct {
 // LosesProperties reports whether an object that takes its place lacks a
 // property.
 func (o DocumentObject) LosesProperties(after DocumentObject) bool {
-	now := byKey(after.Properties, propertyName)
+	now := lists.ByKey(after.Properties, propertyName)
 	return slices.ContainsFunc(o.Properties, func(old DocumentProperty) bool {
 		_, ok := now[old.Name]
 		return !ok

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -46,10 +47,7 @@ func compactProperties(properties []DocumentProperty) text.JSON {
 	if len(properties) == 0 {
 		return ""
 	}
-	members := make([]jsonvalue.Member, len(properties))
-	for i, p := range properties {
-		members[i] = jsonvalue.MemberOf(p.Name, p.Keywords)
-	}
+	members := lists.Map(properties, func(p DocumentProperty) jsonvalue.Member { return jsonvalue.MemberOf(p.Name, p.Keywords) })
 	return jsonvalue.Map(members)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
@@ -73,7 +74,7 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 // losingObject returns the name of the first object before that has a property
 // which the object of that name lacks after, or the empty string.
 func losingObject(before, after []DocumentObject) string {
-	now := byKey(after, objectName)
+	now := lists.ByKey(after, objectName)
 	for _, old := range before {
 		if old.LosesProperties(now[old.Name]) {
 			return old.Name
@@ -173,9 +174,9 @@ func mergeDocuments(existing, incoming *Document, prefer bool) *Document {
 }
 
 func mergeLists[T any](existing, incoming []T, key func(T) string, prefer bool) []T {
-	old, now := byKey(existing, key), byKey(incoming, key)
+	old, now := lists.ByKey(existing, key), lists.ByKey(incoming, key)
 	var merged []T
-	for _, name := range union(namesOf(existing, key), namesOf(incoming, key)) {
+	for _, name := range union(lists.Map(existing, key), lists.Map(incoming, key)) {
 		item, there := old[name]
 		if other, comes := now[name]; comes && (prefer || !there) {
 			item = other

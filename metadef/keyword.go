@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
@@ -210,7 +211,7 @@ func (t keywordTable) walk(path string) iter.Seq2[string, keyword] {
 // propertyTypes are all types, in the order in which they are listed.
 var propertyTypes = []PropertyType{String, Integer, Number, Boolean, Array}
 
-func typeNames() []string { return namesOf(propertyTypes, PropertyType.typeName) }
+func typeNames() []string { return lists.Map(propertyTypes, PropertyType.typeName) }
 
 // typeName returns the type as files write it.
 func (t PropertyType) typeName() string { return strings.ToLower(string(t)) }

@@ -19,8 +19,6 @@ const (
 	MaxOrigin      = 255 // the name of a bundle of definitions
 )
 
-const ()
-
 // Namespace holds definitions and says who may use them and on which resource
 // types.
 type Namespace struct {

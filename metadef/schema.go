@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
@@ -285,11 +286,7 @@ func listOf[T any](v jsonvalue.Value, of func(jsonvalue.Value) T) []T {
 	if v.Kind != jsonvalue.KindList {
 		return nil
 	}
-	list := make([]T, len(v.List))
-	for i, item := range v.List {
-		list[i] = of(item)
-	}
-	return list
+	return lists.Map(v.List, of)
 }
 
 // numberOf returns a number rounded to a double, and nil for any other value

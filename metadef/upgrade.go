@@ -3,6 +3,7 @@ package metadef
 import (
 	"slices"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
@@ -69,7 +70,7 @@ var (
 
 // upgrade returns one list of the three.
 func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T {
-	was, here, now := byKey(base, p.nameOf), byKey(local, p.nameOf), byKey(shipped, p.nameOf)
+	was, here, now := lists.ByKey(base, p.nameOf), lists.ByKey(local, p.nameOf), lists.ByKey(shipped, p.nameOf)
 	var result []T
 	for _, name := range p.orderedNames(base, local, shipped) {
 		old, wasThere := was[name]
@@ -97,8 +98,8 @@ func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T
 // orderedNames returns the names of the local and shipped things, in the local
 // order where that was edited, and in the shipped one otherwise.
 func (p parts[T]) orderedNames(base, local, shipped []T) []string {
-	localNames, shippedNames := namesOf(local, p.nameOf), namesOf(shipped, p.nameOf)
-	if sameOrder(namesOf(base, p.nameOf), localNames) {
+	localNames, shippedNames := lists.Map(local, p.nameOf), lists.Map(shipped, p.nameOf)
+	if sameOrder(lists.Map(base, p.nameOf), localNames) {
 		return union(shippedNames, localNames)
 	}
 	return union(localNames, shippedNames)
@@ -143,7 +144,7 @@ func upgradeObject(c *checker, path string, base, local, shipped DocumentObject)
 		Properties:  propertyParts.upgrade(c, problem.Join(path, "properties"), base.Properties, local.Properties, shipped.Properties),
 	}
 	required := pick(c, problem.Join(path, "required"), base.Required, local.Required, shipped.Required, listOfTexts)
-	has := byKey(object.Properties, propertyName)
+	has := lists.ByKey(object.Properties, propertyName)
 	for _, name := range required {
 		if _, ok := has[name]; ok {
 			object.Required = append(object.Required, name)
@@ -154,7 +155,7 @@ func upgradeObject(c *checker, path string, base, local, shipped DocumentObject)
 
 // removeLostParents puts tags whose parent is gone at the top.
 func (c *checker) removeLostParents(tags []DocumentTag) {
-	has := byKey(tags, tagKey)
+	has := lists.ByKey(tags, tagKey)
 	for i, tag := range tags {
 		if _, ok := has[text.Fold(tag.Parent)]; tag.Parent != "" && !ok {
 			c.warn(problem.Join("$.tags", tag.Name), "is under %s, which is gone; it has no parent now", Shorten(tag.Parent))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
@@ -60,10 +61,7 @@ func (s PropertySchema) inEnum(value jsonvalue.Value) string {
 // oneOf returns the rule that a value is a member of an enum. An enum without
 // members allows everything.
 func oneOf(members []text.JSON, enum string) itemRule {
-	set := map[string]bool{}
-	for _, member := range members {
-		set[jsonvalue.Of(member).Same()] = true
-	}
+	set := lists.Set(members, func(member text.JSON) string { return jsonvalue.Of(member).Same() })
 	return func(value jsonvalue.Value) string {
 		if len(set) == 0 || set[value.Same()] {
 			return ""

@@ -13,9 +13,7 @@ import (
 // back at once.
 func Of[T any](list string, order Order, items []T, request Request, problems problem.Problems, position func(T) (key, id string)) (Page[T], error) {
 	list = order.Of(list)
-	request.Check(&problems)
-	after := positionIn(list, request.After, "after", &problems)
-	before := positionIn(list, request.Before, "before", &problems)
+	after, before := request.Positions(list, func(Position) bool { return true }, &problems)
 	if err := problems.Err(); err != nil {
 		return Page[T]{}, err
 	}
@@ -51,16 +49,21 @@ func Of[T any](list string, order Order, items []T, request Request, problems pr
 	return page, nil
 }
 
-// positionIn returns the position of a cursor, nil for none; a cursor of
-// another list is noted.
-func positionIn(list string, cursor *string, field string, problems *problem.Problems) *Position {
-	if cursor == nil {
-		return nil
+// Positions returns where the cursors of a request stand in a list, nil for
+// none, and adds what is wrong with the request. Valid reports whether a position
+// is one of the list.
+func (r Request) Positions(list string, valid func(Position) bool, problems *problem.Problems) (after, before *Position) {
+	r.Check(problems)
+	read := func(cursor *string, field string) *Position {
+		if cursor == nil {
+			return nil
+		}
+		position, ok := ParsePosition(*cursor, list)
+		if !ok || !valid(position) {
+			problems.Add(field, "is not a cursor of this list under this order")
+			return nil
+		}
+		return &position
 	}
-	position, ok := ParsePosition(*cursor, list)
-	if !ok {
-		problems.Add(field, "is not a cursor of this list under this order")
-		return nil
-	}
-	return &position
+	return read(r.After, "after"), read(r.Before, "before")
 }

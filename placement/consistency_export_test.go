@@ -118,7 +118,7 @@ func (w *World) idsOf(has func(p *Provider) bool) []int32 {
 func (w *World) idsIn(set *bitset) []int32 {
 	var ids []int32
 	for id := range w.idLimit {
-		if set.has(id) {
+		if set.words.at(id/64)&(1<<(id%64)) != 0 {
 			ids = append(ids, id)
 		}
 	}

@@ -79,14 +79,6 @@ func ValidateCustomName(path, name string) []Problem {
 	return v.problems
 }
 
-// ValidateProviderName checks the name of a provider: 1 to 200 code points of
-// any text without U+0000.
-func ValidateProviderName(path, name string) []Problem {
-	var v validator
-	v.require(isText(name, MaxProviderNameLength), path, providerNameRule)
-	return v.problems
-}
-
 // IsCustomName reports whether a trait or resource class of this name may be
 // created: CUSTOM_ and at least one more of A-Z, 0-9 and _, 255 characters at
 // most.

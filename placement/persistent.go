@@ -58,8 +58,6 @@ func (a *array[T]) set(e *edit, i int32, value T) {
 // bitset is a set of dense ids.
 type bitset struct{ words array[uint64] }
 
-func (b *bitset) has(id int32) bool { return b.words.at(id/64)&(1<<(id%64)) != 0 }
-
 func (b *bitset) put(e *edit, id int32, member bool) {
 	word := b.words.at(id / 64)
 	if member {

@@ -126,7 +126,7 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		"host": true, "": false, strings.Repeat("é", 200): true, strings.Repeat("é", 201): false, "a\x00b": false, "\xff": false,
 	} {
-		if (ValidateProviderName("n", name) == nil) != want {
+		if provider := (NewProvider{Name: name}); (provider.Validate("n") == nil) != want {
 			t.Errorf("provider name %q", name)
 		}
 	}

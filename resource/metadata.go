@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
@@ -79,10 +80,7 @@ func (p MetadataPlan) Empty() bool { return len(p.Set)+len(p.Delete) == 0 }
 // revision, with ErrNotFound the deletion of what is not there, and with
 // ErrQuotaExceeded more items than a resource may have.
 func (c MetadataChange) Plan(viewer access.Viewer, rules MetadataRules, revision int, current []*MetadataItem) (MetadataPlan, error) {
-	there := make(map[string]*MetadataItem, len(current))
-	for _, item := range current {
-		there[item.Key] = item
-	}
+	there := lists.ByKey(current, func(item *MetadataItem) string { return item.Key })
 	if err := c.mayName(viewer, rules, there); err != nil {
 		return MetadataPlan{}, err
 	}
@@ -167,4 +165,28 @@ func (c MetadataChange) fits(plan MetadataPlan, rules MetadataRules, count int) 
 		return problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d metadata items, at most %d are allowed", c.Resource, after, rules.MaxItems)
 	}
 	return nil
+}
+
+// CheckStrictly adds what is wrong with metadata to write on a resource of a
+// strict type: a key that no definition has, with the nearest one that the
+// viewer may see, and a value that breaks its definition.
+func CheckStrictly(problems *problem.Problems, path string, items []metadef.KeyValue, definitions, visible []*metadef.PropertyDefinition) {
+	report := metadef.ValidateMetadata(definitions, items)
+	var hints metadef.MetadataReport
+	for i, item := range report.Items {
+		if item.IsCustom || item.Suggestion != nil {
+			if hints.Items == nil {
+				hints = metadef.ValidateMetadata(visible, items)
+			}
+			message := "is not defined for the type"
+			if near := hints.Items[i].Suggestion; near != nil {
+				message += "; the nearest key is " + *near
+			}
+			problems.Add(problem.Join(problem.Index(path, i), "key"), "%s", message)
+			continue
+		}
+		for _, violation := range item.Violations {
+			problems.Add(problem.Join(problem.Index(path, i), "value"), "breaks %s: %s", violation.Rule, violation.Message)
+		}
+	}
 }

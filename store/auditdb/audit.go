@@ -1,8 +1,9 @@
+// Package auditdb reads the audit log, and deletes what is kept no longer. The
+// events are written by the transactions that they record (sqldb.Tx).
 package auditdb
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -28,21 +29,6 @@ const (
 	prunedAtOnce = 5000
 )
 
-// keepPruning deletes events that are kept no longer, at once and then again
-// and again until the context ends. An idle server does so as well as a busy
-// one.
-func (s *AuditStore) keepPruning(ctx context.Context, events *ent.AuditEventClient) {
-	for {
-		if err := s.pruneAudit(ctx, events); err != nil && ctx.Err() == nil {
-			s.Log.WarnContext(ctx, "audit events that are kept no longer could not be deleted, will try again", "error", err)
-		}
-		sqldb.Pause(ctx, pruneEvery)
-		if ctx.Err() != nil {
-			return
-		}
-	}
-}
-
 // pruneAudit deletes the events that are kept no longer.
 func (s *AuditStore) pruneAudit(ctx context.Context, events *ent.AuditEventClient) error {
 	for {
@@ -57,29 +43,21 @@ func (s *AuditStore) pruneAudit(ctx context.Context, events *ent.AuditEventClien
 	}
 }
 
+var eventTable = sqldb.NewTable[ent.AuditEvent](auditevent.Table, auditevent.Columns)
+
 var auditOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: auditevent.FieldCreatedAt, IsTime: true}}
 
 // AuditEvents returns a page of the audit log, the newest event first, for
 // administrators.
 func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter, request page.Request) (page.Page[*audit.Event], error) {
 	paging, err := sqldb.NewPaging("auditEvents", auditOrders, page.Order{Field: "CREATED_AT", Descending: true}, request)
-	if err != nil {
-		return page.Page[*audit.Event]{}, err
-	}
-	rows, err := s.Ent.AuditEvent.Query().Where(visible.Events(ctx), s.keptEvents(), eventsMatching(filter), paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
-	if err != nil {
-		return page.Page[*audit.Event]{}, fmt.Errorf("list audit events: %w", err)
-	}
-	return sqldb.NewPage(paging, rows, auditNoun, func(row *ent.AuditEvent) (any, int64) { return row.CreatedAt, row.ID }), nil
+	return sqldb.PageOf(sqldb.Unprepared(ctx), s.DB, eventTable, paging, err, auditNoun, func(row *ent.AuditEvent) (any, int64) { return row.CreatedAt, row.ID },
+		visible.Events(ctx), s.keptEvents(), eventsMatching(filter))
 }
 
 // CountAuditEvents returns how many events AuditEvents goes through in all.
 func (s *AuditStore) CountAuditEvents(ctx context.Context, filter audit.Filter) (int, error) {
-	n, err := s.Ent.AuditEvent.Query().Where(visible.Events(ctx), s.keptEvents(), eventsMatching(filter)).Count(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("count audit events: %w", err)
-	}
-	return n, nil
+	return eventTable.Count(ctx, s.DB, visible.Events(ctx), s.keptEvents(), eventsMatching(filter))
 }
 
 // AuditEventsByID returns the events of the rows, for administrators; others
@@ -124,3 +102,26 @@ func auditNoun(row *ent.AuditEvent) *audit.Event {
 		Before: (*text.JSON)(row.Before), After: (*text.JSON)(row.After),
 	}
 }
+
+// AuditStore reads the audit log.
+type AuditStore struct {
+	*sqldb.DB
+	auditRetention time.Duration
+	stopPruning    func()
+}
+
+// Open returns the audit log of a database, and begins to delete what is older
+// than retention; 0 is 90 days.
+func Open(db *sqldb.DB, retention time.Duration) *AuditStore {
+	if retention == 0 {
+		retention = defaultAuditRetention
+	}
+	s := &AuditStore{DB: db, auditRetention: retention}
+	events := s.Ent.AuditEvent
+	s.stopPruning = db.Repeat(pruneEvery, "audit events that are kept no longer could not be deleted, will try again",
+		func(ctx context.Context) error { return s.pruneAudit(ctx, events) })
+	return s
+}
+
+// Close ends the deletion.
+func (s *AuditStore) Close() { s.stopPruning() }

@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -57,19 +58,12 @@ func (c *Content) ReadDefinitions(
 
 // documents reads namespaces with everything in them, in four statements.
 func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) ([]*metadef.Document, error) {
-	ids := make([]int64, len(rows))
-	for i, row := range rows {
-		ids[i] = row.ID
-	}
+	ids := lists.Map(rows, func(row *ent.Namespace) int64 { return row.ID })
 	held, err := contentOf(ctx, client, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read what namespaces hold: %w", err)
 	}
-	out := make([]*metadef.Document, len(rows))
-	for i, row := range rows {
-		out[i] = held.document(row)
-	}
-	return out, nil
+	return lists.Map(rows, held.document), nil
 }
 
 // document returns a namespace with everything in it.
@@ -91,10 +85,7 @@ func (c Content) document(row *ent.Namespace) *metadef.Document {
 			Name: object.Name, Description: object.Description, Required: nilIfEmpty(object.Required), Properties: properties[object.ID],
 		})
 	}
-	names := map[int64]string{}
-	for _, tag := range c.tags[row.ID] {
-		names[tag.ID] = tag.Name
-	}
+	names := lists.Index(c.tags[row.ID], func(tag *metadef.Tag) (int64, string) { return tag.ID, tag.Name })
 	for _, tag := range c.tags[row.ID] {
 		document.Tags = append(document.Tags, metadef.DocumentTag{Name: tag.Name, Parent: names[tag.ParentID]})
 	}

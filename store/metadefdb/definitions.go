@@ -8,8 +8,10 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
+	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -67,10 +69,7 @@ func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string, targe
 	if err := held.ReadDefinitions(ctx, s.Ent, ids, s.PropertyNoun); err != nil {
 		return nil, err
 	}
-	namespaces := map[int64]*metadef.Namespace{}
-	for _, row := range rows {
-		namespaces[row.ID] = namespaceNoun(row)
-	}
+	namespaces := lists.Index(rows, func(row *ent.Namespace) (int64, *metadef.Namespace) { return row.ID, namespaceNoun(row) })
 	var applied []metadef.AppliedNamespace
 	for _, link := range links {
 		if in := namespaces[link.NamespaceID]; in != nil {

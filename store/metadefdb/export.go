@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -42,11 +43,7 @@ func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceType
 	if err != nil {
 		return nil, err
 	}
-	texts := make([]string, len(held))
-	for i, document := range held {
-		texts[i] = document.Text()
-	}
-	return texts, nil
+	return lists.Map(held, func(document *metadef.Document) string { return document.Text() }), nil
 }
 
 // chosenNamespaces keeps the namespaces for which every condition given holds.
@@ -140,9 +137,5 @@ func failedUnload(name string, refusal *problem.Refusal) *metadef.UnloadReport {
 }
 
 func namesOf(rows []*ent.Namespace) []string {
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = row.Name
-	}
-	return names
+	return lists.Map(rows, func(row *ent.Namespace) string { return row.Name })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -217,9 +218,5 @@ func SetOrigin(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, origin str
 }
 
 func problemTexts(problems problem.Problems) []string {
-	texts := make([]string, len(problems))
-	for i, problem := range problems {
-		texts[i] = problem.Field + ": " + problem.Message
-	}
-	return texts
+	return lists.Map(problems, func(problem problem.Problem) string { return problem.Field + ": " + problem.Message })
 }

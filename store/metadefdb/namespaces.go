@@ -28,14 +28,8 @@ func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceF
 		return page.Page[*metadef.Namespace]{}, err
 	}
 	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
-	if err != nil {
-		return page.Page[*metadef.Namespace]{}, err
-	}
-	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), namespacesMatching(filter), paging.Take)
-	if err != nil {
-		return page.Page[*metadef.Namespace]{}, fmt.Errorf("list namespaces: %w", err)
-	}
-	return sqldb.NewPage(paging, rows, namespaceNoun, namespacePosition(order)), nil
+	return sqldb.PageOf(ctx, s.DB, namespaceTable, paging, err, namespaceNoun, namespacePosition(order),
+		visible.Namespaces(ctx), namespacesMatching(filter))
 }
 
 // namespacePosition returns where a namespace stands under an order.
@@ -50,11 +44,7 @@ func namespacePosition(order page.Order) func(*ent.Namespace) (key any, id int64
 
 // CountNamespaces returns how many namespaces Namespaces goes through in all.
 func (s *MetadefStore) CountNamespaces(ctx context.Context, filter metadef.NamespaceFilter) (int, error) {
-	n, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespacesMatching(filter)).Count(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("count namespaces: %w", err)
-	}
-	return n, nil
+	return namespaceTable.Count(ctx, s.DB, visible.Namespaces(ctx), namespacesMatching(filter))
 }
 
 // NamespaceNamed returns the namespace with a name, or ErrNotFound.

@@ -22,27 +22,15 @@ func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.Resourc
 		return page.Page[*metadef.ResourceType]{}, err
 	}
 	paging, err := sqldb.NewPaging("resourceTypes", sqldb.NamedOrders, order, request)
-	if err != nil {
-		return page.Page[*metadef.ResourceType]{}, err
-	}
-	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourceTypesMatching(filter), paging.Within).
-		Order(paging.Sort).Limit(paging.Limit()).All(ctx)
-	if err != nil {
-		return page.Page[*metadef.ResourceType]{}, fmt.Errorf("list resource types: %w", err)
-	}
-	return sqldb.NewPage(paging, rows, resourceTypeNoun, func(row *ent.ResourceType) (any, int64) {
+	return sqldb.PageOf(ctx, s.DB, typeTable, paging, err, resourceTypeNoun, func(row *ent.ResourceType) (any, int64) {
 		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
-	}), nil
+	}, visible.ResourceTypes(ctx), resourceTypesMatching(filter))
 }
 
 // CountResourceTypes returns how many resource types ResourceTypes goes through
 // in all.
 func (s *MetadefStore) CountResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter) (int, error) {
-	n, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourceTypesMatching(filter)).Count(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("count resource types: %w", err)
-	}
-	return n, nil
+	return typeTable.Count(ctx, s.DB, visible.ResourceTypes(ctx), resourceTypesMatching(filter))
 }
 
 func resourceTypesMatching(filter metadef.ResourceTypeFilter) predicate.ResourceType {

@@ -3,12 +3,15 @@ package metadefdb
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -59,13 +62,8 @@ func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []in
 // CountAssociationsOfTypes returns how many associations each resource type
 // has.
 func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int64) (map[int64]int, error) {
-	build := entsql.Dialect(s.Pool.Dialect())
-	links := build.Select().From(build.Table(resourcetypeassociation.Table))
-	of := links.C(resourcetypeassociation.FieldResourceTypeID)
-	links.Select(entsql.As(of, "type_id"), entsql.As(entsql.Count("*"), "number")).GroupBy(of)
-	visible.InNamespaces(ctx)(links)
-	sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types)(links)
-	return s.countedByType(ctx, links)
+	return associationTable.CountBy(ctx, s.DB, resourcetypeassociation.FieldResourceTypeID,
+		visible.InNamespaces(ctx), sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types))
 }
 
 // NamespacesOfTypes returns a page of the namespaces that are associated with
@@ -84,36 +82,30 @@ func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, ord
 	pairs.As("pairs")
 	ranked := build.Select(pairs.C("type_id"), pairs.C("namespace_id")).From(pairs).
 		Where(entsql.LTE(pairs.C("place"), paging.Limit())).OrderBy(pairs.C("type_id"), pairs.C("place"))
-	var found []struct {
-		TypeID      int64 `sql:"type_id"`
-		NamespaceID int64 `sql:"namespace_id"`
-	}
-	if err := s.scan(ctx, ranked, &found); err != nil {
+	var ofTypes, ids []int64
+	err = s.Select(ctx, ranked, func(rows *entsql.Rows) error {
+		var of, id int64
+		err := rows.Scan(&of, &id)
+		ofTypes, ids = append(ofTypes, of), append(ids, id)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("list namespaces of resource types: %w", err)
 	}
-	ids := []int64{}
-	for _, pair := range found {
-		ids = append(ids, pair.NamespaceID)
-	}
-	rows, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), sqldb.Among(namespace.FieldID, ids)).All(ctx)
+	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), sqldb.Among(namespace.FieldID, ids))
 	if err != nil {
 		return nil, fmt.Errorf("read namespaces of resource types: %w", err)
 	}
-	there := make(map[int64]*ent.Namespace, len(rows))
-	for _, row := range rows {
-		there[row.ID] = row
-	}
+	there := lists.ByKey(rows, func(row *ent.Namespace) int64 { return row.ID })
 	parts := map[int64][]*ent.Namespace{}
-	for _, pair := range found {
-		if row := there[pair.NamespaceID]; row != nil {
-			parts[pair.TypeID] = append(parts[pair.TypeID], row)
+	for i, of := range ofTypes {
+		if row := there[ids[i]]; row != nil {
+			parts[of] = append(parts[of], row)
 		}
 	}
-	pages := make(map[int64]page.Page[*metadef.Namespace], len(types))
-	for _, of := range types {
-		pages[of] = sqldb.NewPage(paging, parts[of], namespaceNoun, namespacePosition(order))
-	}
-	return pages, nil
+	return lists.Index(types, func(of int64) (int64, page.Page[*metadef.Namespace]) {
+		return of, sqldb.NewPage(paging, parts[of], namespaceNoun, namespacePosition(order))
+	}), nil
 }
 
 // NamespacesOfTypesBehind returns which types have namespaces on the side where
@@ -124,22 +116,24 @@ func (s *MetadefStore) NamespacesOfTypesBehind(ctx context.Context, types []int6
 		return nil, err
 	}
 	counts, err := s.namespaceCounts(ctx, types, paging.Behind)
-	return areThere(counts), err
+	return lists.Set(slices.Collect(maps.Keys(counts)), lists.Itself), err
 }
 
 // CountNamespacesOfTypes returns how many namespaces are associated with each
 // resource type.
 func (s *MetadefStore) CountNamespacesOfTypes(ctx context.Context, types []int64) (map[int64]int, error) {
-	return s.namespaceCounts(ctx, types)
+	return s.namespaceCounts(ctx, types, func(*entsql.Selector) {})
 }
 
-func (s *MetadefStore) namespaceCounts(ctx context.Context, types []int64, conditions ...func(*entsql.Selector)) (map[int64]int, error) {
+func (s *MetadefStore) namespaceCounts(ctx context.Context, types []int64, condition func(*entsql.Selector)) (map[int64]int, error) {
 	pairs, of := typesWithNamespaces(ctx, s.Pool.Dialect(), types)
-	pairs.Select(entsql.As(of, "type_id"), entsql.As(entsql.Count(entsql.Distinct(pairs.C(namespace.FieldID))), "number")).GroupBy(of)
-	for _, condition := range conditions {
-		condition(pairs)
+	pairs.Select(of, entsql.Count(entsql.Distinct(pairs.C(namespace.FieldID)))).GroupBy(of)
+	condition(pairs)
+	counts, err := s.CountEach(ctx, pairs)
+	if err != nil {
+		return nil, fmt.Errorf("count namespaces of resource types: %w", err)
 	}
-	return s.countedByType(ctx, pairs)
+	return counts, nil
 }
 
 // typesWithNamespaces joins the visible namespaces with their associations of
@@ -153,41 +147,4 @@ func typesWithNamespaces(ctx context.Context, dialect string, types []int64) (*e
 	visible.Namespaces(ctx)(pairs)
 	pairs.Where(sqldb.IsAmong(pairs, of, types))
 	return pairs, of
-}
-
-func (s *MetadefStore) countedByType(ctx context.Context, selector *entsql.Selector) (map[int64]int, error) {
-	var rows []struct {
-		TypeID int64 `sql:"type_id"`
-		Number int   `sql:"number"`
-	}
-	if err := s.scan(ctx, selector, &rows); err != nil {
-		return nil, fmt.Errorf("count what resource types have: %w", err)
-	}
-	counts := make(map[int64]int, len(rows))
-	for _, row := range rows {
-		counts[row.TypeID] = row.Number
-	}
-	return counts, nil
-}
-
-// scan runs a query that is not about whole rows of one table.
-func (s *MetadefStore) scan(ctx context.Context, selector *entsql.Selector, into any) error {
-	query, args := selector.Query()
-	if err := selector.Err(); err != nil {
-		return err
-	}
-	rows := &entsql.Rows{}
-	if err := s.Pool.Query(ctx, query, args, rows); err != nil {
-		return err
-	}
-	defer rows.Close()
-	return entsql.ScanSlice(rows, into)
-}
-
-func areThere(counts map[int64]int) map[int64]bool {
-	there := make(map[int64]bool, len(counts))
-	for key := range counts {
-		there[key] = true
-	}
-	return there
 }

@@ -2,6 +2,7 @@ package metadefdb
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/text"
@@ -56,7 +58,7 @@ func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, do
 	if err := writeProperties(ctx, tx, namespaceID, nil, owned[0], document.Properties, now); err != nil {
 		return err
 	}
-	there := rowsByName(objects, func(row *ent.ObjectDefinition) string { return row.Name })
+	there := lists.ByKey(objects, func(row *ent.ObjectDefinition) string { return row.Name })
 	for i, object := range document.Objects {
 		row := there[object.Name]
 		delete(there, object.Name)
@@ -75,20 +77,8 @@ func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, do
 	return err
 }
 
-// rowsByName returns rows by their names.
-func rowsByName[Row any](rows []*Row, name func(*Row) string) map[string]*Row {
-	found := make(map[string]*Row, len(rows))
-	for _, row := range rows {
-		found[name(row)] = row
-	}
-	return found
-}
-
 func idsOf[Row any](rows map[string]*Row, id func(*Row) int64) []int64 {
-	ids := []int64{}
-	for _, row := range rows {
-		ids = append(ids, id(row))
-	}
+	ids := lists.Map(slices.Collect(maps.Values(rows)), id)
 	slices.Sort(ids)
 	return ids
 }
@@ -118,7 +108,7 @@ func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, o
 // writeProperties makes the properties of a namespace itself (a nil object) or
 // of an object equal a list; rows are those that there are.
 func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object *int64, rows []*ent.PropertyDefinition, properties []metadef.DocumentProperty, now time.Time) error {
-	there := rowsByName(rows, func(row *ent.PropertyDefinition) string { return row.Name })
+	there := lists.ByKey(rows, func(row *ent.PropertyDefinition) string { return row.Name })
 	var creates []*ent.PropertyDefinitionCreate
 	for i, property := range properties {
 		row := there[property.Name]
@@ -146,7 +136,7 @@ func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objec
 			return err
 		}
 	}
-	return createProperties(ctx, tx, creates)
+	return sqldb.InsertAll(ctx, creates, tx.PropertyDefinition.CreateBulk)
 }
 
 // rewriteTags makes the tags of a namespace equal a list.
@@ -155,7 +145,7 @@ func rewriteTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []me
 	if err != nil {
 		return err
 	}
-	there := rowsByName(rows, func(row *ent.Tag) string { return row.NameKey })
+	there := lists.ByKey(rows, func(row *ent.Tag) string { return row.NameKey })
 	ids := map[string]int64{}
 	var added []metadef.DocumentTag
 	for _, wanted := range tags {
@@ -174,7 +164,7 @@ func rewriteTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []me
 			return err
 		}
 	}
-	kept := rowsByName(rows, func(row *ent.Tag) string { return row.NameKey })
+	kept := lists.ByKey(rows, func(row *ent.Tag) string { return row.NameKey })
 	if err := insertTags(ctx, tx, namespaceID, added, ids, now); err != nil {
 		return err
 	}
@@ -223,7 +213,7 @@ func (s *MetadefStore) rewriteAssociations(ctx context.Context, tx *sqldb.Tx, na
 	key := func(a metadef.DocumentAssociation) string {
 		return a.ResourceType + "\x00" + text.OrEmpty(a.Prefix) + "\x00" + text.OrEmpty(a.PropertiesTarget)
 	}
-	there := rowsByName(rows, func(row *ent.ResourceTypeAssociation) string {
+	there := lists.ByKey(rows, func(row *ent.ResourceTypeAssociation) string {
 		noun := AssociationNoun(row)
 		return key(metadef.DocumentAssociation{ResourceType: noun.ResourceTypeName, Prefix: noun.Prefix, PropertiesTarget: noun.PropertiesTarget})
 	})

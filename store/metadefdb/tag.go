@@ -9,9 +9,11 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -31,58 +33,32 @@ func (s *MetadefStore) Tags(ctx context.Context, search string, request page.Req
 		return page.Page[*metadef.Tag]{}, problems.Err()
 	}
 	paging, err := sqldb.NewPaging("tags", tagOrders, page.Order{Field: "NAME"}, request)
-	if err != nil {
-		return page.Page[*metadef.Tag]{}, err
-	}
-	rows, err := s.tagsNamedLike(ctx, search).Where(paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
-	if err != nil {
-		return page.Page[*metadef.Tag]{}, fmt.Errorf("list tags: %w", err)
-	}
-	return sqldb.NewPage(paging, rows, tagNoun, func(row *ent.Tag) (any, int64) { return row.NameKey, row.ID }), nil
+	return sqldb.PageOf(ctx, s.DB, tagTable, paging, err, tagNoun, func(row *ent.Tag) (any, int64) { return row.NameKey, row.ID },
+		visible.InNamespaces(ctx), tagsNamedLike(search))
 }
 
 // CountTags returns how many tags Tags goes through in all.
 func (s *MetadefStore) CountTags(ctx context.Context, search string) (int, error) {
-	n, err := s.tagsNamedLike(ctx, search).Count(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("count tags: %w", err)
-	}
-	return n, nil
+	return tagTable.Count(ctx, s.DB, visible.InNamespaces(ctx), tagsNamedLike(search))
 }
 
-func (s *MetadefStore) tagsNamedLike(ctx context.Context, search string) *ent.TagQuery {
-	query := s.Ent.Tag.Query().Where(visible.InNamespaces(ctx))
-	if search != "" {
-		query.Where(tag.NameKeyContains(text.Fold(search)))
+func tagsNamedLike(search string) predicate.Tag {
+	if search == "" {
+		return func(*entsql.Selector) {}
 	}
-	return query
+	return tag.NameKeyContains(text.Fold(search))
 }
 
 // CountTagged returns how many of the resources that the viewer may see carry
 // each of the tags, by the tags' ids.
 func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64]int, error) {
-	var rows []struct {
-		ID    int64 `json:"id"`
-		Count int   `json:"count"`
-	}
-	err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldID, tags), visible.InNamespaces(ctx)).
-		Modify(func(selector *entsql.Selector) {
-			build := entsql.Dialect(selector.Dialect())
-			tagged, resources := build.Table(resourcetag.Table), build.Table(entresource.Table)
-			selector.Join(tagged).On(selector.C(tag.FieldNameKey), tagged.C(resourcetag.FieldNameKey)).
-				Join(resources).On(tagged.C(resourcetag.FieldResourceID), resources.C(entresource.FieldID)).
-				Where(visible.ResourceCondition(access.ViewerFrom(ctx), resources.C)).
-				Select(selector.C(tag.FieldID), entsql.As(entsql.Count("*"), "count")).
-				GroupBy(selector.C(tag.FieldID))
-		}).Scan(ctx, &rows)
-	if err != nil {
-		return nil, fmt.Errorf("count tagged resources: %w", err)
-	}
-	counts := make(map[int64]int, len(rows))
-	for _, row := range rows {
-		counts[row.ID] = row.Count
-	}
-	return counts, nil
+	return tagTable.CountBy(ctx, s.DB, tag.FieldID, sqldb.Among(tag.FieldID, tags), visible.InNamespaces(ctx), func(selector *entsql.Selector) {
+		build := entsql.Dialect(selector.Dialect())
+		tagged, resources := build.Table(resourcetag.Table), build.Table(entresource.Table)
+		selector.Join(tagged).On(selector.C(tag.FieldNameKey), tagged.C(resourcetag.FieldNameKey)).
+			Join(resources).On(tagged.C(resourcetag.FieldResourceID), resources.C(entresource.FieldID)).
+			Where(visible.ResourceCondition(access.ViewerFrom(ctx), resources.C))
+	})
 }
 
 // SetTags sets the tags of a namespace: instead of all that it has, or besides
@@ -121,10 +97,7 @@ func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (t
 		}
 		before := tagTexts(rows)
 		if input.Append {
-			ids := make(map[string]int64, len(rows))
-			for _, there := range rows {
-				ids[there.NameKey] = there.ID
-			}
+			ids := lists.Index(rows, func(there *ent.Tag) (string, int64) { return there.NameKey, there.ID })
 			err = insertTags(ctx, tx, row.ID, wanted, ids, s.Now())
 		} else {
 			err = rewriteTags(ctx, tx, row.ID, wanted, s.Now())
@@ -145,10 +118,7 @@ func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (t
 // losesTags reports whether tags are not among those that are to take their
 // place.
 func losesTags(rows []*ent.Tag, tags []metadef.DocumentTag) bool {
-	kept := map[string]bool{}
-	for _, tag := range tags {
-		kept[text.Fold(tag.Name)] = true
-	}
+	kept := lists.Set(tags, func(tag metadef.DocumentTag) string { return text.Fold(tag.Name) })
 	return slices.ContainsFunc(rows, func(row *ent.Tag) bool { return !kept[row.NameKey] })
 }
 
@@ -158,10 +128,7 @@ func refuseTagTaken(name, in, field string) error {
 
 // tagTexts returns tags for the audit log, each with its parent.
 func tagTexts(rows []*ent.Tag) sqldb.Fields {
-	names := make(map[int64]string, len(rows))
-	for _, row := range rows {
-		names[row.ID] = row.Name
-	}
+	names := lists.Index(rows, func(row *ent.Tag) (int64, string) { return row.ID, row.Name })
 	tags := make([]sqldb.Fields, len(rows))
 	for i, row := range rows {
 		if tags[i] = (sqldb.Fields{"name": row.Name}); row.ParentID != nil {
@@ -231,7 +198,7 @@ func parentIn(there map[string]*ent.Tag, current *ent.Tag, to metadef.Change[*st
 // tagsByKey returns the tags of a namespace by their folded names.
 func tagsByKey(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (map[string]*ent.Tag, error) {
 	rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).All(ctx)
-	return rowsByName(rows, func(row *ent.Tag) string { return row.NameKey }), err
+	return lists.ByKey(rows, func(row *ent.Tag) string { return row.NameKey }), err
 }
 
 func refuseUnknownTag(name, in string) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/text"
@@ -127,13 +128,12 @@ func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, nam
 	if err != nil {
 		return err
 	}
-	creates := make([]*ent.ResourceTypeAssociationCreate, len(associations))
-	for i, association := range associations {
-		creates[i] = tx.ResourceTypeAssociation.Create().SetNamespaceID(namespaceID).
+	creates := lists.Map(associations, func(association metadef.DocumentAssociation) *ent.ResourceTypeAssociationCreate {
+		return tx.ResourceTypeAssociation.Create().SetNamespaceID(namespaceID).
 			SetResourceTypeID(types[association.ResourceType]).
 			SetPrefix(text.OrEmpty(association.Prefix)).SetPropertiesTarget(text.OrEmpty(association.PropertiesTarget)).
 			SetCreatedAt(now).SetUpdatedAt(now)
-	}
+	})
 	return tx.ResourceTypeAssociation.CreateBulk(creates...).Exec(ctx)
 }
 
@@ -147,11 +147,7 @@ func (s *MetadefStore) EnsureResourceTypes(ctx context.Context, tx *sqldb.Tx, na
 		if err != nil {
 			return nil, err
 		}
-		types := make(map[string]int64, len(rows))
-		for _, row := range rows {
-			types[row.Name] = row.ID
-		}
-		return types, nil
+		return lists.Index(rows, func(row *ent.ResourceType) (string, int64) { return row.Name, row.ID }), nil
 	}
 	types, err := find()
 	if err != nil || len(types) == len(names) {
@@ -216,7 +212,7 @@ func insertObjects(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objects
 			properties = append(properties, newProperty(tx, namespaceID, i, property, now).SetObjectID(rows[o].ID))
 		}
 	}
-	return createProperties(ctx, tx, properties)
+	return sqldb.InsertAll(ctx, properties, tx.PropertyDefinition.CreateBulk)
 }
 
 func newObject(tx *sqldb.Tx, namespaceID int64, position int, object metadef.DocumentObject, now time.Time) *ent.ObjectDefinitionCreate {
@@ -232,16 +228,7 @@ func insertProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, obje
 	for i, property := range properties {
 		creates = append(creates, newProperty(tx, namespaceID, i, property, now).SetNillableObjectID(object))
 	}
-	return createProperties(ctx, tx, creates)
-}
-
-func createProperties(ctx context.Context, tx *sqldb.Tx, creates []*ent.PropertyDefinitionCreate) error {
-	for chunk := range slices.Chunk(creates, sqldb.RowsAtOnce) {
-		if err := tx.PropertyDefinition.CreateBulk(chunk...).Exec(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return sqldb.InsertAll(ctx, creates, tx.PropertyDefinition.CreateBulk)
 }
 
 func newProperty(tx *sqldb.Tx, namespaceID int64, position int, property metadef.DocumentProperty, now time.Time) *ent.PropertyDefinitionCreate {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -20,19 +21,15 @@ const allocationList = "allocations"
 // allocationBounds returns the rows between the cursors of a page.
 func allocationBounds(request page.Request) (after, before int64, err error) {
 	var problems problem.Problems
-	request.Check(&problems)
-	row := func(field string, cursor *string, none int64) int64 {
-		if cursor == nil {
-			return none
-		}
-		position, ok := page.ParsePosition(*cursor, allocationList)
-		id, err := strconv.ParseInt(position.ID, 10, 64)
-		if !ok || err != nil {
-			problems.Add(field, "is not a cursor of this list under this order")
-		}
-		return id
+	isPosition := func(at page.Position) bool { _, err := strconv.ParseInt(at.ID, 10, 64); return err == nil }
+	first, last := request.Positions(allocationList, isPosition, &problems)
+	after, before = 0, math.MaxInt64
+	if first != nil {
+		after, _ = strconv.ParseInt(first.ID, 10, 64)
 	}
-	after, before = row("after", request.After, 0), row("before", request.Before, math.MaxInt64)
+	if last != nil {
+		before, _ = strconv.ParseInt(last.ID, 10, 64)
+	}
 	return after, before, problems.Err()
 }
 
@@ -89,31 +86,18 @@ func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string, 
 	if request.Backward() {
 		side, bound = "a.id >= $2", before
 	}
-	behind := map[string]bool{}
-	err = s.Query(ctx, s.Pool, `SELECT DISTINCT p.uuid FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
-		WHERE `+s.Listed("p.uuid", "$1", "text")+` AND `+side, func(rows *sql.Rows) error {
-		var uuid string
-		err := rows.Scan(&uuid)
-		behind[uuid] = true
-		return err
-	}, sqldb.JSONOf(uuids), bound)
+	behind, err := sqldb.Column[string](ctx, s.DB, s.Pool, `SELECT DISTINCT p.uuid FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
+		WHERE `+s.Listed("p.uuid", "$1", "text")+` AND `+side, sqldb.JSONOf(uuids), bound)
 	if err != nil {
 		return nil, fmt.Errorf("look behind allocations: %w", err)
 	}
-	return behind, nil
+	return lists.Set(behind, lists.Itself), nil
 }
 
 // CountAllocationsOfProviders returns how many allocations each provider has.
 func (s *PlacementStore) CountAllocationsOfProviders(ctx context.Context, uuids []string) (map[string]int, error) {
-	counts := map[string]int{}
-	err := s.Query(ctx, s.Pool, `SELECT p.uuid, COUNT(*) FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
-		WHERE `+s.Listed("p.uuid", "$1", "text")+` GROUP BY p.uuid`, func(rows *sql.Rows) error {
-		var uuid string
-		var n int
-		err := rows.Scan(&uuid, &n)
-		counts[uuid] = n
-		return err
-	}, sqldb.JSONOf(uuids))
+	counts, err := sqldb.Pairs[string, int](ctx, s.DB, s.Pool, `SELECT p.uuid, COUNT(*) FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
+		WHERE `+s.Listed("p.uuid", "$1", "text")+` GROUP BY p.uuid`, sqldb.JSONOf(uuids))
 	if err != nil {
 		return nil, fmt.Errorf("count allocations of resource providers: %w", err)
 	}

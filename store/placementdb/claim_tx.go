@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -169,10 +170,7 @@ func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids []
 
 // readInventories reads the inventories of locked providers.
 func (s *PlacementStore) readInventories(ctx context.Context, c *claimTx, providers []string) error {
-	byRow := map[int64]*lockedProvider{}
-	for _, uuid := range providers {
-		byRow[c.providers[uuid].id] = c.providers[uuid]
-	}
+	byRow := lists.Index(providers, func(uuid string) (int64, *lockedProvider) { return c.providers[uuid].id, c.providers[uuid] })
 	return s.Query(ctx, c, `SELECT i.provider_id, i.id, i.resource_class_id, c.name, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size,
 		i.allocation_ratio, i.capacity, i.used FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
 		WHERE `+s.Listed("i.provider_id", "$1", "bigint"), func(rows *sql.Rows) error {
@@ -225,12 +223,8 @@ func (s *PlacementStore) stillAbsent(ctx context.Context, c *claimTx, claims []p
 	if len(absent) == 0 {
 		return nil
 	}
-	found := false
-	err := s.Query(ctx, c, `SELECT id FROM consumers WHERE `+s.Listed("uuid", "$1", "text"), func(rows *sql.Rows) error {
-		found = true
-		return rows.Scan(new(int64))
-	}, sqldb.JSONOf(absent))
-	if err == nil && found {
+	found, err := sqldb.Column[int64](ctx, s.DB, c, `SELECT id FROM consumers WHERE `+s.Listed("uuid", "$1", "text"), sqldb.JSONOf(absent))
+	if err == nil && len(found) > 0 {
 		return sqldb.ErrRetry
 	}
 	return err
@@ -347,15 +341,10 @@ func (s *PlacementStore) writeUse(ctx context.Context, c *claimTx) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	changed := 0
-	err := s.Query(ctx, c, `UPDATE inventories SET used = inventories.used + d.change FROM `+s.Rows("$1", "d", "id bigint", "change bigint")+`
+	changed, err := sqldb.Column[int64](ctx, s.DB, c, `UPDATE inventories SET used = inventories.used + d.change FROM `+s.Rows("$1", "d", "id bigint", "change bigint")+`
 		WHERE inventories.id = d.id AND inventories.used + d.change >= 0
-		AND (d.change <= 0 OR inventories.used + d.change <= inventories.capacity) RETURNING inventories.id`,
-		func(rows *sql.Rows) error {
-			changed++
-			return rows.Scan(new(int64))
-		}, sqldb.JSONOf(changes))
-	if err == nil && changed < len(changes) {
+		AND (d.change <= 0 OR inventories.used + d.change <= inventories.capacity) RETURNING inventories.id`, sqldb.JSONOf(changes))
+	if err == nil && len(changed) < len(changes) {
 		return sqldb.ErrRetry
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/ent"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -39,10 +40,7 @@ func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, prov
 	if err != nil {
 		return err
 	}
-	names.resources = map[string]int64{}
-	for _, row := range rows {
-		names.resources[row.UUID] = row.ID
-	}
+	names.resources = lists.Index(rows, func(row *ent.Resource) (string, int64) { return row.UUID, row.ID })
 	ids := map[string]int64{}
 	for len(providers) > 0 {
 		level := slices.DeleteFunc(slices.Clone(providers), func(p placement.Provider) bool { return p.Parent != "" && ids[p.Parent] == 0 })
@@ -98,22 +96,10 @@ func (s *PlacementStore) insertLevel(ctx context.Context, tx *sqldb.Tx, level []
 		}
 	}
 	return errors.Join(
-		inChunks(inventories, func(rows []*ent.InventoryCreate) error { return tx.Inventory.CreateBulk(rows...).Exec(ctx) }),
-		inChunks(traits, func(rows []*ent.ProviderTraitCreate) error { return tx.ProviderTrait.CreateBulk(rows...).Exec(ctx) }),
-		inChunks(aggregates, func(rows []*ent.ProviderAggregateCreate) error {
-			return tx.ProviderAggregate.CreateBulk(rows...).Exec(ctx)
-		}),
+		sqldb.InsertAll(ctx, inventories, tx.Inventory.CreateBulk),
+		sqldb.InsertAll(ctx, traits, tx.ProviderTrait.CreateBulk),
+		sqldb.InsertAll(ctx, aggregates, tx.ProviderAggregate.CreateBulk),
 	)
-}
-
-// inChunks inserts rows by as many as one statement takes.
-func inChunks[T any](rows []T, insert func([]T) error) error {
-	for chunk := range slices.Chunk(rows, sqldb.RowsAtOnce) {
-		if err := insert(chunk); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // InsertClaims writes claims in a transaction that holds more than them; all must

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/inventory"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -18,32 +19,26 @@ import (
 
 // SetInventories replaces the inventories of a provider.
 func (s *PlacementStore) SetInventories(ctx context.Context, input placement.ProviderInventories) (*placement.World, *placement.Provider, error) {
-	return s.changeProvider(ctx, "setInventories", func(tx *providerTx) (int64, error) {
-		problems := problemsOf(placement.ValidateInventories("input.inventories", input.Inventories))
-		classes, err := s.classRows(ctx, tx.Tx, input.Inventories, func(i int) string { return fmt.Sprintf("input.inventories[%d]", i) }, &problems)
-		if err != nil {
-			return 0, err
-		}
-		if err := problems.Err(); err != nil {
-			return 0, err
-		}
-		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
-		if err != nil {
-			return 0, err
-		}
-		if err := s.replaceInventories(ctx, tx.Tx, id, input, classes); err != nil {
-			return 0, err
-		}
-		return id, s.bump(ctx, tx.Tx, id, true)
-	})
+	return s.writeInventories(ctx, "setInventories", input, placement.ValidateInventories("input.inventories", input.Inventories),
+		func(i int) string { return fmt.Sprintf("input.inventories[%d]", i) }, s.replaceInventories)
 }
 
 // SetInventory writes one inventory of a provider, which may have had it or not.
 func (s *PlacementStore) SetInventory(ctx context.Context, input placement.OneInventory) (*placement.World, *placement.Provider, error) {
-	return s.changeProvider(ctx, "setInventory", func(tx *providerTx) (int64, error) {
-		problems := problemsOf(placement.ValidateInventory("input.inventory", input.Inventory))
-		inventories := []placement.Inventory{input.Inventory}
-		classes, err := s.classRows(ctx, tx.Tx, inventories, func(int) string { return "input.inventory" }, &problems)
+	one := placement.ProviderInventories{Provider: input.Provider, Generation: input.Generation, Inventories: []placement.Inventory{input.Inventory}}
+	return s.writeInventories(ctx, "setInventory", one, placement.ValidateInventory("input.inventory", input.Inventory),
+		func(int) string { return "input.inventory" }, s.putInventories)
+}
+
+// writeInventories writes inventories of a provider, given what is wrong with them
+// and the path of each.
+func (s *PlacementStore) writeInventories(
+	ctx context.Context, mutation string, input placement.ProviderInventories, found []placement.Problem, path func(int) string,
+	write func(ctx context.Context, tx *sqldb.Tx, provider int64, input placement.ProviderInventories, classes map[string]int64) error,
+) (*placement.World, *placement.Provider, error) {
+	return s.changeProvider(ctx, mutation, func(tx *providerTx) (int64, error) {
+		problems := problemsOf(found)
+		classes, err := s.classRows(ctx, tx.Tx, input.Inventories, path, &problems)
 		if err != nil {
 			return 0, err
 		}
@@ -54,7 +49,7 @@ func (s *PlacementStore) SetInventory(ctx context.Context, input placement.OneIn
 		if err != nil {
 			return 0, err
 		}
-		if err := s.putInventories(ctx, tx.Tx, id, inventories, classes); err != nil {
+		if err := write(ctx, tx.Tx, id, input, classes); err != nil {
 			return 0, err
 		}
 		return id, s.bump(ctx, tx.Tx, id, true)
@@ -93,10 +88,7 @@ func (s *PlacementStore) DeleteInventory(ctx context.Context, input placement.In
 // others, with the use that they have. A class that is left out while it is used
 // is ErrInUse.
 func (s *PlacementStore) replaceInventories(ctx context.Context, tx *sqldb.Tx, provider int64, input placement.ProviderInventories, classes map[string]int64) error {
-	kept := map[int64]bool{}
-	for _, inventory := range input.Inventories {
-		kept[classes[inventory.ResourceClass]] = true
-	}
+	kept := lists.Set(input.Inventories, func(inventory placement.Inventory) int64 { return classes[inventory.ResourceClass] })
 	var dropped []int64
 	var used []string
 	err := s.Query(ctx, tx, `SELECT i.id, i.resource_class_id, i.used, c.name FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
@@ -123,19 +115,18 @@ func (s *PlacementStore) replaceInventories(ctx context.Context, tx *sqldb.Tx, p
 			return err
 		}
 	}
-	return s.putInventories(ctx, tx, provider, input.Inventories, classes)
+	return s.putInventories(ctx, tx, provider, input, classes)
 }
 
 // putInventories writes inventories of a locked provider over those that it has;
 // their use stays.
-func (s *PlacementStore) putInventories(ctx context.Context, tx *sqldb.Tx, provider int64, inventories []placement.Inventory, classes map[string]int64) error {
-	if len(inventories) == 0 {
+func (s *PlacementStore) putInventories(ctx context.Context, tx *sqldb.Tx, provider int64, input placement.ProviderInventories, classes map[string]int64) error {
+	if len(input.Inventories) == 0 {
 		return nil
 	}
-	creates := make([]*ent.InventoryCreate, len(inventories))
-	for i, given := range inventories {
-		creates[i] = newInventory(tx, provider, classes[given.ResourceClass], given).SetUsed(0)
-	}
+	creates := lists.Map(input.Inventories, func(given placement.Inventory) *ent.InventoryCreate {
+		return newInventory(tx, provider, classes[given.ResourceClass], given).SetUsed(0)
+	})
 	return tx.Inventory.CreateBulk(creates...).
 		OnConflict(entsql.ConflictColumns(inventory.FieldProviderID, inventory.FieldResourceClassID)).
 		Update(func(u *ent.InventoryUpsert) {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/lib/pq"
 
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -59,7 +60,7 @@ type follower struct {
 // follow subscribes to what other processes commit. The world is loaded after
 // this, and before start.
 func (s *PlacementStore) follow(ctx context.Context, address string) (*follower, error) {
-	f := &follower{store: s, name: newUUID()[:8], catching: make(chan struct{}, 1),
+	f := &follower{store: s, name: uuid.NewString()[:8], catching: make(chan struct{}, 1),
 		woken: make(chan struct{}, 1), committed: make(chan struct{}, 1), subscribed: make(chan struct{})}
 	var schema string
 	if err := s.Query(ctx, s.Pool, `SELECT current_schema()`, func(rows *sql.Rows) error { return rows.Scan(&schema) }); err != nil {

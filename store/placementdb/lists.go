@@ -30,6 +30,13 @@ var (
 	classOrders    = map[string]sqldb.SortKey{"NAME": {Column: resourceclass.FieldName}}
 )
 
+// The tables that lists read.
+var (
+	consumerTable = sqldb.NewTable[ent.Consumer](consumer.Table, consumer.Columns)
+	traitTable    = sqldb.NewTable[ent.Trait](trait.Table, trait.Columns)
+	classTable    = sqldb.NewTable[ent.ResourceClass](resourceclass.Table, resourceclass.Columns)
+)
+
 // byName is the only order of traits and classes.
 var byName = page.Order{Field: "NAME"}
 
@@ -40,23 +47,12 @@ func (s *PlacementStore) Consumers(ctx context.Context, filter placement.Consume
 		return none, err
 	}
 	paging, err := sqldb.NewPaging("consumers", consumerOrders, order, request)
-	if err != nil {
-		return none, err
-	}
-	rows, err := s.Ent.Consumer.Query().Where(consumersThat(filter), paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
-	if err != nil {
-		return none, fmt.Errorf("list consumers: %w", err)
-	}
-	return sqldb.NewPage(paging, rows, consumerNoun, func(row *ent.Consumer) (any, int64) { return row.CreatedAt, row.ID }), nil
+	return sqldb.PageOf(sqldb.Unprepared(ctx), s.DB, consumerTable, paging, err, consumerNoun, func(row *ent.Consumer) (any, int64) { return row.CreatedAt, row.ID }, consumersThat(filter))
 }
 
 // CountConsumers returns how many consumers Consumers goes through in all.
 func (s *PlacementStore) CountConsumers(ctx context.Context, filter placement.ConsumerFilter) (int, error) {
-	n, err := s.Ent.Consumer.Query().Where(consumersThat(filter)).Count(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("count consumers: %w", err)
-	}
-	return n, nil
+	return consumerTable.Count(ctx, s.DB, consumersThat(filter))
 }
 
 // consumersThat keeps the consumers that a filter wants.
@@ -95,25 +91,14 @@ func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilte
 		return none, err
 	}
 	paging, err := sqldb.NewPaging("traits", traitOrders, byName, request)
-	if err != nil {
-		return none, err
-	}
-	rows, err := s.Ent.Trait.Query().Where(traitsThat(filter), paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
-	if err != nil {
-		return none, fmt.Errorf("list traits: %w", err)
-	}
-	return sqldb.NewPage(paging, rows, func(row *ent.Trait) *placement.Trait {
+	return sqldb.PageOf(ctx, s.DB, traitTable, paging, err, func(row *ent.Trait) *placement.Trait {
 		return &placement.Trait{Name: row.Name, Custom: !row.Standard}
-	}, func(row *ent.Trait) (any, int64) { return row.Name, row.ID }), nil
+	}, func(row *ent.Trait) (any, int64) { return row.Name, row.ID }, traitsThat(filter))
 }
 
 // CountTraits returns how many traits Traits goes through in all.
 func (s *PlacementStore) CountTraits(ctx context.Context, filter placement.TraitFilter) (int, error) {
-	n, err := s.Ent.Trait.Query().Where(traitsThat(filter)).Count(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("count traits: %w", err)
-	}
-	return n, nil
+	return traitTable.Count(ctx, s.DB, traitsThat(filter))
 }
 
 // traitsThat keeps the traits that a filter wants.
@@ -152,26 +137,15 @@ func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.R
 		return none, err
 	}
 	paging, err := sqldb.NewPaging("resourceClasses", classOrders, byName, request)
-	if err != nil {
-		return none, err
-	}
-	rows, err := s.Ent.ResourceClass.Query().Where(classesThat(filter), paging.Within).Order(paging.Sort).Limit(paging.Limit()).All(ctx)
-	if err != nil {
-		return none, fmt.Errorf("list resource classes: %w", err)
-	}
-	return sqldb.NewPage(paging, rows, func(row *ent.ResourceClass) *placement.ResourceClass {
+	return sqldb.PageOf(ctx, s.DB, classTable, paging, err, func(row *ent.ResourceClass) *placement.ResourceClass {
 		return &placement.ResourceClass{Name: row.Name, Custom: !row.Standard}
-	}, func(row *ent.ResourceClass) (any, int64) { return row.Name, row.ID }), nil
+	}, func(row *ent.ResourceClass) (any, int64) { return row.Name, row.ID }, classesThat(filter))
 }
 
 // CountResourceClasses returns how many classes ResourceClasses goes through in
 // all.
 func (s *PlacementStore) CountResourceClasses(ctx context.Context, filter placement.ResourceClassFilter) (int, error) {
-	n, err := s.Ent.ResourceClass.Query().Where(classesThat(filter)).Count(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("count resource classes: %w", err)
-	}
-	return n, nil
+	return classTable.Count(ctx, s.DB, classesThat(filter))
 }
 
 // classesThat keeps the resource classes that a filter wants.

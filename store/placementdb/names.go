@@ -2,14 +2,9 @@ package placementdb
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
-	entsql "entgo.io/ent/dialect/sql"
-
-	"github.com/cadastre-dev/cadastre/ent"
-	"github.com/cadastre-dev/cadastre/ent/resourceclass"
-	"github.com/cadastre-dev/cadastre/ent/trait"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -91,18 +86,14 @@ func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name str
 		return err
 	}
 	err := s.Write(ctx, "delete"+kind.noun, func(tx *sqldb.Tx) error {
-		deleted := 0
-		err := s.Query(ctx, tx, `DELETE FROM `+kind.table+` WHERE name = $1 RETURNING id`, func(rows *sql.Rows) error {
-			deleted++
-			return rows.Scan(new(int64))
-		}, name)
+		deleted, err := sqldb.Column[int64](ctx, s.DB, tx, `DELETE FROM `+kind.table+` WHERE name = $1 RETURNING id`, name)
 		if sqldb.IsReferred(err) {
 			return problem.Refuse(problem.ErrInUse, "the %s %s is in use by a resource provider", kind.words, name).On("input.name").Because(err)
 		}
 		if err != nil {
 			return err
 		}
-		if deleted == 0 {
+		if len(deleted) == 0 {
 			return problem.Refuse(problem.ErrNotFound, "there is no %s %s", kind.words, name).On("input.name")
 		}
 		tx.Record(ctx, sqldb.Event{Kind: kind.noun, Key: name, Before: sqldb.Fields{"name": name}})
@@ -118,28 +109,21 @@ func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name str
 
 // InsertTraits writes traits that are not there yet.
 func (s *PlacementStore) InsertTraits(ctx context.Context, tx *sqldb.Tx, names []string, standard bool) error {
-	if len(names) == 0 {
-		return nil
-	}
-	now := s.Now()
-	creates := make([]*ent.TraitCreate, len(names))
-	for i, name := range names {
-		creates[i] = tx.Trait.Create().SetName(name).SetStandard(standard).SetCreatedAt(now).SetUpdatedAt(now)
-	}
-	tx.Changed("Trait", names...)
-	return tx.Trait.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(trait.FieldName), entsql.DoNothing()).Exec(ctx)
+	return s.insertNames(ctx, tx, traitNames, names, standard)
 }
 
 // InsertResourceClasses writes resource classes that are not there yet.
 func (s *PlacementStore) InsertResourceClasses(ctx context.Context, tx *sqldb.Tx, names []string, standard bool) error {
+	return s.insertNames(ctx, tx, classNames, names, standard)
+}
+
+func (s *PlacementStore) insertNames(ctx context.Context, tx *sqldb.Tx, kind nameKind, names []string, standard bool) error {
 	if len(names) == 0 {
 		return nil
 	}
-	now := s.Now()
-	creates := make([]*ent.ResourceClassCreate, len(names))
-	for i, name := range names {
-		creates[i] = tx.ResourceClass.Create().SetName(name).SetStandard(standard).SetCreatedAt(now).SetUpdatedAt(now)
-	}
-	tx.Changed("ResourceClass", names...)
-	return tx.ResourceClass.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(resourceclass.FieldName), entsql.DoNothing()).Exec(ctx)
+	tx.Changed(kind.noun, names...)
+	rows := lists.Map(names, func(name string) []any { return []any{name, standard} })
+	return s.Execute(ctx, tx, `INSERT INTO `+kind.table+` (name, standard, created_at, updated_at)
+		SELECT d.name, d.standard, `+s.Time("$2")+`, `+s.Time("$2")+` FROM `+s.Rows("$1", "d", "name text", "standard boolean")+`
+		WHERE true ON CONFLICT (name) DO NOTHING`, sqldb.JSONOf(rows), s.Now())
 }

@@ -2,10 +2,10 @@ package placementdb
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -46,13 +46,7 @@ func (s *PlacementStore) SetProviderTraits(ctx context.Context, input placement.
 // replaceTraits makes a locked provider have the traits of these rows, and
 // reports whether that changed anything.
 func (s *PlacementStore) replaceTraits(ctx context.Context, tx *sqldb.Tx, provider int64, wanted []int64) (bool, error) {
-	var held []int64
-	err := s.Query(ctx, tx, `SELECT trait_id FROM provider_traits WHERE provider_id = $1 ORDER BY trait_id`, func(rows *sql.Rows) error {
-		var trait int64
-		err := rows.Scan(&trait)
-		held = append(held, trait)
-		return err
-	}, provider)
+	held, err := sqldb.Column[int64](ctx, s.DB, tx, `SELECT trait_id FROM provider_traits WHERE provider_id = $1 ORDER BY trait_id`, provider)
 	if err != nil {
 		return false, err
 	}
@@ -63,10 +57,9 @@ func (s *PlacementStore) replaceTraits(ctx context.Context, tx *sqldb.Tx, provid
 		}
 	}
 	if len(added) > 0 {
-		creates := make([]*ent.ProviderTraitCreate, len(added))
-		for i, trait := range added {
-			creates[i] = tx.ProviderTrait.Create().SetProviderID(provider).SetTraitID(trait)
-		}
+		creates := lists.Map(added, func(trait int64) *ent.ProviderTraitCreate {
+			return tx.ProviderTrait.Create().SetProviderID(provider).SetTraitID(trait)
+		})
 		if err := tx.ProviderTrait.CreateBulk(creates...).Exec(ctx); err != nil {
 			return false, err
 		}
@@ -99,9 +92,8 @@ func (s *PlacementStore) replaceAggregates(ctx context.Context, tx *sqldb.Tx, pr
 	if len(aggregates) == 0 {
 		return nil
 	}
-	creates := make([]*ent.ProviderAggregateCreate, len(aggregates))
-	for i, uuid := range aggregates {
-		creates[i] = tx.ProviderAggregate.Create().SetProviderID(provider).SetAggregate(uuid)
-	}
+	creates := lists.Map(aggregates, func(uuid string) *ent.ProviderAggregateCreate {
+		return tx.ProviderAggregate.Create().SetProviderID(provider).SetAggregate(uuid)
+	})
 	return tx.ProviderAggregate.CreateBulk(creates...).Exec(ctx)
 }

@@ -93,18 +93,10 @@ func sortLists(p *placement.Provider) {
 
 // readNames reads the names of all traits and resource classes.
 func (s *PlacementStore) readNames(ctx context.Context, on sqldb.Conn) (placement.Names, error) {
-	var names placement.Names
-	read := func(query string, into *[]string) error {
-		return s.Query(ctx, on, query, func(rows *sql.Rows) error {
-			var name string
-			err := rows.Scan(&name)
-			*into = append(*into, name)
-			return err
-		})
+	traits, err := sqldb.Column[string](ctx, s.DB, on, `SELECT name FROM traits`)
+	if err != nil {
+		return placement.Names{}, err
 	}
-	if err := read(`SELECT name FROM traits`, &names.Traits); err != nil {
-		return names, err
-	}
-	err := read(`SELECT name FROM resource_classes`, &names.ResourceClasses)
-	return names, err
+	classes, err := sqldb.Column[string](ctx, s.DB, on, `SELECT name FROM resource_classes`)
+	return placement.Names{Traits: traits, ResourceClasses: classes}, err
 }

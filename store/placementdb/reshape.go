@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -73,10 +74,7 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 	if err != nil {
 		return nil, nil, err
 	}
-	changed := make([]*placement.Provider, len(reshape.Inventories))
-	for i, listed := range reshape.Inventories {
-		changed[i] = written[listed.Provider]
-	}
+	changed := lists.Map(reshape.Inventories, func(listed placement.ProviderInventories) *placement.Provider { return written[listed.Provider] })
 	return changed, c.consumersAfter(reshape.Consumers), nil
 }
 
@@ -86,7 +84,7 @@ func (s *PlacementStore) writeReshape(ctx context.Context, c *claimTx, reshape *
 	c.reshaped = map[string]bool{}
 	for _, listed := range reshape.Inventories {
 		c.reshaped[listed.Provider] = true
-		if err := s.putInventories(ctx, c.Tx, c.providers[listed.Provider].id, listed.Inventories, classes); err != nil {
+		if err := s.putInventories(ctx, c.Tx, c.providers[listed.Provider].id, listed, classes); err != nil {
 			return err
 		}
 	}

@@ -127,17 +127,10 @@ func (s *PlacementStore) lockForMove(ctx context.Context, tx *providerTx, input 
 // lineOf returns the row ids from a provider up to its root; none for an
 // unknown one.
 func (s *PlacementStore) lineOf(ctx context.Context, tx *sqldb.Tx, uuid string) ([]int64, error) {
-	var line []int64
-	err := s.Query(ctx, tx, `WITH RECURSIVE line (id, parent_id, depth) AS (
+	return sqldb.Column[int64](ctx, s.DB, tx, `WITH RECURSIVE line (id, parent_id, depth) AS (
 			SELECT id, parent_id, 0 FROM resource_providers WHERE uuid = $1
 			UNION ALL SELECT p.id, p.parent_id, line.depth + 1 FROM resource_providers p JOIN line ON p.id = line.parent_id
-		) SELECT id FROM line ORDER BY depth`, func(rows *sql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		line = append(line, id)
-		return err
-	}, uuid)
-	return line, err
+		) SELECT id FROM line ORDER BY depth`, uuid)
 }
 
 // DeleteResourceProvider deletes a provider that has nothing below it and no

@@ -2,16 +2,19 @@ package placementdb
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"fmt"
 
+	"github.com/google/uuid"
+
 	"github.com/cadastre-dev/cadastre/ent"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // CreateResourceProvider creates a provider, for administrators and services.
@@ -19,19 +22,19 @@ func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input place
 	if err := problemsOf(input.Validate("input")).Err(); err != nil {
 		return nil, nil, err
 	}
-	uuid := newUUID()
-	if input.UUID != nil {
-		uuid = *input.UUID
+	id := text.OrEmpty(input.UUID)
+	if id == "" {
+		id = uuid.NewString()
 	}
 	world, created, err := s.changeProvider(ctx, "createResourceProvider", func(tx *providerTx) (int64, error) {
-		if err := tx.LockName(ctx, uuidsKey, uuid); err != nil {
+		if err := tx.LockName(ctx, uuidsKey, id); err != nil {
 			return 0, err
 		}
-		if err := s.refuseTaken(ctx, tx.Tx, uuid, input.Name); err != nil {
+		if err := s.refuseTaken(ctx, tx.Tx, id, input.Name); err != nil {
 			return 0, err
 		}
 		now := s.Now()
-		create := tx.ResourceProvider.Create().SetUUID(uuid).SetName(input.Name).SetGeneration(0).SetVersion(0).
+		create := tx.ResourceProvider.Create().SetUUID(id).SetName(input.Name).SetGeneration(0).SetVersion(0).
 			SetCreatedAt(now).SetUpdatedAt(now)
 		var problems problem.Problems
 		if input.Parent != nil {
@@ -61,7 +64,7 @@ func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input place
 		return row.ID, nil
 	})
 	if sqldb.IsDuplicate(err) {
-		return nil, nil, s.duplicateProvider(uuid, input).Because(err)
+		return nil, nil, s.duplicateProvider(id, input).Because(err)
 	}
 	return world, created, err
 }
@@ -252,11 +255,10 @@ func providerFields(p *placement.Provider) sqldb.Fields {
 	if p.Resource != "" {
 		out["resource"] = p.Resource
 	}
-	inventories := make([]sqldb.Fields, len(p.Inventories))
-	for i, v := range p.Inventories {
-		inventories[i] = sqldb.Fields{"resourceClass": v.ResourceClass, "total": v.Total, "reserved": v.Reserved, "minUnit": v.MinUnit,
+	inventories := lists.Map(p.Inventories, func(v placement.Inventory) sqldb.Fields {
+		return sqldb.Fields{"resourceClass": v.ResourceClass, "total": v.Total, "reserved": v.Reserved, "minUnit": v.MinUnit,
 			"maxUnit": v.MaxUnit, "stepSize": v.StepSize, "allocationRatio": v.AllocationRatio}
-	}
+	})
 	if len(inventories) > 0 {
 		out["inventories"] = inventories
 	}
@@ -272,15 +274,8 @@ func providerFields(p *placement.Provider) sqldb.Fields {
 // rowsNamed returns the row ids of a table by names. The rows stay until the
 // transaction ends.
 func (s *PlacementStore) rowsNamed(ctx context.Context, on sqldb.Conn, table string, names []string) (map[string]int64, error) {
-	rows := make(map[string]int64, len(names))
-	err := s.Query(ctx, on, `SELECT id, name FROM `+table+` WHERE `+s.Listed("name", "$1", "text")+s.Locking("KEY SHARE"), func(found *sql.Rows) error {
-		var id int64
-		var name string
-		err := found.Scan(&id, &name)
-		rows[name] = id
-		return err
-	}, sqldb.JSONOf(names))
-	return rows, err
+	return sqldb.Pairs[string, int64](ctx, s.DB, on,
+		`SELECT name, id FROM `+table+` WHERE `+s.Listed("name", "$1", "text")+s.Locking("KEY SHARE"), sqldb.JSONOf(names))
 }
 
 // problemsOf returns the violations of placement's rules as problems of an
@@ -291,13 +286,4 @@ func problemsOf(violations []placement.Problem) problem.Problems {
 		problems = append(problems, problem.Problem{Field: violation.Path, Message: violation.Message})
 	}
 	return problems
-}
-
-// newUUID returns a random uuid (version 4 of RFC 9562).
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }

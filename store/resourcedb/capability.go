@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -47,11 +48,9 @@ func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64, na
 	if err != nil {
 		return nil, fmt.Errorf("look up capabilities: %w", err)
 	}
-	answers := make(map[int64]resource.CapabilityAnswer, len(rows))
-	for _, row := range rows {
-		answers[row.ResourceTypeID] = resource.AnswerCapability(viewer, capabilityNoun(row))
-	}
-	return answers, nil
+	return lists.Index(rows, func(row *ent.Capability) (int64, resource.CapabilityAnswer) {
+		return row.ResourceTypeID, resource.AnswerCapability(viewer, capabilityNoun(row))
+	}), nil
 }
 
 // CapabilitiesByID returns the capabilities of the rows that the viewer may
@@ -108,20 +107,7 @@ func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int
 
 // CountCapabilityValues returns how many values in use each capability has.
 func (s *ResourceStore) CountCapabilityValues(ctx context.Context, capabilities []int64) (map[int64]int, error) {
-	var rows []struct {
-		CapabilityID int64 `json:"capability_id"`
-		Count        int   `json:"count"`
-	}
-	err := s.Ent.CapabilityCount.Query().Where(sqldb.Among(capabilitycount.FieldCapabilityID, capabilities)).
-		GroupBy(capabilitycount.FieldCapabilityID).Aggregate(ent.Count()).Scan(ctx, &rows)
-	if err != nil {
-		return nil, fmt.Errorf("count values of capabilities: %w", err)
-	}
-	counts := make(map[int64]int, len(rows))
-	for _, row := range rows {
-		counts[row.CapabilityID] = row.Count
-	}
-	return counts, nil
+	return countTable.CountBy(ctx, s.DB, capabilitycount.FieldCapabilityID, sqldb.Among(capabilitycount.FieldCapabilityID, capabilities))
 }
 
 // CapabilitiesOf returns the values that the resources have, by name; private

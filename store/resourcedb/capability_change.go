@@ -11,6 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -131,10 +132,7 @@ func capabilitiesOn(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) (map[s
 
 // planCapabilities leaves alone what has its value already.
 func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row *ent.Resource, capabilities []metadef.KeyValue, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
-	keys := make([]capabilityKey, len(capabilities))
-	for i, c := range capabilities {
-		keys[i] = capabilityKey{row.ResourceTypeID, c.Key}
-	}
+	keys := lists.Map(capabilities, func(c metadef.KeyValue) capabilityKey { return capabilityKey{row.ResourceTypeID, c.Key} })
 	registry, err := s.registered(ctx, tx, keys, "input.capabilities")
 	if err != nil {
 		return capabilityPlan{}, err

@@ -16,6 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -41,10 +42,7 @@ func (s *ResourceStore) insertCapabilityRegistry(ctx context.Context, tx *sqldb.
 		return nil
 	}
 	keys := slices.SortedFunc(maps.Keys(private), compareCapabilityKeys)
-	rows := make([][]any, len(keys))
-	for i, key := range keys {
-		rows[i] = []any{key.typeID, key.name, private[key]}
-	}
+	rows := lists.Map(keys, func(key capabilityKey) []any { return []any{key.typeID, key.name, private[key]} })
 	return s.Query(ctx, tx, `INSERT INTO capabilities (resource_type_id, name, private, created_at, updated_at)
 		SELECT d.resource_type_id, d.name, d.private, `+s.Time("$2")+`, `+s.Time("$2")+` FROM `+
 		s.Rows("$1", "d", "resource_type_id bigint", "name text", "private boolean")+`
@@ -94,11 +92,9 @@ func findCapabilities(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey) (
 	if err != nil {
 		return nil, err
 	}
-	there := make(map[capabilityKey]int64, len(rows))
-	for _, row := range rows {
-		there[capabilityKey{row.ResourceTypeID, row.Name}] = row.ID
-	}
-	return there, nil
+	return lists.Index(rows, func(row *ent.Capability) (capabilityKey, int64) {
+		return capabilityKey{row.ResourceTypeID, row.Name}, row.ID
+	}), nil
 }
 
 // insertCapabilityValues stores values and their members, and counts them.
@@ -119,10 +115,10 @@ func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabili
 			changes.add(write.capabilityID, value, 1)
 		}
 	}
-	if err := insertAll(ctx, creates, tx.CapabilityValue.CreateBulk); err != nil {
+	if err := sqldb.InsertAll(ctx, creates, tx.CapabilityValue.CreateBulk); err != nil {
 		return err
 	}
-	return insertAll(ctx, members, tx.CapabilityMember.CreateBulk)
+	return sqldb.InsertAll(ctx, members, tx.CapabilityMember.CreateBulk)
 }
 
 // deleteCapabilityValues deletes values of capabilities with their members, and
@@ -214,17 +210,13 @@ type CapabilityRecord struct {
 
 // InsertRegistry registers capabilities of types that exist.
 func (s *ResourceStore) InsertRegistry(ctx context.Context, tx *sqldb.Tx, records []CapabilityRecord) error {
-	names := make([]string, len(records))
-	for i, record := range records {
-		names[i] = record.ResourceType
-	}
+	names := lists.Map(records, func(record CapabilityRecord) string { return record.ResourceType })
 	types, err := s.metadefs.EnsureResourceTypes(ctx, tx, names)
 	if err != nil {
 		return err
 	}
-	private := make(map[capabilityKey]bool, len(records))
-	for _, record := range records {
-		private[capabilityKey{types[record.ResourceType], record.Name}] = record.Private
-	}
+	private := lists.Index(records, func(record CapabilityRecord) (capabilityKey, bool) {
+		return capabilityKey{types[record.ResourceType], record.Name}, record.Private
+	})
 	return s.insertCapabilityRegistry(ctx, tx, private)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -35,10 +36,7 @@ func (c condition) holds(s *entsql.Selector) *entsql.Predicate {
 	case c.Kind == resource.ConditionAll && len(c.Members) == 0:
 		return entsql.ExprP("1 = 1")
 	case c.Kind == resource.ConditionAll:
-		members := make([]*entsql.Predicate, len(c.Members))
-		for i, member := range c.Members {
-			members[i] = condition{member, c.capabilities}.holds(s)
-		}
+		members := lists.Map(c.Members, func(member resource.Condition) *entsql.Predicate { return condition{member, c.capabilities}.holds(s) })
 		return entsql.And(members...)
 	case c.Kind == resource.ConditionNot:
 		return entsql.Not(condition{c.Members[0], c.capabilities}.holds(s))
@@ -72,10 +70,9 @@ func (a *alternatives) add(c condition) {
 	case c.Test.Operator == resource.Exists:
 		a.ofValues = append(a.ofValues, sqldb.IsAmong(a.s, a.values.C(capabilityvalue.FieldCapabilityID), ids))
 	case c.Test.Operator == resource.HasAll:
-		each := make([]*entsql.Predicate, len(c.Test.Operands))
-		for i, operand := range c.Test.Operands {
-			each[i] = resourcesWith(a.s, a.members, a.memberTest(c.Test, ids, operand))
-		}
+		each := lists.Map(c.Test.Operands, func(operand string) *entsql.Predicate {
+			return resourcesWith(a.s, a.members, a.memberTest(c.Test, ids, operand))
+		})
 		a.of = append(a.of, entsql.And(each...))
 	default:
 		for _, operand := range c.Test.Operands {
@@ -162,11 +159,7 @@ func compared(operator resource.Operator, column, operand string, equal *entsql.
 }
 
 func hashesOf(texts []string) []int64 {
-	hashes := make([]int64, len(texts))
-	for i, text := range texts {
-		hashes[i] = sqldb.HashOf(text)
-	}
-	return hashes
+	return lists.Map(texts, sqldb.HashOf)
 }
 
 // knownCapabilities returns the registry entries of names that the viewer may

@@ -45,12 +45,6 @@ func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Fi
 	for i := range clauses {
 		counts.AppendSelectExpr(sum(passes(i)), sum(fmt.Sprintf("CASE WHEN held > %d THEN 1 ELSE 0 END", i)), sum(odd(i)))
 	}
-	query, args := counts.Query()
-	rows, err := s.Ent.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("explain a filter: %w", err)
-	}
-	defer rows.Close()
 	explanation := &resource.Explanation{Clauses: make([]resource.Clause, len(clauses))}
 	targets := []any{&explanation.Considered}
 	for i := range explanation.Clauses {
@@ -58,12 +52,7 @@ func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Fi
 		of.Clause, of.Ignored = clauses[i].name, clauses[i].ignored
 		targets = append(targets, &of.Passing, &of.Remaining, &of.NotNumbers)
 	}
-	for rows.Next() {
-		if err := rows.Scan(targets...); err != nil {
-			return nil, fmt.Errorf("explain a filter: %w", err)
-		}
-	}
-	if err := rows.Err(); err != nil {
+	if err := s.Select(ctx, counts, func(rows *entsql.Rows) error { return rows.Scan(targets...) }); err != nil {
 		return nil, fmt.Errorf("explain a filter: %w", err)
 	}
 	return explanation, nil

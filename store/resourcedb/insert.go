@@ -124,20 +124,10 @@ func (s *ResourceStore) insertMetadataAndTags(ctx context.Context, tx *sqldb.Tx,
 			tags = append(tags, newResourceTag(tx, rows[i].ID, tag))
 		}
 	}
-	if err := insertAll(ctx, items, tx.MetadataItem.CreateBulk); err != nil {
+	if err := sqldb.InsertAll(ctx, items, tx.MetadataItem.CreateBulk); err != nil {
 		return err
 	}
-	return insertAll(ctx, tags, tx.ResourceTag.CreateBulk)
-}
-
-// insertAll writes rows, at most RowsAtOnce in a statement.
-func insertAll[Create any, Bulk interface{ Exec(context.Context) error }](ctx context.Context, rows []Create, bulk func(...Create) Bulk) error {
-	for chunk := range slices.Chunk(rows, sqldb.RowsAtOnce) {
-		if err := bulk(chunk...).Exec(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return sqldb.InsertAll(ctx, tags, tx.ResourceTag.CreateBulk)
 }
 
 func newResourceTag(tx *sqldb.Tx, resourceID int64, tag string) *ent.ResourceTagCreate {

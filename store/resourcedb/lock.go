@@ -8,6 +8,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
@@ -22,10 +23,7 @@ func (s *ResourceStore) lockResources(ctx context.Context, tx *sqldb.Tx, uuids [
 	if err != nil {
 		return nil, err
 	}
-	byUUID := make(map[string]*ent.Resource, len(found))
-	for _, row := range found {
-		byUUID[row.UUID] = row
-	}
+	byUUID := lists.ByKey(found, func(row *ent.Resource) string { return row.UUID })
 	rows := make([]*ent.Resource, len(uuids))
 	for i, uuid := range uuids {
 		if rows[i] = byUUID[uuid]; rows[i] == nil {

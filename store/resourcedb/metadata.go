@@ -2,12 +2,22 @@ package resourcedb
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	entsql "entgo.io/ent/dialect/sql"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
@@ -39,4 +49,132 @@ func metadataNoun(row *ent.MetadataItem) *resource.MetadataItem {
 		ID: row.ID, ResourceID: row.ResourceID, Key: row.Key, Value: row.Value, UserModifiable: row.UserModifiable,
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
+}
+
+// definitionsFor returns the definitions that apply to resource types, with the
+// names that they have there: of the namespaces that the viewer may see.
+func (s *ResourceStore) definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map[int64][]*metadef.PropertyDefinition, error) {
+	links, err := client.ResourceTypeAssociation.Query().
+		Where(sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types), visible.InNamespaces(ctx)).
+		Order(resourcetypeassociation.ByNamespaceID(), resourcetypeassociation.ByID()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list what applies to resource types: %w", err)
+	}
+	var namespaces []int64
+	for _, link := range links {
+		namespaces = append(namespaces, link.NamespaceID)
+	}
+	var held metadefdb.Content
+	if err := held.ReadDefinitions(ctx, client, namespaces, s.metadefs.PropertyNoun); err != nil {
+		return nil, err
+	}
+	definitions := map[int64][]*metadef.PropertyDefinition{}
+	for _, link := range links {
+		applied := metadef.Apply(&metadef.Namespace{ID: link.NamespaceID}, metadefdb.AssociationNoun(link), held.Properties[link.NamespaceID], held.Objects[link.NamespaceID])
+		definitions[link.ResourceTypeID] = append(definitions[link.ResourceTypeID], applied.Definitions()...)
+	}
+	return definitions, nil
+}
+
+// DefinitionsOfItems returns the definitions of each metadata item's key for
+// the type of its resource.
+func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (map[int64][]*metadef.PropertyDefinition, error) {
+	rows, err := s.Ent.MetadataItem.Query().
+		Where(sqldb.Among(metadataitem.FieldID, items), visible.OfResources(ctx)).
+		WithResource(func(query *ent.ResourceQuery) { query.Select(entresource.FieldID, entresource.FieldResourceTypeID) }).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up metadata: %w", err)
+	}
+	var types []int64
+	rows = slices.DeleteFunc(rows, func(row *ent.MetadataItem) bool { return row.Edges.Resource == nil }) // deleted meanwhile
+	for _, row := range rows {
+		types = append(types, row.Edges.Resource.ResourceTypeID)
+	}
+	definitions, err := s.definitionsFor(ctx, s.Ent, types)
+	if err != nil {
+		return nil, err
+	}
+	of := make(map[int64][]*metadef.PropertyDefinition, len(rows))
+	for _, row := range rows {
+		report := metadef.ValidateMetadata(definitions[row.Edges.Resource.ResourceTypeID], []metadef.KeyValue{{Key: row.Key, Value: row.Value}})
+		if item := report.Items[0]; item.Suggestion == nil {
+			of[row.ID] = item.Definitions
+		}
+	}
+	return of, nil
+}
+
+// MetadataReports returns reports on the metadata of resources by the
+// definitions that apply to their types. What is deleted has no metadata, in
+// which there is nothing wrong.
+func (s *ResourceStore) MetadataReports(ctx context.Context, resources []int64) (map[int64]*metadef.MetadataReport, error) {
+	of, err := s.ResourcesByID(ctx, resources)
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.MetadataOf(ctx, resources, nil)
+	if err != nil {
+		return nil, err
+	}
+	var types []int64
+	for _, noun := range of {
+		types = append(types, noun.TypeID)
+	}
+	definitions, err := s.definitionsFor(ctx, s.Ent, sqldb.Distinct(types))
+	if err != nil {
+		return nil, err
+	}
+	reports := make(map[int64]*metadef.MetadataReport, len(resources))
+	for _, id := range resources {
+		report := metadef.ValidateMetadata(nil, nil)
+		if noun := of[id]; noun != nil {
+			report = metadef.ValidateMetadata(definitions[noun.TypeID], pairsOf(items[id]))
+		}
+		reports[id] = &report
+	}
+	return reports, nil
+}
+
+func pairsOf(items []*resource.MetadataItem) []metadef.KeyValue {
+	return lists.Map(items, func(item *resource.MetadataItem) metadef.KeyValue {
+		return metadef.KeyValue{Key: item.Key, Value: item.Value}
+	})
+}
+
+// strictWrite is metadata to write on a resource of a type.
+type strictWrite struct {
+	typeID int64
+	path   string
+	items  []metadef.KeyValue
+}
+
+// checkStrict refuses items that break their definitions, or have none, on
+// resources of strict types. What holds does not depend on who writes, so all
+// definitions count; what is suggested instead of an unknown key comes from
+// those that the viewer may see.
+func (s *ResourceStore) checkStrict(ctx context.Context, tx *sqldb.Tx, writes []strictWrite) error {
+	var types []int64
+	for _, write := range writes {
+		types = append(types, write.typeID)
+	}
+	strict, err := tx.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, types), resourcetype.Strict(true)).IDs(ctx)
+	if err != nil || len(strict) == 0 {
+		return err
+	}
+	everything := access.WithViewer(ctx, access.Viewer{Roles: []string{access.RoleAdmin}})
+	all, err := s.definitionsFor(everything, tx.Client(), strict)
+	if err != nil {
+		return err
+	}
+	visible, err := s.definitionsFor(ctx, tx.Client(), strict)
+	if err != nil {
+		return err
+	}
+	var problems problem.Problems
+	for _, write := range writes {
+		if slices.Contains(strict, write.typeID) {
+			resource.CheckStrictly(&problems, write.path, write.items, all[write.typeID], visible[write.typeID])
+		}
+	}
+	return problems.Err()
 }

@@ -39,37 +39,27 @@ func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope
 	if err != nil {
 		return nil, err
 	}
-	query, args := facetStatement(entsql.Dialect(s.Pool.Dialect()), scope, keys, wanted, names, first).Query()
-	rows, err := s.Ent.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("count values of metadata: %w", err)
-	}
-	defer rows.Close()
-	found := map[int64]map[string][]resource.MetadataFacetValue{}
-	for rows.Next() {
-		var of int64
-		var key string
-		var value resource.MetadataFacetValue
-		if err := rows.Scan(&of, &key, &value.Value, &value.ResourceCount); err != nil {
-			return nil, fmt.Errorf("count values of metadata: %w", err)
-		}
-		if found[of] == nil {
-			found[of] = map[string][]resource.MetadataFacetValue{}
-		}
-		found[of][key] = append(found[of][key], value)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("count values of metadata: %w", err)
-	}
 	facets := make(map[int64][]*resource.MetadataFacet, len(keys))
 	for _, of := range keys {
 		for _, name := range names {
-			values := found[of][name]
-			if values == nil {
-				values = []resource.MetadataFacetValue{}
-			}
-			facets[of] = append(facets[of], &resource.MetadataFacet{Key: name, Values: values})
+			facets[of] = append(facets[of], &resource.MetadataFacet{Key: name, Values: []resource.MetadataFacetValue{}})
 		}
+	}
+	statement := facetStatement(entsql.Dialect(s.Pool.Dialect()), scope, keys, wanted, names, first)
+	err = s.Select(ctx, statement, func(rows *entsql.Rows) error {
+		var of int64
+		var key string
+		var value resource.MetadataFacetValue
+		err := rows.Scan(&of, &key, &value.Value, &value.ResourceCount)
+		for _, facet := range facets[of] {
+			if facet.Key == key {
+				facet.Values = append(facet.Values, value)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count values of metadata: %w", err)
 	}
 	return facets, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -75,18 +76,12 @@ func (s *ResourceStore) mayChangeMetadata(ctx context.Context, changes []resourc
 }
 
 func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes []resource.MetadataChange, path func(int) string) ([]*resource.Resource, []*resource.MetadataItem, error) {
-	uuids := make([]string, len(changes))
-	for i, change := range changes {
-		uuids[i] = change.Resource
-	}
+	uuids := lists.Map(changes, func(change resource.MetadataChange) string { return change.Resource })
 	rows, err := s.lockResources(ctx, tx, uuids)
 	if err != nil {
 		return nil, nil, err
 	}
-	ids := make([]int64, len(rows))
-	for i, row := range rows {
-		ids[i] = row.ID
-	}
+	ids := lists.Map(rows, func(row *ent.Resource) int64 { return row.ID })
 	current, err := tx.MetadataItem.Query().Where(sqldb.Among(metadataitem.FieldResourceID, ids)).
 		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
 	there, err := sqldb.ByParent(current, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
@@ -159,29 +154,21 @@ func pointersTo[T any](values []T) []*T {
 
 // metadataFields returns metadata for the audit log.
 func metadataFields(items []*resource.MetadataItem) []sqldb.Fields {
-	out := make([]sqldb.Fields, len(items))
-	for i, item := range items {
-		out[i] = sqldb.Fields{"key": item.Key, "value": item.Value, "userModifiable": item.UserModifiable}
-	}
-	return out
+	return lists.Map(items, func(item *resource.MetadataItem) sqldb.Fields {
+		return sqldb.Fields{"key": item.Key, "value": item.Value, "userModifiable": item.UserModifiable}
+	})
 }
 
 // writeMetadata writes a plan. The resources are locked.
 func writeMetadata(ctx context.Context, tx *sqldb.Tx, plan resource.MetadataPlan, now time.Time) error {
 	if len(plan.Delete) > 0 {
-		ids := make([]int64, len(plan.Delete))
-		for i, item := range plan.Delete {
-			ids[i] = item.ID
-		}
+		ids := lists.Map(plan.Delete, func(item resource.MetadataItem) int64 { return item.ID })
 		if _, err := tx.MetadataItem.Delete().Where(sqldb.Among(metadataitem.FieldID, ids)).Exec(ctx); err != nil {
 			return err
 		}
 	}
 	for items := range slices.Chunk(plan.Set, sqldb.RowsAtOnce) {
-		creates := make([]*ent.MetadataItemCreate, len(items))
-		for i, item := range items {
-			creates[i] = newMetadataItem(tx, item, now)
-		}
+		creates := lists.Map(items, func(item resource.MetadataItem) *ent.MetadataItemCreate { return newMetadataItem(tx, item, now) })
 		err := tx.MetadataItem.CreateBulk(creates...).
 			OnConflict(entsql.ConflictColumns(metadataitem.FieldResourceID, metadataitem.FieldKey), entsql.ResolveWith(func(u *entsql.UpdateSet) {
 				for _, column := range []string{metadataitem.FieldValue, metadataitem.FieldValueHash, metadataitem.FieldValuePrefix, metadataitem.FieldUserModifiable, metadataitem.FieldUpdatedAt} {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"reflect"
 
-	entsql "entgo.io/ent/dialect/sql"
-
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -28,25 +28,14 @@ var scopeColumns = map[resource.Scope]string{
 // The tables that lists read.
 var (
 	resourceTable = sqldb.NewTable[ent.Resource](entresource.Table, entresource.Columns)
+	countTable    = sqldb.NewTable[ent.CapabilityCount](capabilitycount.Table, capabilitycount.Columns)
 	resourceTags  = sqldb.NewTable[ent.ResourceTag](resourcetag.Table, resourcetag.Columns)
 )
 
 // Resources returns a page of the resources that the viewer may see.
 func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, order page.Order, request page.Request) (page.Page[*resource.Resource], error) {
-	none := page.Page[*resource.Resource]{}
-	paging, err := sqldb.NewPaging("resources", sqldb.NamedOrders, order, request)
-	if err != nil {
-		return none, err
-	}
-	wanted, err := s.resourcesMatching(ctx, filter)
-	if err != nil {
-		return none, err
-	}
-	rows, err := resourceTable.All(filtered(ctx, filter), s.DB, wanted, paging.Take)
-	if err != nil {
-		return none, fmt.Errorf("list resources: %w", err)
-	}
-	return sqldb.NewPage(paging, rows, resourceNoun, resourcePosition(order)), nil
+	paging, wanted, err := s.pagingOf(ctx, "resources", filter, order, request)
+	return sqldb.PageOf(filtered(ctx, filter), s.DB, resourceTable, paging, err, resourceNoun, resourcePosition(order), wanted)
 }
 
 // filtered returns the context of a list under a filter: which plan is good
@@ -64,17 +53,13 @@ func (s *ResourceStore) CountResources(ctx context.Context, filter resource.Filt
 	if err != nil {
 		return 0, err
 	}
-	n, err := s.Ent.Resource.Query().Where(wanted).Count(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("count resources: %w", err)
-	}
-	return n, nil
+	return resourceTable.Count(ctx, s.DB, wanted)
 }
 
 // ResourcesWithin returns a page of the resources of each scope: the children
 // of a resource, or the resources of a type.
 func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]page.Page[*resource.Resource], error) {
-	paging, wanted, err := s.pagingWithin(ctx, scope, filter, order, request)
+	paging, wanted, err := s.pagingOf(ctx, string(scope), filter, order, request)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +73,7 @@ func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scop
 // ResourcesBehind returns for which keys there are resources on the side where
 // the page of ResourcesWithin begins.
 func (s *ResourceStore) ResourcesBehind(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]bool, error) {
-	paging, wanted, err := s.pagingWithin(ctx, scope, filter, order, request)
+	paging, wanted, err := s.pagingOf(ctx, string(scope), filter, order, request)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +84,8 @@ func (s *ResourceStore) ResourcesBehind(ctx context.Context, scope resource.Scop
 	return sqldb.KeysOf(rows, scopeKey(scope)), nil
 }
 
-func (s *ResourceStore) pagingWithin(ctx context.Context, scope resource.Scope, filter resource.Filter, order page.Order, request page.Request) (sqldb.Paging, predicate.Resource, error) {
-	paging, err := sqldb.NewPaging(string(scope), sqldb.NamedOrders, order, request)
+func (s *ResourceStore) pagingOf(ctx context.Context, list string, filter resource.Filter, order page.Order, request page.Request) (sqldb.Paging, predicate.Resource, error) {
+	paging, err := sqldb.NewPaging(list, sqldb.NamedOrders, order, request)
 	if err != nil {
 		return paging, nil, err
 	}
@@ -114,22 +99,7 @@ func (s *ResourceStore) CountResourcesWithin(ctx context.Context, scope resource
 	if err != nil {
 		return nil, err
 	}
-	var rows []struct {
-		Key   int64 `json:"scope_key"`
-		Count int   `json:"resource_count"`
-	}
-	err = s.Ent.Resource.Query().Where(sqldb.Among(scopeColumns[scope], keys), wanted).Modify(func(s *entsql.Selector) {
-		column := s.C(scopeColumns[scope])
-		s.Select(entsql.As(column, "scope_key"), entsql.As(entsql.Count("*"), "resource_count")).GroupBy(column)
-	}).Scan(ctx, &rows)
-	if err != nil {
-		return nil, fmt.Errorf("count resources within others: %w", err)
-	}
-	counts := make(map[int64]int, len(rows))
-	for _, row := range rows {
-		counts[row.Key] = row.Count
-	}
-	return counts, nil
+	return resourceTable.CountBy(ctx, s.DB, scopeColumns[scope], sqldb.Among(scopeColumns[scope], keys), wanted)
 }
 
 // ResourceByUUID returns the resource with a uuid, or ErrNotFound.
@@ -195,9 +165,5 @@ func (s *ResourceStore) ResourcesByUUID(ctx context.Context, uuids []string) (ma
 	if err != nil {
 		return nil, fmt.Errorf("look up resources: %w", err)
 	}
-	found := make(map[string]*resource.Resource, len(rows))
-	for _, row := range rows {
-		found[row.UUID] = resourceNoun(row)
-	}
-	return found, nil
+	return lists.Index(rows, func(row *ent.Resource) (string, *resource.Resource) { return row.UUID, resourceNoun(row) }), nil
 }

@@ -5,7 +5,15 @@
 package resourcedb
 
 import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -41,4 +49,50 @@ type ResourceStore struct {
 // New returns the resources of a database.
 func New(db *sqldb.DB, metadefs *metadefdb.MetadefStore, options Options) *ResourceStore {
 	return &ResourceStore{DB: db, metadefs: metadefs, options: options, limits: options.Limits}
+}
+
+// maxLimiters is how many projects are remembered before those that wrote
+// nothing lately are forgotten.
+const maxLimiters = 10_000
+
+// writeRates limits the writes of each project, in this process.
+type writeRates struct {
+	mu       sync.Mutex
+	limiters map[string]*rate.Limiter
+}
+
+// mayWriteNow refuses with ErrRateLimited a viewer whose project writes
+// resources too fast. Administrators and services are never too fast.
+func (s *ResourceStore) mayWriteNow(ctx context.Context) error {
+	viewer := access.ViewerFrom(ctx)
+	limit := s.limits.Writes
+	if limit.PerMinute <= 0 || viewer.IsAdmin() || viewer.IsService() {
+		return nil
+	}
+	now := s.Clock()
+	limiter := s.writes.of(viewer.ProjectID, limit, now)
+	if limiter.AllowN(now, 1) {
+		return nil
+	}
+	wait := time.Duration((1 - limiter.TokensAt(now)) / float64(limiter.Limit()) * float64(time.Second))
+	return problem.Refuse(problem.ErrRateLimited, "too many writes: a project may write %d times a minute", limit.PerMinute).After(wait)
+}
+
+// of returns the limiter of a project, which starts full.
+func (w *writeRates) of(project string, limit resource.WriteRate, now time.Time) *rate.Limiter {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	burst := max(1, limit.Burst)
+	if len(w.limiters) >= maxLimiters {
+		maps.DeleteFunc(w.limiters, func(_ string, held *rate.Limiter) bool { return held.TokensAt(now) >= float64(burst) })
+	}
+	limiter := w.limiters[project]
+	if limiter == nil {
+		if w.limiters == nil {
+			w.limiters = map[string]*rate.Limiter{}
+		}
+		limiter = rate.NewLimiter(rate.Limit(limit.PerMinute)/60, burst)
+		w.limiters[project] = limiter
+	}
+	return limiter
 }

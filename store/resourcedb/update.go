@@ -15,6 +15,7 @@ import (
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -213,10 +214,7 @@ func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags [
 		if err != nil {
 			return err
 		}
-		had := make([]string, len(before))
-		for i, tag := range before {
-			had[i] = tag.Name
-		}
+		had := lists.Map(before, func(tag *ent.ResourceTag) string { return tag.Name })
 		tags = slices.SortedFunc(slices.Values(tags), func(a, b string) int { return strings.Compare(text.Fold(a), text.Fold(b)) })
 		var touched []int64
 		if !slices.Equal(had, tags) {
@@ -243,10 +241,7 @@ func replaceResourceTags(ctx context.Context, tx *sqldb.Tx, resource int64, tags
 	if _, err := tx.ResourceTag.Delete().Where(resourcetag.ResourceID(resource)).Exec(ctx); err != nil {
 		return err
 	}
-	creates := make([]*ent.ResourceTagCreate, len(tags))
-	for i, tag := range tags {
-		creates[i] = newResourceTag(tx, resource, tag)
-	}
+	creates := lists.Map(tags, func(tag string) *ent.ResourceTagCreate { return newResourceTag(tx, resource, tag) })
 	return tx.ResourceTag.CreateBulk(creates...).Exec(ctx)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -93,10 +94,7 @@ func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed [][2]strin
 	}
 	if len(changed) > 0 {
 		number, at := tx.changeStamp("$1")
-		rows := make([][]any, len(changed))
-		for i, thing := range changed {
-			rows[i] = []any{thing[0], thing[1]}
-		}
+		rows := lists.Map(changed, func(thing [2]string) []any { return []any{thing[0], thing[1]} })
 		statements = append(statements, `INSERT INTO changes ("transaction", created_at, kind, key) VALUES `+
 			valuesOf(&args, number+", "+at+", ", rows))
 	}

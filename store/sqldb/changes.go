@@ -74,20 +74,6 @@ func (tx *Tx) changeStamp(parameter string) (number, at string) {
 	return `(SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes')`, parameter
 }
 
-// keepPruningChanges deletes the changes that nobody reads any more, again and
-// again until the context ends.
-func (d *DB) keepPruningChanges(ctx context.Context) {
-	for {
-		if err := d.PruneChanges(ctx); err != nil && ctx.Err() == nil {
-			d.Log.WarnContext(ctx, "old changes could not be deleted, will try again", "error", err)
-		}
-		Pause(ctx, keepChanges)
-		if ctx.Err() != nil {
-			return
-		}
-	}
-}
-
 // PrunedKind is the kind of the change that records pruning: its key is the
 // number of the first transaction from which the log is complete. Only PostgreSQL
 // has such changes, for the other servers that read the log.

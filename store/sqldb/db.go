@@ -16,18 +16,16 @@ import (
 // DB is an open database with what every domain needs to read and write it: the
 // ent client, statements written by hand, transactions.
 type DB struct {
-	Pool      *Database
-	Driver    dialect.Driver // of Ent
-	Ent       *ent.Client
-	lock      *flock.Flock  // on a SQLite file, which belongs to one program; nil on PostgreSQL
-	turn      chan struct{} // held on SQLite by the transaction that writes
-	Clock     func() time.Time
-	Log       *slog.Logger
-	requestID func(context.Context) string
-	residents []*Resident
-
-	pruning     sync.WaitGroup
-	stopPruning context.CancelFunc
+	Pool        *Database
+	Driver      dialect.Driver // of Ent
+	Ent         *ent.Client
+	lock        *flock.Flock  // on a SQLite file, which belongs to one program; nil on PostgreSQL
+	turn        chan struct{} // held on SQLite by the transaction that writes
+	Clock       func() time.Time
+	Log         *slog.Logger
+	requestID   func(context.Context) string
+	residents   []*Resident
+	stopPruning func()
 }
 
 // Open opens the database that options name.
@@ -55,7 +53,6 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 func (d *DB) Close() error {
 	if d.stopPruning != nil {
 		d.stopPruning()
-		d.pruning.Wait()
 	}
 	err := d.Pool.Close()
 	if d.lock != nil {
@@ -77,9 +74,27 @@ func (d *DB) Address() string { return d.Pool.address }
 
 // StartPruning begins to delete old changes, until Close.
 func (d *DB) StartPruning() {
-	ctx, stop := context.WithCancel(context.Background())
-	d.stopPruning = stop
-	d.pruning.Go(func() { d.keepPruningChanges(ctx) })
+	d.stopPruning = d.Repeat(keepChanges, "old changes could not be deleted, will try again", d.PruneChanges)
+}
+
+// Repeat runs a function at once and then again and again, on an idle server as
+// on a busy one, until the function that it returns is called. Its errors are
+// warnings in the log, in the words given.
+func (d *DB) Repeat(every time.Duration, warning string, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ctx.Err() == nil {
+			if err := run(ctx); err != nil && ctx.Err() == nil {
+				d.Log.WarnContext(ctx, warning, "error", err)
+			}
+			Pause(ctx, every)
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }
 
 // Ping reports whether the database answers.
@@ -87,3 +102,19 @@ func (d *DB) Ping(ctx context.Context) error { return d.Pool.readers.PingContext
 
 // Migrate brings the tables to the newest version.
 func (d *DB) Migrate(ctx context.Context) error { return d.Pool.migrate(ctx) }
+
+// Options say which database to open and how.
+type Options struct {
+	// URL is sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME.
+	URL string
+	// Unprepared sends every statement to PostgreSQL as it is, for poolers that
+	// give each transaction another connection.
+	Unprepared bool
+	// Now is the clock; nil is the real one.
+	Now func() time.Time
+	// RequestID returns the id of the request in a context, for the log; nil
+	// returns none.
+	RequestID func(context.Context) string
+	// Log receives what an operator should know; nil is slog.Default().
+	Log *slog.Logger
+}

@@ -34,70 +34,64 @@ func refused(err error) error {
 	return err
 }
 
+// codesOf returns the code of a driver's error: one of PostgreSQL or one of
+// SQLite, and the zero value of the other.
+func codesOf(err error) (postgres pqerror.Code, lite int) {
+	if of := new(pq.Error); errors.As(err, &of) {
+		return of.Code, 0
+	}
+	if of := new(sqlite.Error); errors.As(err, &of) {
+		return "", of.Code()
+	}
+	return "", 0
+}
+
 // isAborted reports whether a statement of the same transaction failed before.
 func isAborted(err error) bool {
-	of := new(pq.Error)
-	return errors.As(err, &of) && of.Code == pqerror.InFailedSQLTransaction || errors.Is(err, sql.ErrTxDone)
+	postgres, _ := codesOf(err)
+	return postgres == pqerror.InFailedSQLTransaction || errors.Is(err, sql.ErrTxDone)
 }
 
 // isTransient reports whether the database gave up a transaction for the sake
 // of another, so that it can simply be tried again.
 func isTransient(err error) bool {
-	if errors.Is(err, ErrRetry) {
-		return true
-	}
-	if of := new(pq.Error); errors.As(err, &of) {
-		return of.Code == pqerror.TRSerializationFailure || of.Code == pqerror.TRDeadlockDetected
-	}
-	if of := new(sqlite.Error); errors.As(err, &of) {
-		return of.Code()&0xff == sqlite3.SQLITE_BUSY
-	}
-	return false
+	postgres, lite := codesOf(err)
+	return errors.Is(err, ErrRetry) || postgres == pqerror.TRSerializationFailure || postgres == pqerror.TRDeadlockDetected ||
+		lite&0xff == sqlite3.SQLITE_BUSY
 }
 
 // IsDuplicate reports whether a unique key refused a row.
 func IsDuplicate(err error) bool {
-	if of := new(pq.Error); errors.As(err, &of) {
-		return of.Code == pqerror.UniqueViolation
-	}
-	if of := new(sqlite.Error); errors.As(err, &of) {
-		return of.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || of.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
-	}
-	return false
+	postgres, lite := codesOf(err)
+	return postgres == pqerror.UniqueViolation ||
+		lite == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
 // IsReferred reports whether a foreign key refused: a row that others refer to
 // was to go, or a row was to refer to one that is not there.
 func IsReferred(err error) bool {
-	if of := new(pq.Error); errors.As(err, &of) {
-		return of.Code == pqerror.ForeignKeyViolation || of.Code == pqerror.RestrictViolation
-	}
-	if of := new(sqlite.Error); errors.As(err, &of) {
-		return of.Code() == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY || of.Code() == sqlite3.SQLITE_CONSTRAINT_TRIGGER
-	}
-	return false
+	postgres, lite := codesOf(err)
+	return postgres == pqerror.ForeignKeyViolation || postgres == pqerror.RestrictViolation ||
+		lite == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY || lite == sqlite3.SQLITE_CONSTRAINT_TRIGGER
 }
 
 // isTimeout reports whether a statement ran into a time limit: the request's or
 // the database's.
 func isTimeout(err error) bool {
-	if of := new(pq.Error); errors.As(err, &of) {
-		return of.Code == pqerror.QueryCanceled
-	}
-	if of := new(sqlite.Error); errors.As(err, &of) {
-		return of.Code()&0xff == sqlite3.SQLITE_INTERRUPT
+	if postgres, lite := codesOf(err); postgres != "" || lite != 0 {
+		return postgres == pqerror.QueryCanceled || lite&0xff == sqlite3.SQLITE_INTERRUPT
 	}
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // isUnreachable reports whether there was no database to answer.
 func isUnreachable(err error) bool {
-	if of := new(pq.Error); errors.As(err, &of) {
-		switch of.Code {
-		case pqerror.AdminShutdown, pqerror.CrashShutdown, pqerror.CannotConnectNow, pqerror.TooManyConnections:
-			return true
-		}
-		return of.Code.Class() == "08" // connection exceptions
+	switch postgres, _ := codesOf(err); postgres {
+	case "":
+	case pqerror.AdminShutdown, pqerror.CrashShutdown, pqerror.CannotConnectNow, pqerror.TooManyConnections:
+		return true
+	default:
+		return postgres.Class() == "08" // connection exceptions
 	}
 	network := new(net.OpError)
 	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)

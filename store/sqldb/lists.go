@@ -2,12 +2,15 @@ package sqldb
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 	"github.com/lib/pq"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // Among keeps the rows whose column holds one of the values: one parameter,
@@ -33,11 +36,7 @@ func ByID[Row, Noun any](rows []Row, err error, what string, noun func(Row) Noun
 	if err != nil {
 		return nil, fmt.Errorf("look up %s: %w", what, err)
 	}
-	out := make(map[int64]Noun, len(rows))
-	for _, row := range rows {
-		out[id(row)] = noun(row)
-	}
-	return out, nil
+	return lists.Index(rows, func(row Row) (int64, Noun) { return id(row), noun(row) }), nil
 }
 
 // ByParent gathers rows as nouns by the id of what they belong to, in their
@@ -55,10 +54,7 @@ func ByParent[Row, Noun any](rows []Row, err error, what string, noun func(Row) 
 
 // Without returns the list without what the other holds, in its order.
 func Without[V comparable](list, other []V) []V {
-	held := make(map[V]bool, len(other))
-	for _, value := range other {
-		held[value] = true
-	}
+	held := lists.Set(other, lists.Itself)
 	var left []V
 	for _, value := range list {
 		if !held[value] {
@@ -75,3 +71,13 @@ func Distinct[V cmp.Ordered](list []V) []V {
 
 // RowsAtOnce bounds the rows of one INSERT, whose columns are parameters each.
 const RowsAtOnce = 1000
+
+// InsertAll writes rows, at most RowsAtOnce in a statement.
+func InsertAll[Create any, Bulk interface{ Exec(context.Context) error }](ctx context.Context, rows []Create, bulk func(...Create) Bulk) error {
+	for chunk := range slices.Chunk(rows, RowsAtOnce) {
+		if err := bulk(chunk...).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -54,26 +54,18 @@ type Paging struct {
 func NewPaging(list string, keys map[string]SortKey, order page.Order, request page.Request) (Paging, error) {
 	p := Paging{Key: keys[order.Field], descending: order.Descending, list: order.Of(list), request: request}
 	var problems problem.Problems
-	request.Check(&problems)
-	p.after = p.position(request.After, "after", &problems)
-	p.before = p.position(request.Before, "before", &problems)
+	p.after, p.before = request.Positions(p.list, p.isPosition, &problems)
 	return p, problems.Err()
 }
 
-func (p Paging) position(cursor *string, field string, problems *problem.Problems) *page.Position {
-	if cursor == nil {
-		return nil
+// isPosition reports whether the key and the id of a position are of the types
+// that the columns have.
+func (p Paging) isPosition(at page.Position) bool {
+	_, err := strconv.ParseInt(at.ID, 10, 64)
+	if err == nil && p.Key.IsTime {
+		_, err = time.Parse(time.RFC3339Nano, at.Key)
 	}
-	position, ok := page.ParsePosition(*cursor, p.list)
-	if ok && p.Key.IsTime {
-		_, err := time.Parse(time.RFC3339Nano, position.Key)
-		ok = err == nil
-	}
-	if _, err := strconv.ParseInt(position.ID, 10, 64); !ok || err != nil {
-		problems.Add(field, "is not a cursor of this list under this order")
-		return nil
-	}
-	return &position
+	return err == nil
 }
 
 // Limit returns one row more than the page has, to know whether there are more.

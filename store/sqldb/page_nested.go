@@ -5,6 +5,7 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 	"github.com/lib/pq"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
 )
 
@@ -85,11 +86,7 @@ func (p Paging) BehindEach(table, column string, keys []int64, conditions ...fun
 
 // KeysOf returns the keys that some row has.
 func KeysOf[Row any](rows []Row, key func(Row) int64) map[int64]bool {
-	there := make(map[int64]bool, len(rows))
-	for _, row := range rows {
-		there[key(row)] = true
-	}
-	return there
+	return lists.Set(rows, key)
 }
 
 // Behind keeps the rows on the side where a page begins: the cursor's own row
@@ -116,9 +113,5 @@ func PagesOf[Row, Noun any](p Paging, keys []int64, rows []Row, partition func(R
 	for _, row := range rows {
 		parts[partition(row)] = append(parts[partition(row)], row)
 	}
-	pages := make(map[int64]page.Page[Noun], len(keys))
-	for _, key := range keys {
-		pages[key] = NewPage(p, parts[key], noun, place)
-	}
-	return pages
+	return lists.Index(keys, func(key int64) (int64, page.Page[Noun]) { return key, NewPage(p, parts[key], noun, place) })
 }

@@ -116,6 +116,31 @@ func (d *DB) Query(ctx context.Context, on Conn, query string, scan func(*sql.Ro
 	return rows.Err()
 }
 
+// Column returns the one column of the rows that a statement finds.
+func Column[V any](ctx context.Context, d *DB, on Conn, query string, args ...any) (values []V, err error) {
+	err = d.Query(ctx, on, query, func(rows *sql.Rows) error {
+		var value V
+		err := rows.Scan(&value)
+		values = append(values, value)
+		return err
+	}, args...)
+	return values, err
+}
+
+// Pairs returns the second column of the rows that a statement finds, by the
+// first.
+func Pairs[K comparable, V any](ctx context.Context, d *DB, on Conn, query string, args ...any) (map[K]V, error) {
+	values := map[K]V{}
+	err := d.Query(ctx, on, query, func(rows *sql.Rows) error {
+		var key K
+		var value V
+		err := rows.Scan(&key, &value)
+		values[key] = value
+		return err
+	}, args...)
+	return values, err
+}
+
 // Execute runs a statement that answers nothing.
 func (d *DB) Execute(ctx context.Context, on Conn, query string, args ...any) error {
 	_, err := on.ExecContext(ctx, d.statement(query), args...)

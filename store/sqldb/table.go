@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/page"
 )
 
 // Table is a table whose rows are read without ent's machinery, which makes an
@@ -56,33 +58,100 @@ func Where[C Condition](conditions ...C) func(*entsql.Selector) {
 
 // All returns the rows under conditions, in their order.
 func (t Table[Row]) All(ctx context.Context, d *DB, conditions ...func(*entsql.Selector)) ([]*Row, error) {
-	selector := entsql.Dialect(d.Pool.dialectName).Select().From(entsql.Table(t.name))
+	selector := t.where(d, conditions)
 	selector.Select(selector.Columns(t.columns...)...)
-	for _, condition := range conditions {
-		condition(selector)
-	}
-	query, args := selector.Query()
-	var found entsql.Rows
-	if err := d.Driver.Query(Prepared(ctx), query, args, &found); err != nil {
-		return nil, err
-	}
-	defer found.Close()
 	var rows []*Row
 	var slab []Row
 	into := make([]any, len(t.fields))
-	for found.Next() {
+	err := d.Select(Prepared(ctx), selector, func(found *entsql.Rows) error {
 		if len(slab) == 0 {
 			slab = make([]Row, min(max(8, len(rows)), 128))
 		}
 		row := &slab[0]
 		slab = slab[1:]
 		t.fill(into, row)
-		if err := found.Scan(into...); err != nil {
-			return nil, refused(err)
-		}
 		rows = append(rows, row)
+		return found.Scan(into...)
+	})
+	return rows, err
+}
+
+// where returns a SELECT of nothing yet, under conditions.
+func (t Table[Row]) where(d *DB, conditions []func(*entsql.Selector)) *entsql.Selector {
+	selector := entsql.Dialect(d.Pool.dialectName).Select().From(entsql.Table(t.name))
+	for _, condition := range conditions {
+		condition(selector)
 	}
-	return rows, refused(found.Err())
+	return selector
+}
+
+// Select hands each row of a SELECT to a function.
+func (d *DB) Select(ctx context.Context, selector *entsql.Selector, each func(*entsql.Rows) error) error {
+	query, args := selector.Query()
+	if err := selector.Err(); err != nil {
+		return err
+	}
+	var found entsql.Rows
+	if err := d.Driver.Query(ctx, query, args, &found); err != nil {
+		return err
+	}
+	defer found.Close()
+	for found.Next() {
+		if err := each(&found); err != nil {
+			return refused(err)
+		}
+	}
+	return refused(found.Err())
+}
+
+// Count returns how many rows there are under conditions.
+func (t Table[Row]) Count(ctx context.Context, d *DB, conditions ...func(*entsql.Selector)) (n int, err error) {
+	err = d.Select(ctx, t.where(d, conditions).Count(), func(rows *entsql.Rows) error { return rows.Scan(&n) })
+	if err != nil {
+		return 0, fmt.Errorf("count the rows of %s: %w", t.name, err)
+	}
+	return n, nil
+}
+
+// CountBy returns how many rows there are under conditions with each value of a
+// column that refers to a row.
+func (t Table[Row]) CountBy(ctx context.Context, d *DB, column string, conditions ...func(*entsql.Selector)) (map[int64]int, error) {
+	selector := t.where(d, conditions)
+	counts, err := d.CountEach(ctx, selector.Select(selector.C(column), entsql.Count("*")).GroupBy(selector.C(column)))
+	if err != nil {
+		return nil, fmt.Errorf("count the rows of %s: %w", t.name, err)
+	}
+	return counts, nil
+}
+
+// CountEach returns the counts that a SELECT finds in its second column, by the
+// ids in its first.
+func (d *DB) CountEach(ctx context.Context, selector *entsql.Selector) (map[int64]int, error) {
+	counts := map[int64]int{}
+	err := d.Select(ctx, selector, func(rows *entsql.Rows) error {
+		var id int64
+		var n int
+		err := rows.Scan(&id, &n)
+		counts[id] = n
+		return err
+	})
+	return counts, err
+}
+
+// PageOf returns a page of the rows of a table under conditions, as nouns, each
+// with its position in the order. The error is that of the paging.
+func PageOf[Row, Noun any](
+	ctx context.Context, d *DB, table Table[Row], paging Paging, err error, noun func(*Row) Noun, place func(*Row) (key any, id int64),
+	conditions ...func(*entsql.Selector),
+) (page.Page[Noun], error) {
+	if err != nil {
+		return page.Page[Noun]{}, err
+	}
+	rows, err := table.All(ctx, d, append(conditions, paging.Take)...)
+	if err != nil {
+		return page.Page[Noun]{}, fmt.Errorf("list the rows of %s: %w", table.name, err)
+	}
+	return NewPage(paging, rows, noun, place), nil
 }
 
 // fill makes what Scan takes to fill a row.

@@ -19,14 +19,22 @@ func Namespaces(ctx context.Context) predicate.Namespace {
 
 // InNamespaces is Namespaces for a table that refers to its namespace.
 func InNamespaces(ctx context.Context) func(*entsql.Selector) {
+	return refersTo(ctx, "namespaces", "namespace_id", seesEveryNamespace, NamespaceCondition)
+}
+
+// refersTo keeps the rows whose column refers to a row of a table for which a
+// condition holds, and all for a viewer who sees every one.
+func refersTo(
+	ctx context.Context, table, column string, seesEvery func(access.Viewer) bool, condition func(access.Viewer, func(string) string) *entsql.Predicate,
+) func(*entsql.Selector) {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
-		if seesEveryNamespace(viewer) {
+		if seesEvery(viewer) {
 			return
 		}
-		namespaces := entsql.Dialect(s.Dialect()).Table("namespaces")
-		s.Where(entsql.In(s.C("namespace_id"), entsql.Dialect(s.Dialect()).Select(namespaces.C("id")).From(namespaces).
-			Where(NamespaceCondition(viewer, namespaces.C))))
+		referred := entsql.Dialect(s.Dialect()).Table(table)
+		s.Where(entsql.In(s.C(column), entsql.Dialect(s.Dialect()).Select(referred.C("id")).From(referred).
+			Where(condition(viewer, referred.C))))
 	}
 }
 
@@ -103,15 +111,7 @@ func Resources(ctx context.Context) predicate.Resource {
 
 // OfResources is Resources for a table that refers to its resource.
 func OfResources(ctx context.Context) func(*entsql.Selector) {
-	viewer := access.ViewerFrom(ctx)
-	return func(s *entsql.Selector) {
-		if seesEveryResource(viewer) {
-			return
-		}
-		resources := entsql.Dialect(s.Dialect()).Table("resources")
-		s.Where(entsql.In(s.C("resource_id"), entsql.Dialect(s.Dialect()).Select(resources.C("id")).From(resources).
-			Where(ResourceCondition(viewer, resources.C))))
-	}
+	return refersTo(ctx, "resources", "resource_id", seesEveryResource, ResourceCondition)
 }
 
 // SeesPlacement refuses a viewer who may not read placement: whoever sees any

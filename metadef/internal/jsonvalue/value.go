@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -61,16 +62,10 @@ func (v Value) Same() string {
 	case KindText:
 		return strconv.Quote(v.Text)
 	case KindList:
-		parts := make([]string, len(v.List))
-		for i, item := range v.List {
-			parts[i] = item.Same()
-		}
+		parts := lists.Map(v.List, func(item Value) string { return item.Same() })
 		return "[" + strings.Join(parts, ",") + "]"
 	case KindMap:
-		parts := make([]string, len(v.Members))
-		for i, m := range v.Members {
-			parts[i] = strconv.Quote(m.Key) + ":" + m.Value.Same()
-		}
+		parts := lists.Map(v.Members, func(m Member) string { return strconv.Quote(m.Key) + ":" + m.Value.Same() })
 		slices.Sort(parts)
 		return "{" + strings.Join(parts, ",") + "}"
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -55,10 +56,7 @@ func ListOf[T any](items []T, write func(T) text.JSON) text.JSON {
 	if len(items) == 0 {
 		return ""
 	}
-	values := make([]text.JSON, len(items))
-	for i, item := range items {
-		values[i] = write(item)
-	}
+	values := lists.Map(items, write)
 	return List(values)
 }
 

@@ -1,2 +1,0 @@
-// Package audit holds the nouns of the audit log.
-package audit

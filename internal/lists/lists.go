@@ -1,0 +1,40 @@
+// Package lists makes lists and maps of other lists.
+package lists
+
+// Map returns what a function makes of each item of a list.
+func Map[From, To any](items []From, of func(From) To) []To {
+	list := make([]To, len(items))
+	for i, item := range items {
+		list[i] = of(item)
+	}
+	return list
+}
+
+// ByKey returns the items of a list by their keys; of several with one key it
+// is the last.
+func ByKey[Key comparable, Item any](items []Item, key func(Item) Key) map[Key]Item {
+	found := make(map[Key]Item, len(items))
+	for _, item := range items {
+		found[key(item)] = item
+	}
+	return found
+}
+
+// Index returns a value of each item of a list by the item's key; of several
+// with one key it is that of the last.
+func Index[Key comparable, Item, Value any](items []Item, of func(Item) (Key, Value)) map[Key]Value {
+	found := make(map[Key]Value, len(items))
+	for _, item := range items {
+		key, value := of(item)
+		found[key] = value
+	}
+	return found
+}
+
+// Set returns the keys of the items of a list.
+func Set[Key comparable, Item any](items []Item, key func(Item) Key) map[Key]bool {
+	return Index(items, func(item Item) (Key, bool) { return key(item), true })
+}
+
+// Itself returns what it is given: the key of an item that is its own.
+func Itself[T any](item T) T { return item }
