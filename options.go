@@ -58,14 +58,16 @@ func isLoopback(address net.Addr) bool {
 func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
 	return store.Options{
 		URL: options.Database, Unprepared: options.NoPreparedStatements, Log: log, RequestID: graph.RequestID,
-		AuditRetention:              options.AuditRetention,
-		CapabilityDiscovery:         resource.CapabilityDiscovery(options.CapabilityDiscovery),
-		CapabilityDefaultVisibility: access.Visibility(strings.ToUpper(options.CapabilityDefaultVisibility)),
-		CapabilityRegistration:      resource.CapabilityRegistration(options.CapabilityRegistration),
-		ProtectedMetadataKeys:       options.ProtectedMetadataKeys,
-		ResourceLimits: &resource.Limits{
-			MetadataItems: options.MaxMetadataItems,
-			Writes:        resource.WriteRate{PerMinute: options.WriteRate, Burst: options.WriteBurst},
+		AuditRetention: options.AuditRetention,
+		Resources: store.ResourceOptions{
+			CapabilityDiscovery:         resource.CapabilityDiscovery(options.CapabilityDiscovery),
+			CapabilityDefaultVisibility: access.Visibility(strings.ToUpper(options.CapabilityDefaultVisibility)),
+			CapabilityRegistration:      resource.CapabilityRegistration(options.CapabilityRegistration),
+			ProtectedMetadataKeys:       options.ProtectedMetadataKeys,
+			Limits: &resource.Limits{
+				MetadataItems: options.MaxMetadataItems,
+				Writes:        resource.WriteRate{PerMinute: options.WriteRate, Burst: options.WriteBurst},
+			},
 		},
 		Definitions: store.DefinitionOptions{
 			OwnerWrites: options.NamespaceOwnerWrites, NamespacesPerProject: options.NamespacesPerProject,

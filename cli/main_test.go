@@ -35,7 +35,7 @@ type console struct {
 func serve(t *testing.T, database string) console {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	s, err := store.Open(t.Context(), store.Options{URL: database, Log: log, CapabilityDiscovery: resource.DiscoveryEveryone})
+	s, err := store.Open(t.Context(), store.Options{URL: database, Log: log, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func TestPrivateValuesStayPrivate(t *testing.T) {
 func openPrivate(t *testing.T, url string, discovery resource.CapabilityDiscovery, seed string) *graph.Executor {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{
-		URL: url, CapabilityDiscovery: discovery, Log: slog.New(slog.DiscardHandler),
+		URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: discovery}, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) },
 	})
 	if err != nil {

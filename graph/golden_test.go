@@ -84,7 +84,7 @@ func openFor(t *testing.T, url string, archive *txtar.Archive) *store.Store {
 	options := store.Options{URL: url, Log: slog.New(slog.DiscardHandler)}
 	for line := range strings.Lines(string(archive.Comment)) {
 		if value, ok := strings.CutPrefix(line, "discovery: "); ok {
-			options.CapabilityDiscovery = resource.CapabilityDiscovery(strings.TrimSpace(value))
+			options.Resources.CapabilityDiscovery = resource.CapabilityDiscovery(strings.TrimSpace(value))
 		}
 	}
 	s, err := store.Open(t.Context(), options)

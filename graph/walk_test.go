@@ -79,7 +79,7 @@ func fixture() store.Content {
 // discovers.
 func openFixture(t *testing.T, url string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{URL: url, CapabilityDiscovery: resource.DiscoveryEveryone})
+	s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/auditdb"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/placementdb"
@@ -39,26 +37,16 @@ type Options struct {
 	Definitions DefinitionOptions
 	// Log receives what an operator should know; nil is slog.Default().
 	Log *slog.Logger
-	// CapabilityDiscovery is who discovers public capabilities; empty is
-	// resource.DiscoveryAdmin.
-	CapabilityDiscovery resource.CapabilityDiscovery
-	// CapabilityDefaultVisibility is that of a capability whose name is
-	// registered by its first use; empty is access.Private.
-	CapabilityDefaultVisibility access.Visibility
-	// CapabilityRegistration is how a name comes into the registry; empty is
-	// resource.RegisterOnUse.
-	CapabilityRegistration resource.CapabilityRegistration
-	// ProtectedMetadataKeys are those that only administrators and services
-	// write, on every resource.
-	ProtectedMetadataKeys []string
-	// ResourceLimits bound what is written; nil is resource.DefaultLimits.
-	ResourceLimits *resource.Limits
+	// Resources are the rules for resources and their capabilities.
+	Resources ResourceOptions
 }
 
 // What callers name of the packages below.
 type (
 	// DefinitionOptions are who writes definitions and how much.
 	DefinitionOptions = metadefdb.DefinitionOptions
+	// ResourceOptions are the rules of an operator for resources.
+	ResourceOptions = resourcedb.Options
 	// ResourceRecord is a resource as Fill writes it.
 	ResourceRecord = resourcedb.ResourceRecord
 	// CapabilityRecord is a registered capability as Fill writes it.
@@ -103,18 +91,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits := resource.DefaultLimits()
-	if options.ResourceLimits != nil {
-		limits = *options.ResourceLimits
-	}
 	s := &Store{DB: db, MetadefStore: metadefdb.New(db, options.Definitions), PlacementStore: placementdb.New(db)}
-	s.ResourceStore = resourcedb.New(db, s.MetadefStore, resourcedb.Options{
-		CapabilityDiscovery:         options.CapabilityDiscovery,
-		CapabilityDefaultVisibility: options.CapabilityDefaultVisibility,
-		CapabilityRegistration:      options.CapabilityRegistration,
-		ProtectedMetadataKeys:       options.ProtectedMetadataKeys,
-		Limits:                      limits,
-	})
+	s.ResourceStore = resourcedb.New(db, s.MetadefStore, options.Resources)
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -57,10 +57,7 @@ func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string, targe
 	if err != nil {
 		return nil, fmt.Errorf("list what applies to a resource type: %w", err)
 	}
-	ids := []int64{}
-	for _, link := range links {
-		ids = append(ids, link.NamespaceID)
-	}
+	ids := lists.Map(links, func(link *ent.ResourceTypeAssociation) int64 { return link.NamespaceID })
 	rows, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), sqldb.Among(namespace.FieldID, ids)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list namespaces that apply to a resource type: %w", err)

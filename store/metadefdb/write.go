@@ -120,10 +120,7 @@ func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, nam
 	if len(associations) == 0 {
 		return nil
 	}
-	var names []string
-	for _, association := range associations {
-		names = append(names, association.ResourceType)
-	}
+	names := lists.Map(associations, func(association metadef.DocumentAssociation) string { return association.ResourceType })
 	types, err := s.EnsureResourceTypes(ctx, tx, names)
 	if err != nil {
 		return err

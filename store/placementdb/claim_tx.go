@@ -356,10 +356,7 @@ func (s *PlacementStore) writeProviders(ctx context.Context, c *claimTx) error {
 		return nil
 	}
 	uuids := slices.Sorted(maps.Keys(c.providers))
-	var moves [][2]int64
-	for _, uuid := range uuids {
-		moves = append(moves, [2]int64{c.providers[uuid].id, c.ledger.Provider(uuid).Increments})
-	}
+	moves := lists.Map(uuids, func(uuid string) [2]int64 { return [2]int64{c.providers[uuid].id, c.ledger.Provider(uuid).Increments} })
 	c.Changed("ResourceProvider", uuids...)
 	return s.Execute(ctx, c, `UPDATE resource_providers SET generation = generation + d.increments, version = version + 1, updated_at = `+s.Time("$2")+`
 		FROM `+s.Rows("$1", "d", "id bigint", "increments bigint")+` WHERE resource_providers.id = d.id`, sqldb.JSONOf(moves), c.now)

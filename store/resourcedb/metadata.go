@@ -60,10 +60,7 @@ func (s *ResourceStore) definitionsFor(ctx context.Context, client *ent.Client, 
 	if err != nil {
 		return nil, fmt.Errorf("list what applies to resource types: %w", err)
 	}
-	var namespaces []int64
-	for _, link := range links {
-		namespaces = append(namespaces, link.NamespaceID)
-	}
+	namespaces := lists.Map(links, func(link *ent.ResourceTypeAssociation) int64 { return link.NamespaceID })
 	var held metadefdb.Content
 	if err := held.ReadDefinitions(ctx, client, namespaces, s.metadefs.PropertyNoun); err != nil {
 		return nil, err
@@ -153,10 +150,7 @@ type strictWrite struct {
 // definitions count; what is suggested instead of an unknown key comes from
 // those that the viewer may see.
 func (s *ResourceStore) checkStrict(ctx context.Context, tx *sqldb.Tx, writes []strictWrite) error {
-	var types []int64
-	for _, write := range writes {
-		types = append(types, write.typeID)
-	}
+	types := lists.Map(writes, func(write strictWrite) int64 { return write.typeID })
 	strict, err := tx.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, types), resourcetype.Strict(true)).IDs(ctx)
 	if err != nil || len(strict) == 0 {
 		return err

@@ -216,7 +216,7 @@ func TestWriteRate(t *testing.T) {
 		now := func() time.Time { return time.Date(2026, 1, 1, 0, 0, int(seconds.Load()), 0, time.UTC) }
 		limits := resource.Limits{MetadataItems: 3, Writes: resource.WriteRate{PerMinute: 60, Burst: 5}}
 		s, err := store.Open(t.Context(), store.Options{
-			URL: url, Now: now, ResourceLimits: &limits, ProtectedMetadataKeys: []string{"__managed_at"},
+			URL: url, Now: now, Resources: store.ResourceOptions{Limits: &limits, ProtectedMetadataKeys: []string{"__managed_at"}},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -99,7 +99,7 @@ func TestExplicitRegistration(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s, err := store.Open(t.Context(), store.Options{
-			URL: url, CapabilityRegistration: resource.RegisterExplicitly, CapabilityDefaultVisibility: access.Public,
+			URL: url, Resources: store.ResourceOptions{CapabilityRegistration: resource.RegisterExplicitly, CapabilityDefaultVisibility: access.Public},
 		})
 		if err != nil {
 			t.Fatal(err)

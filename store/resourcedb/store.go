@@ -5,6 +5,7 @@
 package resourcedb
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"sync"
@@ -33,8 +34,8 @@ type Options struct {
 	// ProtectedMetadataKeys are those that only administrators and services
 	// write, on every resource.
 	ProtectedMetadataKeys []string
-	// Limits bound what is written.
-	Limits resource.Limits
+	// Limits bound what is written; nil is resource.DefaultLimits.
+	Limits *resource.Limits
 }
 
 // ResourceStore reads and writes resources.
@@ -48,7 +49,8 @@ type ResourceStore struct {
 
 // New returns the resources of a database.
 func New(db *sqldb.DB, metadefs *metadefdb.MetadefStore, options Options) *ResourceStore {
-	return &ResourceStore{DB: db, metadefs: metadefs, options: options, limits: options.Limits}
+	limits := resource.DefaultLimits()
+	return &ResourceStore{DB: db, metadefs: metadefs, options: options, limits: *cmp.Or(options.Limits, &limits)}
 }
 
 // maxLimiters is how many projects are remembered before those that wrote
