@@ -57,58 +57,68 @@ func commands(t *testing.T) []string {
 	return found
 }
 
-// TestDocumentsNameWhatExists finds a flag, a variable, a file or a page that a
-// document names and that is not there.
-//
-//gocyclo:ignore
-func TestDocumentsNameWhatExists(t *testing.T) {
+// eachNamed calls check with every page and each text in it that a pattern
+// matches: the first group of the pattern where it has one.
+func eachNamed(t *testing.T, pattern string, check func(page, name string)) {
+	t.Helper()
+	texts := documents(t)
+	for _, page := range slices.Sorted(maps.Keys(texts)) {
+		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(texts[page], -1) {
+			check(page, match[len(match)-1])
+		}
+	}
+}
+
+// TestDocumentsNameFlagsThatExist finds a flag or a variable that a document
+// names and that no command has.
+func TestDocumentsNameFlagsThatExist(t *testing.T) {
 	t.Parallel()
+	const flag, variable = `--[a-z][a-z-]*`, `CADASTRE_[A-Z_]+`
 	var helps strings.Builder
 	for _, command := range commands(t) {
 		helps.WriteString(help(t, command))
 	}
-	flag := regexp.MustCompile(`--[a-z][a-z-]*`)
-	known := flag.FindAllString(helps.String(), -1)
-	variable := regexp.MustCompile(`CADASTRE_[A-Z_]+`)
-	set := variable.FindAllString(helps.String(), -1)
+	known := regexp.MustCompile(flag).FindAllString(helps.String(), -1)
+	eachNamed(t, flag, func(page, name string) {
+		prefix := strings.HasSuffix(name, "-") && slices.ContainsFunc(known, func(flag string) bool { return strings.HasPrefix(flag, name) })
+		others := []string{"--data-urlencode", "--prefix"} // of curl and of npm
+		if !prefix && !slices.Contains(known, name) && !slices.Contains(others, name) {
+			t.Errorf("%s names the flag %s, which no command has", page, name)
+		}
+	})
+	set := regexp.MustCompile(variable).FindAllString(helps.String(), -1)
 	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_TEST_DEFINITIONS", "CADASTRE_LIMIT_") // the tests' own; a prefix
-	others := []string{"--data-urlencode", "--prefix"}                                                                    // of curl and of npm
-	file := regexp.MustCompile("`((?:[a-zA-Z_][A-Za-z0-9_*-]*/)*[A-Za-z0-9_*.-]+\\.(?:go|graphql|md|sh|sql|txtar|yaml|yml)|(?:[a-z]+/)+)`")
-	target := regexp.MustCompile("`make ([a-z-]+)")
+	eachNamed(t, variable, func(page, name string) {
+		if !slices.Contains(set, name) {
+			t.Errorf("%s names the variable %s, which no command reads", page, name)
+		}
+	})
+}
+
+// TestDocumentsNameWhatExists finds a file, a target of make or a page that a
+// document names and that is not there.
+func TestDocumentsNameWhatExists(t *testing.T) {
+	t.Parallel()
+	file := "`((?:[a-zA-Z_][A-Za-z0-9_*-]*/)*[A-Za-z0-9_*.-]+\\.(?:go|graphql|md|sh|sql|txtar|yaml|yml)|(?:[a-z]+/)+)`"
+	eachNamed(t, file, func(page, name string) {
+		if there, err := filepath.Glob(name); err != nil || len(there) == 0 {
+			t.Errorf("%s names the file %s, which is not there", page, name)
+		}
+	})
 	makefile, err := os.ReadFile("Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := regexp.MustCompile(`\]\(([^):#]+)\)`)
-	texts := documents(t)
-	for _, page := range slices.Sorted(maps.Keys(texts)) {
-		for _, name := range flag.FindAllString(texts[page], -1) {
-			prefix := strings.HasSuffix(name, "-") && slices.ContainsFunc(known, func(flag string) bool { return strings.HasPrefix(flag, name) })
-			if !prefix && !slices.Contains(known, name) && !slices.Contains(others, name) {
-				t.Errorf("%s names the flag %s, which no command has", page, name)
-			}
+	eachNamed(t, "`make ([a-z-]+)", func(page, name string) {
+		if !strings.Contains(string(makefile), "\n"+name+":") {
+			t.Errorf("%s names make %s, which the Makefile lacks", page, name)
 		}
-		for _, name := range variable.FindAllString(texts[page], -1) {
-			if !slices.Contains(set, name) {
-				t.Errorf("%s names the variable %s, which no command reads", page, name)
-			}
+	})
+	eachNamed(t, `\]\(([^):#]+)\)`, func(page, name string) {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(page), name)); err != nil {
+			t.Errorf("%s links to %s: %v", page, name, err)
 		}
-		for _, match := range file.FindAllStringSubmatch(texts[page], -1) {
-			if there, err := filepath.Glob(match[1]); err != nil || len(there) == 0 {
-				t.Errorf("%s names the file %s, which is not there", page, match[1])
-			}
-		}
-		for _, match := range target.FindAllStringSubmatch(texts[page], -1) {
-			if !strings.Contains(string(makefile), "\n"+match[1]+":") {
-				t.Errorf("%s names make %s, which the Makefile lacks", page, match[1])
-			}
-		}
-		for _, match := range link.FindAllStringSubmatch(texts[page], -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
-				t.Errorf("%s links to %s: %v", page, match[1], err)
-			}
-		}
-	}
+	})
 }
 
 // TestDocumentsShowValidOperations validates every operation that a document

@@ -38,11 +38,42 @@ func realDocuments(t testing.TB) map[string]string {
 	return texts
 }
 
-//gocyclo:ignore
+// documentCounts is what definition files hold.
+type documentCounts struct {
+	files, properties, objects, objectProperties, associations, integerDefaults, textDefaults int
+}
+
+func (c *documentCounts) add(t *testing.T, name string, document *Document) {
+	t.Helper()
+	properties := slices.Clone(document.Properties)
+	for _, object := range document.Objects {
+		c.objectProperties += len(object.Properties)
+		properties = append(properties, object.Properties...)
+	}
+	for _, p := range properties {
+		switch {
+		case p.Default == nil:
+		case p.Type == Integer:
+			c.integerDefaults++
+			if strings.ContainsAny(string(*p.Default), `".`) {
+				t.Errorf("%s %s: default %s is no integer", name, p.Name, *p.Default)
+			}
+		case strings.HasPrefix(string(*p.Default), `"`):
+			c.textDefaults++
+		}
+		if p.Name == "cpu_info:features" && len(p.ItemEnum) != 178 {
+			t.Errorf("%s: %d item values", p.Name, len(p.ItemEnum))
+		}
+	}
+	c.files++
+	c.properties += len(document.Properties)
+	c.objects += len(document.Objects)
+	c.associations += len(document.Associations)
+}
+
 func TestParseDocumentReadsEveryRealFileWhole(t *testing.T) {
 	t.Parallel()
-	type counts struct{ files, properties, objects, objectProperties, associations, integerDefaults, textDefaults int }
-	var got counts
+	var got documentCounts
 	warned := map[string]int{}
 	types := map[string]bool{}
 	for name, text := range realDocuments(t) {
@@ -54,36 +85,13 @@ func TestParseDocumentReadsEveryRealFileWhole(t *testing.T) {
 		for _, w := range warnings {
 			warned[name+" "+w.Field]++
 		}
-		properties := slices.Clone(document.Properties)
-		for _, object := range document.Objects {
-			got.objectProperties += len(object.Properties)
-			properties = append(properties, object.Properties...)
-		}
-		for _, p := range properties {
-			switch {
-			case p.Default == nil:
-			case p.Type == Integer:
-				got.integerDefaults++
-				if strings.ContainsAny(string(*p.Default), `".`) {
-					t.Errorf("%s %s: default %s is no integer", name, p.Name, *p.Default)
-				}
-			case strings.HasPrefix(string(*p.Default), `"`):
-				got.textDefaults++
-			}
-			if p.Name == "cpu_info:features" && len(p.ItemEnum) != 178 {
-				t.Errorf("%s: %d item values", p.Name, len(p.ItemEnum))
-			}
-		}
 		for _, a := range document.Associations {
 			types[a.ResourceType] = true
 		}
-		got.files++
-		got.properties += len(document.Properties)
-		got.objects += len(document.Objects)
-		got.associations += len(document.Associations)
+		got.add(t, name, document)
 		checkRoundTrip(t, document)
 	}
-	if want := (counts{33, 136, 23, 63, 63, 21, 17}); got != want {
+	if want := (documentCounts{33, 136, 23, 63, 63, 21, 17}); got != want {
 		t.Errorf("read %+v, want %+v", got, want)
 	}
 	if len(types) != 6 {

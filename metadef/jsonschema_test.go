@@ -15,101 +15,106 @@ import (
 
 // accepts is as much of JSON Schema as the document schema uses; any other
 // keyword fails the test.
-//
-//gocyclo:ignore
 func accepts(t testing.TB, root, schema, value jsonvalue.Value) bool {
 	t.Helper()
 	if schema.Kind == jsonvalue.KindBoolean {
 		return schema.Raw == "true"
 	}
-	number := func(v jsonvalue.Value) text.Decimal {
-		d, ok := text.ParseDecimal(string(v.Raw))
-		if !ok {
-			t.Fatalf("%s is no number", v.Raw)
+	c := schemaCheck{t, root, schema, value}
+	return !slices.ContainsFunc(schema.Members, func(m jsonvalue.Member) bool { return !c.holds(m.Key, m.Value) })
+}
+
+// schemaCheck asks whether a value satisfies keywords of a schema.
+type schemaCheck struct {
+	t                   testing.TB
+	root, schema, value jsonvalue.Value
+}
+
+func (c schemaCheck) under(schema, value jsonvalue.Value) bool {
+	return accepts(c.t, c.root, schema, value)
+}
+
+func (c schemaCheck) holds(word string, k jsonvalue.Value) bool {
+	switch word {
+	case "$schema", "$defs", "title", "description", "deprecated", "then":
+		return true
+	case "$ref":
+		definitions, _ := c.root.Member("$defs")
+		target, known := definitions.Member(strings.TrimPrefix(k.Text, "#/$defs/"))
+		if !known {
+			c.t.Fatalf("no definition %s", k.Text)
 		}
-		return d
+		return c.under(target, c.value)
+	case "type":
+		types := k.List
+		if k.Kind == jsonvalue.KindText {
+			types = []jsonvalue.Value{k}
+		}
+		return slices.ContainsFunc(types, func(of jsonvalue.Value) bool { return isOfSchemaType(c.t, c.value, of.Text) })
+	case "enum":
+		return slices.ContainsFunc(k.List, func(member jsonvalue.Value) bool { return member.Same() == c.value.Same() })
+	case "anyOf":
+		return slices.ContainsFunc(k.List, func(inner jsonvalue.Value) bool { return c.under(inner, c.value) })
+	case "allOf":
+		return !slices.ContainsFunc(k.List, func(inner jsonvalue.Value) bool { return !c.under(inner, c.value) })
+	case "not":
+		return !c.under(k, c.value)
+	case "if":
+		then, _ := c.schema.Member("then")
+		return !c.under(k, c.value) || c.under(then, c.value)
+	case "required", "properties", "additionalProperties", "propertyNames", "items":
+		return c.holdsWithin(word, k)
 	}
-	count := func(v jsonvalue.Value) int { return *countOf(v) }
-	under := func(inner, v jsonvalue.Value) bool { return accepts(t, root, inner, v) }
-	property, _ := schema.Member("properties")
-	for _, m := range schema.Members {
-		k, ok := m.Value, true
-		switch m.Key {
-		case "$schema", "$defs", "title", "description", "deprecated":
-		case "$ref":
-			definitions, _ := root.Member("$defs")
-			target, known := definitions.Member(strings.TrimPrefix(k.Text, "#/$defs/"))
-			if !known {
-				t.Fatalf("no definition %s", k.Text)
-			}
-			ok = under(target, value)
-		case "type":
-			types := k.List
-			if k.Kind == jsonvalue.KindText {
-				types = []jsonvalue.Value{k}
-			}
-			ok = slices.ContainsFunc(types, func(of jsonvalue.Value) bool { return isOfSchemaType(t, value, of.Text) })
-		case "enum":
-			ok = slices.ContainsFunc(k.List, func(member jsonvalue.Value) bool { return member.Same() == value.Same() })
-		case "anyOf":
-			ok = slices.ContainsFunc(k.List, func(inner jsonvalue.Value) bool { return under(inner, value) })
-		case "allOf":
-			ok = !slices.ContainsFunc(k.List, func(inner jsonvalue.Value) bool { return !under(inner, value) })
-		case "not":
-			ok = !under(k, value)
-		case "if":
-			if then, _ := schema.Member("then"); under(k, value) {
-				ok = under(then, value)
-			}
-		case "then":
-		case "required":
-			for _, name := range k.List {
-				_, has := value.Member(name.Text)
-				ok = ok && (has || value.Kind != jsonvalue.KindMap)
-			}
-		case "properties":
-			for _, p := range k.Members {
-				if v, has := value.Member(p.Key); has {
-					ok = ok && under(p.Value, v)
-				}
-			}
-		case "additionalProperties":
-			for _, v := range value.Members {
-				if _, named := property.Member(v.Key); !named {
-					ok = ok && under(k, v.Value)
-				}
-			}
-		case "propertyNames":
-			for _, v := range value.Members {
-				ok = ok && under(k, jsonvalue.OfText(v.Key))
-			}
-		case "items":
-			for _, v := range value.List {
-				ok = ok && under(k, v)
-			}
-		case "maxItems":
-			ok = len(value.List) <= count(k)
-		case "maxProperties":
-			ok = len(value.Members) <= count(k)
-		case "minLength":
-			ok = value.Kind != jsonvalue.KindText || text.Length(value.Text) >= count(k)
-		case "maxLength":
-			ok = value.Kind != jsonvalue.KindText || text.Length(value.Text) <= count(k)
-		case "pattern":
-			pattern := regexp.MustCompile(`\\u([0-9a-f]{4})`).ReplaceAllString(k.Text, `\x{$1}`)
-			ok = value.Kind != jsonvalue.KindText || regexp.MustCompile(pattern).MatchString(value.Text)
-		case "minimum":
-			ok = value.Kind != jsonvalue.KindNumber || number(value).Compare(number(k)) >= 0
-		case "maximum":
-			ok = value.Kind != jsonvalue.KindNumber || number(value).Compare(number(k)) <= 0
-		default:
-			t.Fatalf("the test does not know %s", m.Key)
-		}
-		if !ok {
-			return false
-		}
+	return c.holdsOfSize(word, k)
+}
+
+// holdsWithin is holds for a keyword about the members of a list or map.
+func (c schemaCheck) holdsWithin(word string, k jsonvalue.Value) bool {
+	switch word {
+	case "required":
+		return !slices.ContainsFunc(k.List, func(name jsonvalue.Value) bool {
+			_, has := c.value.Member(name.Text)
+			return !has && c.value.Kind == jsonvalue.KindMap
+		})
+	case "properties":
+		return !slices.ContainsFunc(k.Members, func(p jsonvalue.Member) bool {
+			v, has := c.value.Member(p.Key)
+			return has && !c.under(p.Value, v)
+		})
+	case "additionalProperties":
+		properties, _ := c.schema.Member("properties")
+		return !slices.ContainsFunc(c.value.Members, func(v jsonvalue.Member) bool {
+			_, named := properties.Member(v.Key)
+			return !named && !c.under(k, v.Value)
+		})
+	case "propertyNames":
+		return !slices.ContainsFunc(c.value.Members, func(v jsonvalue.Member) bool { return !c.under(k, jsonvalue.OfText(v.Key)) })
 	}
-	return true
+	return !slices.ContainsFunc(c.value.List, func(v jsonvalue.Value) bool { return !c.under(k, v) })
+}
+
+// holdsOfSize is holds for a keyword about a length, a number or a text.
+func (c schemaCheck) holdsOfSize(word string, k jsonvalue.Value) bool {
+	value := c.value
+	switch word {
+	case "maxItems":
+		return len(value.List) <= *countOf(k)
+	case "maxProperties":
+		return len(value.Members) <= *countOf(k)
+	case "minLength":
+		return value.Kind != jsonvalue.KindText || text.Length(value.Text) >= *countOf(k)
+	case "maxLength":
+		return value.Kind != jsonvalue.KindText || text.Length(value.Text) <= *countOf(k)
+	case "pattern":
+		pattern := regexp.MustCompile(`\\u([0-9a-f]{4})`).ReplaceAllString(k.Text, `\x{$1}`)
+		return value.Kind != jsonvalue.KindText || regexp.MustCompile(pattern).MatchString(value.Text)
+	case "minimum":
+		return value.Kind != jsonvalue.KindNumber || value.Decimal().Compare(k.Decimal()) >= 0
+	case "maximum":
+		return value.Kind != jsonvalue.KindNumber || value.Decimal().Compare(k.Decimal()) <= 0
+	}
+	c.t.Fatalf("the test does not know %s", word)
+	return false
 }
 
 func isOfSchemaType(t testing.TB, value jsonvalue.Value, name string) bool {

@@ -100,7 +100,6 @@ func TestQuotasOfDefinitions(t *testing.T) {
 	})
 }
 
-//gocyclo:ignore
 func TestOwnersWriteWhereTheyMay(t *testing.T) {
 	t.Parallel()
 	withDefinitions(t, store.DefinitionOptions{OwnerWrites: true}, func(t *testing.T, s *store.Store) {
@@ -126,6 +125,21 @@ func TestOwnersWriteWhereTheyMay(t *testing.T) {
 		reader := access.WithViewer(t.Context(), access.Viewer{ProjectID: "demo", Roles: []string{access.RoleReader}})
 		_, err = s.DeleteNamespace(reader, "Own", nil)
 		wantRefusal(t, "a reader of the project deleting", err, problem.ErrForbidden)
+	})
+}
+
+func TestOwnersImportWhereTheyMay(t *testing.T) {
+	t.Parallel()
+	withDefinitions(t, store.DefinitionOptions{OwnerWrites: true}, func(t *testing.T, s *store.Store) {
+		demo := asMemberOf(t, "demo")
+		if _, err := s.CreateNamespace(demo, metadef.NamespaceInput{Name: "Own"}); err != nil {
+			t.Fatal(err)
+		}
+		for name, visibility := range map[string]access.Visibility{"Hidden": access.Private, "Shown": access.Public} {
+			if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: name, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(visibility)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for document, want := range map[string]string{
 			`{"namespace": "Own", "visibility": "private", "tags": [{"name": "t"}]}`:         "UPDATED ",
 			`{"namespace": "Mine", "visibility": "private"}`:                                 "CREATED ",
@@ -134,11 +148,6 @@ func TestOwnersWriteWhereTheyMay(t *testing.T) {
 			`{"namespace": "Hidden", "visibility": "public", "properties": {}}`:              `FAILED $.namespace: ALREADY_EXISTS: namespace "Hidden" already exists`,
 			`{"namespace": "Shown", "visibility": "public", "tags": [{"name": "takeover"}]}`: "FAILED $: FORBIDDEN: importNamespaces needs the role admin, or the role member in the project that owns the namespace",
 		} {
-			for name, visibility := range map[string]access.Visibility{"Hidden": access.Private, "Shown": access.Public} {
-				if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: name, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(visibility)}}); err != nil && !errors.Is(err, problem.ErrAlreadyExists) {
-					t.Fatal(err)
-				}
-			}
 			reports, err := s.ImportNamespaces(demo, metadef.ImportRequest{Documents: []string{document}, Mode: metadef.Merge})
 			if err != nil {
 				t.Fatal(err)
@@ -148,7 +157,7 @@ func TestOwnersWriteWhereTheyMay(t *testing.T) {
 			}
 		}
 		ours, another := metadef.OwnOrigin, "demo's"
-		_, err = s.ImportNamespaces(demo, metadef.ImportRequest{Documents: []string{`{"namespace": "Like the product's"}`}, Mode: metadef.Skip, Origin: &ours})
+		_, err := s.ImportNamespaces(demo, metadef.ImportRequest{Documents: []string{`{"namespace": "Like the product's"}`}, Mode: metadef.Skip, Origin: &ours})
 		wantRefusal(t, "importing as the product", err, problem.ErrForbidden)
 		load(t, s, metadef.ImportUnchanged, metadef.ImportRequest{Documents: []string{`{"namespace": "Mine"}`}, Origin: &another})
 		unloaded, err := s.UnloadNamespaces(demo, metadef.UnloadRequest{All: true})

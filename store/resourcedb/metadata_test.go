@@ -207,21 +207,13 @@ func TestMetadataLimits(t *testing.T) {
 
 // TestWriteRate is M44: a project that writes too fast is told when to go on;
 // others, administrators and services go on.
-//
-//gocyclo:ignore
 func TestWriteRate(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		var seconds atomic.Int64 // since the start of 2026; the store asks from several goroutines
 		now := func() time.Time { return time.Date(2026, 1, 1, 0, 0, int(seconds.Load()), 0, time.UTC) }
-		limits := resource.Limits{MetadataItems: 3, Writes: resource.WriteRate{PerMinute: 60, Burst: 5}}
-		s, err := store.Open(t.Context(), store.Options{
-			URL: url, Now: now, Resources: store.ResourceOptions{Limits: &limits, ProtectedMetadataKeys: []string{"__managed_at"}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		limits := resource.Limits{Writes: resource.WriteRate{PerMinute: 60, Burst: 5}}
+		s := openRuled(t, store.Options{URL: url, Now: now, Resources: store.ResourceOptions{Limits: &limits}})
 		uuid := newShare(t, s, "demo")
 		write := func(ctx context.Context) error {
 			_, _, err := s.ChangeMetadata(ctx, resource.MetadataChange{Resource: uuid, Items: pairs("k", fmt.Sprint(now().UnixNano()))})
@@ -246,9 +238,32 @@ func TestWriteRate(t *testing.T) {
 		if err := write(asMember("demo")); err != nil {
 			t.Errorf("a second later: %v", err)
 		}
-		seconds.Add(60)
-		// The operator's keys are protected on every path, and its maximum
-		// holds.
+	})
+}
+
+// openRuled opens a store with the rules of an operator.
+func openRuled(t *testing.T, options store.Options) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// TestOperatorsRulesForMetadata holds that the keys of an operator are protected
+// on every path, and that its maximum holds.
+func TestOperatorsRulesForMetadata(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := openRuled(t, store.Options{URL: url, Resources: store.ResourceOptions{
+			Limits: &resource.Limits{MetadataItems: 3}, ProtectedMetadataKeys: []string{"__managed_at"},
+		}})
+		uuid := newShare(t, s, "demo")
+		if _, _, err := s.ChangeMetadata(asMember("demo"), resource.MetadataChange{Resource: uuid, Items: pairs("k", "v")}); err != nil {
+			t.Fatal(err)
+		}
 		member := asMember("demo")
 		for name, attempt := range map[string]func() error{
 			"merging": func() error {

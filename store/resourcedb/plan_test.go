@@ -20,8 +20,6 @@ import (
 // and holds that a page found by metadata and shown with it takes three
 // statements, and that the database finds it by the index over keys and hashes,
 // or prefixes, of values.
-//
-//gocyclo:ignore
 func TestMetadataIsFoundByAnIndex(t *testing.T) {
 	t.Parallel()
 	count := planSize()
@@ -54,22 +52,28 @@ func TestMetadataIsFoundByAnIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for i, statement := range *recorded {
-			plan := resourcedb.Explain(t, s, statement)
-			index := []string{"metadataitem_key_value_hash_resource_id", "metadataitem_resource_id_key", "metadataitem_key_value_hash_resource_id",
-				"metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_hash_resource_id"}[i]
-			if !strings.Contains(plan, index) || strings.Contains(plan, "Seq Scan on metadata_items") || strings.Contains(plan, "SCAN metadata_items") {
-				t.Errorf("statement %d does not use %s:\n%s\n%s", i, index, statement.Query, plan)
-			}
-		}
+		checkIndexes(t, s, *recorded, "metadataitem_key_value_hash_resource_id", "metadataitem_resource_id_key", "metadataitem_key_value_hash_resource_id",
+			"metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_hash_resource_id")
 	})
+}
+
+// checkIndexes checks that each statement finds metadata by its index.
+func checkIndexes(t *testing.T, s *resourcedb.ResourceStore, statements []resourcedb.Statement, indexes ...string) {
+	t.Helper()
+	if len(statements) != len(indexes) {
+		t.Fatalf("%d statements were recorded, want %d", len(statements), len(indexes))
+	}
+	for i, statement := range statements {
+		plan := resourcedb.Explain(t, s, statement)
+		if !strings.Contains(plan, indexes[i]) || strings.Contains(plan, "Seq Scan on metadata_items") || strings.Contains(plan, "SCAN metadata_items") {
+			t.Errorf("statement %d does not use %s:\n%s\n%s", i, indexes[i], statement.Query, plan)
+		}
+	}
 }
 
 // TestNestedPagesReadWhatTheyShow holds that a page of each type's resources,
 // and the look behind its cursor, go down an index that ends each type's part
 // at the page's size, in one statement however many types there are.
-//
-//gocyclo:ignore
 func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 	t.Parallel()
 	count := planSize()
@@ -85,26 +89,8 @@ func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 			ids, filled = append(ids, of.ID), min(filled, of.ID)
 		}
 		recording, recorded := resourcedb.RecordStatements(s.ResourceStore)
-		ten, order := 10, page.Order{Field: "NAME"}
 		for _, viewer := range []context.Context{storetest.AsAdmin(), asMember("demo")} {
-			request := page.Request{First: &ten}
-			began := time.Now()
-			pages, err := recording.ResourcesWithin(viewer, resource.ResourcesOfType, ids, resource.Filter{}, order, request)
-			if err != nil || len(pages[filled].Items) != ten || !pages[filled].HasMore || len(pages) != len(ids) {
-				t.Fatalf("%d pages, error %v", len(pages), err)
-			}
-			paged := time.Since(began)
-			request.After = &pages[filled].Cursors[ten-1]
-			behind, err := recording.ResourcesBehind(viewer, resource.ResourcesOfType, ids, resource.Filter{}, order, request)
-			if err != nil || !behind[filled] || len(behind) != 1 {
-				t.Fatalf("behind: %v, error %v", behind, err)
-			}
-			ten := 10
-			pages, err = recording.ResourcesWithin(viewer, resource.ResourcesOfType, ids, resource.Filter{}, order, page.Request{Last: &ten, Before: request.After})
-			if err != nil || len(pages[filled].Items) != ten-1 {
-				t.Fatalf("backward: %d, error %v", len(pages[filled].Items), err)
-			}
-			t.Logf("%d resources: a page in %v, all in %v", count, paged, time.Since(began))
+			readAround(t, viewer, recording, ids, filled)
 		}
 		if len(*recorded) != 6 {
 			t.Fatalf("%d statements, want 6", len(*recorded))
@@ -116,6 +102,30 @@ func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 			}
 		}
 	})
+}
+
+// readAround reads the first page of the resources of each type, looks behind the
+// second, and reads the first one backward. Only the one type filled has any.
+func readAround(t *testing.T, viewer context.Context, s *resourcedb.ResourceStore, types []int64, filled int64) {
+	t.Helper()
+	ten, order := 10, page.Order{Field: "NAME"}
+	request := page.Request{First: &ten}
+	began := time.Now()
+	pages, err := s.ResourcesWithin(viewer, resource.ResourcesOfType, types, resource.Filter{}, order, request)
+	if err != nil || len(pages[filled].Items) != ten || !pages[filled].HasMore || len(pages) != len(types) {
+		t.Fatalf("%d pages, error %v", len(pages), err)
+	}
+	paged := time.Since(began)
+	request.After = &pages[filled].Cursors[ten-1]
+	behind, err := s.ResourcesBehind(viewer, resource.ResourcesOfType, types, resource.Filter{}, order, request)
+	if err != nil || !behind[filled] || len(behind) != 1 {
+		t.Fatalf("behind: %v, error %v", behind, err)
+	}
+	pages, err = s.ResourcesWithin(viewer, resource.ResourcesOfType, types, resource.Filter{}, order, page.Request{Last: &ten, Before: request.After})
+	if err != nil || len(pages[filled].Items) != ten-1 {
+		t.Fatalf("backward: %d, error %v", len(pages[filled].Items), err)
+	}
+	t.Logf("a page in %v, all in %v", paged, time.Since(began))
 }
 
 // planSize is how many resources the plans are made for: 100,000 where
