@@ -71,9 +71,9 @@ type tokenAnswer struct {
 
 // Keystone returns a source that asks an OpenStack identity service whom a
 // token stands for. An answer is cached for a minute at most and never past the
-// token's end; for five seconds when the service does not know the token or
-// cannot be reached. A token without a project is known only with a role of the
-// whole cloud.
+// token's end. That the service does not know a token, or cannot be reached, is
+// cached for five seconds. A token without a project is accepted only with a role
+// of the whole cloud.
 func Keystone(options KeystoneOptions, now func() time.Time) (Source, error) {
 	if !isHTTP(options.URL) {
 		return nil, fmt.Errorf("the address of the identity service, %q, is not a URL", options.URL)

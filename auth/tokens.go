@@ -106,7 +106,7 @@ func withoutSource(err error) string {
 	return message
 }
 
-// read returns the token of an entry, or the field that is wrong.
+// read returns the token of an entry, or the field that is wrong and why.
 func (e tokenEntry) read() (token Token, field string, err error) {
 	token.Viewer = access.Viewer{UserID: e.User, ProjectID: e.Project, Roles: e.Roles}
 	if token.SHA256, field, err = e.hash(); err != nil {

@@ -18,7 +18,7 @@ const (
 	typeAggregate = "OS::Nova::Aggregate"
 )
 
-// batch is a number of like hosts in one rack, bought together.
+// batch is a number of hosts of one kind in one rack, bought together.
 type batch struct {
 	rack      string
 	count     int

@@ -62,8 +62,8 @@ func MayGiveNamespace(v access.Viewer, project string) error {
 	return v.Require(access.RuleDefinitionsWrite, "making another project the owner of a namespace")
 }
 
-// MayImportFrom refuses to import under the product's own origin: what it
-// brings is upgraded with the product, which is for administrators to begin.
+// MayImportFrom refuses viewers who are not administrators and import under the
+// product's own origin, whose namespaces are upgraded with the product.
 func MayImportFrom(v access.Viewer, origin *string) error {
 	if origin == nil || *origin != OwnOrigin {
 		return nil

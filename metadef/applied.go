@@ -161,7 +161,7 @@ func PropertiesThrough(associations []*ResourceTypeAssociation, properties []*Pr
 }
 
 // ObjectsThrough returns the objects as they apply through associations: once
-// for each, the names that they require under the association's prefix.
+// for each, with the names of their required properties under its prefix.
 func ObjectsThrough(associations []*ResourceTypeAssociation, objects []*ObjectDefinition) []*ObjectDefinition {
 	var seen []*ObjectDefinition
 	for _, association := range associations {

@@ -21,11 +21,11 @@ func (p PropertyInput) Schema(path string) (PropertySchema, problem.Problems) {
 	return schema, slices.Concat(problems, unwritten, found)
 }
 
-// Apply changes a stored definition: what the patch does not name stays as it
-// is, keywords that have no field included, and a new keyword goes where the
-// keyword table has it. The result is checked strictly, but what was already
-// wrong before, as definition files may bring it, is held against the patch
-// only where the patch sets that very field again.
+// Apply changes a stored definition. What the patch does not name stays as it
+// is, and so do keywords without a field in the API; a new keyword is placed in
+// the order of the keyword table. The result is checked strictly. A problem that
+// the definition had before, which definition files can bring, counts only where
+// the patch sets its field.
 func (p PropertyPatch) Apply(current PropertySchema, path string) (PropertySchema, problem.Problems) {
 	keywords, unwritten := p.write(current.Keywords, path)
 	schema, _, problems := ParsePropertySchema(keywords, "", path, Strict)

@@ -224,8 +224,8 @@ func differences(before, after []int32, yield func(element int32, added bool)) {
 	}
 }
 
-// withMember returns a new sorted list with or without the id; the given one
-// may be shared.
+// withMember returns a sorted list with the id, or without it. It leaves the
+// given list, which other Worlds may share, as it is.
 func withMember(list []int32, id int32, member bool) []int32 {
 	i, ok := slices.BinarySearch(list, id)
 	switch {

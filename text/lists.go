@@ -40,7 +40,7 @@ func CheckNames(problems *problem.Problems, path string, names []string, limit i
 	}
 }
 
-// CheckDistinct adds a problem for every name that the list has before.
+// CheckDistinct adds a problem for each repetition of a name in a list.
 func CheckDistinct[T ~string](problems *problem.Problems, path string, names []T) {
 	seen := map[string]bool{}
 	for i, name := range names {

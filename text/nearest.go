@@ -50,7 +50,7 @@ func (s Speller) Nearest(name string) string {
 	return best
 }
 
-// Nearest returns the nearest of a few names.
+// Nearest is Speller.Nearest for names that are asked for once.
 func Nearest(name string, known []string) string { return NewSpeller(known).Nearest(name) }
 
 // editDistance returns how many single-character edits and swaps of neighbours

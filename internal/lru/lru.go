@@ -29,7 +29,7 @@ func New[V any](maxWeight int64) *Cache[V] {
 	return &Cache[V]{maxWeight: maxWeight, order: list.New(), byKey: map[string]*list.Element{}}
 }
 
-// Get returns the value of a key, and whether there is one.
+// Get returns the value of a key, and reports whether there is one.
 func (c *Cache[V]) Get(key string) (value V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -47,7 +47,7 @@ func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.Imp
 		document, warnings, problems := metadef.ParseDocument(text)
 		if len(problems) == 0 {
 			if first, twice := defining[document.Name]; twice {
-				problems.Add("$.namespace", "is named twice: documents[%d] of the request has the same", first)
+				problems.Add("$.namespace", "is already defined by documents[%d] of the request", first)
 			} else {
 				defining[document.Name] = i
 			}

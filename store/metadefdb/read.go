@@ -46,7 +46,7 @@ func (s *MetadefStore) PropertiesOf(ctx context.Context, namespaces []int64) (ma
 }
 
 // PropertiesOfObjects returns the properties that the objects define, in their
-// order. Which of them are required is for the object to say.
+// order, without Required, which metadef.PropertiesOfObject sets.
 func (s *MetadefStore) PropertiesOfObjects(ctx context.Context, objects []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := propertyTable.All(ctx, s.DB, sqldb.Among(propertydefinition.FieldObjectID, objects), visible.InNamespaces(ctx),
 		sqldb.Where(propertydefinition.ByObjectID(), propertydefinition.ByPosition(), propertydefinition.ByID()))

@@ -27,7 +27,7 @@ const (
 	schemaWeight, schemaFixed = 4, 400
 )
 
-// New returns the definitions of a database.
+// New returns the store of the definitions in a database.
 func New(db *sqldb.DB, options DefinitionOptions) *MetadefStore {
 	return &MetadefStore{DB: db, options: options.withDefaults(), schemas: lru.New[metadef.PropertySchema](schemaBytes)}
 }

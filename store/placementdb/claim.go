@@ -50,8 +50,8 @@ func (s *PlacementStore) claimKey(claim *placement.Claim) int {
 }
 
 // decideClaims judges claims one after the other and writes those that hold, in
-// one transaction. Refusals are in the claims; the error is one of the database
-// and concerns them all.
+// one transaction. A refusal is set on its claim; the error is one of the
+// database and concerns all claims.
 func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClaim) error {
 	return s.Write(ctx, "setAllocations", func(tx *sqldb.Tx) error {
 		var consumers []placement.ConsumerClaim

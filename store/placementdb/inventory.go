@@ -84,9 +84,8 @@ func (s *PlacementStore) DeleteInventory(ctx context.Context, input placement.In
 	})
 }
 
-// replaceInventories makes a locked provider have these inventories and no
-// others, with the use that they have. A class that is left out while it is used
-// is ErrInUse.
+// replaceInventories makes a locked provider have exactly these inventories,
+// whose use stays. To leave out a class that is used is ErrInUse.
 func (s *PlacementStore) replaceInventories(ctx context.Context, tx *sqldb.Tx, provider int64, input placement.ProviderInventories, classes map[string]int64) error {
 	kept := lists.Set(input.Inventories, func(inventory placement.Inventory) int64 { return classes[inventory.ResourceClass] })
 	var dropped []int64

@@ -88,13 +88,13 @@ func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name str
 	err := s.Write(ctx, "delete"+kind.noun, func(tx *sqldb.Tx) error {
 		deleted, err := sqldb.Column[int64](ctx, s.DB, tx, `DELETE FROM `+kind.table+` WHERE name = $1 RETURNING id`, name)
 		if sqldb.IsReferred(err) {
-			return problem.Refuse(problem.ErrInUse, "the %s %s is in use by a resource provider", kind.words, name).On("input.name").Because(err)
+			return problem.Refuse(problem.ErrInUse, "%s %q is in use by a resource provider", kind.words, name).On("input.name").Because(err)
 		}
 		if err != nil {
 			return err
 		}
 		if len(deleted) == 0 {
-			return problem.Refuse(problem.ErrNotFound, "there is no %s %s", kind.words, name).On("input.name")
+			return problem.Refuse(problem.ErrNotFound, "%s %q does not exist", kind.words, name).On("input.name")
 		}
 		tx.Record(ctx, sqldb.Event{Kind: kind.noun, Key: name, Before: sqldb.Fields{"name": name}})
 		tx.Changed(kind.noun, name)

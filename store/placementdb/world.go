@@ -59,8 +59,9 @@ func (s *PlacementStore) heldAt(ctx context.Context, on sqldb.Conn, before any) 
 	return &heldWorld{world: held.world.With(r.since(held.world, nil).Update), upTo: at}, nil
 }
 
-// fewNotes is how many notes, or transactions, a reading goes through again rather
-// than bring the world forward, though it is as it was.
+// fewNotes is up to how many notes, or transactions, are left to be read again by
+// the next operation where they changed nothing in the world. Where there are
+// more, the world of the process is brought forward to the snapshot.
 const fewNotes = 32
 
 // publish has the world brought up to what the transaction does, once it is

@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// Among keeps the rows whose column holds one of the values: one parameter,
-// however many values there are, so that the statement stays the same.
+// Among keeps the rows whose column holds one of the values. These are one
+// parameter, so that the text of the statement does not depend on their number.
 func Among[V int64 | string](column string, values []V) func(*entsql.Selector) {
 	return func(s *entsql.Selector) { s.Where(IsAmong(s, s.C(column), values)) }
 }

@@ -22,8 +22,8 @@ type Table[Row any] struct {
 	fields  []int // of Row, by column
 }
 
-// NewTable returns the table of a name with some of its columns. Row is the
-// struct of ent.
+// NewTable returns the table of a name, of which these columns are read, but
+// those in without. Row is the struct that ent generates for the table.
 func NewTable[Row any](name string, columns []string, without ...string) Table[Row] {
 	t := Table[Row]{name: name}
 	row := reflect.TypeFor[Row]()
