@@ -40,12 +40,14 @@ func (s *ResourceStore) resourcesMatching(ctx context.Context, filter resource.F
 	return func(s *entsql.Selector) {
 		visible(s)
 		for i, clause := range clauses {
-			switch {
-			case clause.ignored:
-			case i < joinedClauses:
-				s.Where(clause.holds(s))
-			default:
-				s.Where(entsql.P(func(b *entsql.Builder) { b.WriteString("(").Join(clause.holds(s)).WriteString(") IS TRUE") }))
+			if clause.ignored {
+				continue
+			}
+			holds := clause.holds(s) // with the name that the table has now: a statement around it may give it another
+			if i >= joinedClauses {
+				s.Where(entsql.P(func(b *entsql.Builder) { b.WriteString("(").Join(holds).WriteString(") IS TRUE") }))
+			} else {
+				s.Where(holds)
 			}
 		}
 	}, nil
