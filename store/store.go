@@ -70,7 +70,22 @@ const (
 // CountStatements returns a context under which the SQL statements sent are
 // counted, transaction control excluded, and the count so far.
 func CountStatements(ctx context.Context) (context.Context, func() int) {
-	return sqldb.CountStatements(ctx)
+	ctx, counted := sqldb.Measure(ctx)
+	return ctx, func() int {
+		statements, _ := counted()
+		return int(statements)
+	}
+}
+
+// Measure is CountStatements for statements and the rows that they return.
+func Measure(ctx context.Context) (context.Context, func() (statements, rows int64)) {
+	return sqldb.Measure(ctx)
+}
+
+// EachStatement returns a context under which each statement is passed to a
+// function, which may be called concurrently, with its arguments.
+func EachStatement(ctx context.Context, each func(query string, args any)) context.Context {
+	return sqldb.EachStatement(ctx, each)
 }
 
 // Store reads and writes all domains: definitions, resources, placement and the
@@ -97,7 +112,10 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.AuditStore = auditdb.Open(db, options.AuditRetention)
-	db.StartPruning()
+	if err := db.ReadSizes(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	db.Start()
 	return s, nil
 }
 

@@ -16,16 +16,17 @@ import (
 // DB is an open database with what every domain needs to read and write it: the
 // ent client, statements written by hand, transactions.
 type DB struct {
-	Pool        *Database
-	Driver      dialect.Driver // of Ent
-	Ent         *ent.Client
-	lock        *flock.Flock  // on a SQLite file, which belongs to one program; nil on PostgreSQL
-	turn        chan struct{} // held on SQLite by the transaction that writes
-	Clock       func() time.Time
-	Log         *slog.Logger
-	requestID   func(context.Context) string
-	residents   []*Resident
-	stopPruning func()
+	Pool       *Database
+	Driver     dialect.Driver // of Ent
+	Ent        *ent.Client
+	lock       *flock.Flock  // on a SQLite file, which belongs to one program; nil on PostgreSQL
+	turn       chan struct{} // held on SQLite by the transaction that writes
+	Clock      func() time.Time
+	Log        *slog.Logger
+	requestID  func(context.Context) string
+	residents  []*Resident
+	tableSizes tableSizes
+	background []func() // what ends that which runs until Close
 }
 
 // Open opens the database that options name.
@@ -51,8 +52,8 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 
 // Close closes the database.
 func (d *DB) Close() error {
-	if d.stopPruning != nil {
-		d.stopPruning()
+	for _, stop := range d.background {
+		stop()
 	}
 	err := d.Pool.Close()
 	if d.lock != nil {
@@ -72,9 +73,12 @@ func (d *DB) Postgres() bool { return d.Pool.dialectName == dialect.Postgres }
 // session.
 func (d *DB) Address() string { return d.Pool.address }
 
-// StartPruning begins to delete old changes, until Close.
-func (d *DB) StartPruning() {
-	d.stopPruning = d.Repeat(keepChanges, "old changes could not be deleted, will try again", d.PruneChanges)
+// Start begins to delete old changes and to read the sizes of tables, until
+// Close.
+func (d *DB) Start() {
+	d.background = append(d.background,
+		d.Repeat(keepChanges, "old changes could not be deleted, will try again", d.PruneChanges),
+		d.Repeat(sizesAge, "operations are priced by old sizes of tables, will try again", d.readSizesAgain))
 }
 
 // Repeat runs a function at once and then again and again, on an idle server as

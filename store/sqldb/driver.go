@@ -14,7 +14,7 @@ import (
 // Database is the dialect.Driver under ent: statements outside a transaction
 // that only read go to the Reading of their context or to readers, everything
 // else to writer. On PostgreSQL both are one pool. It counts statements for
-// whoever asked (CountStatements), and all that requests send.
+// whoever asked (Measure), and all that requests send.
 type Database struct {
 	statements  atomic.Int64
 	requestID   func(context.Context) string // nil in tests of migrations
@@ -41,23 +41,25 @@ func (d *Database) Close() error {
 
 // Query serves the reads of ent.
 func (d *Database) Query(ctx context.Context, query string, args, v any) error {
-	d.count(ctx)
+	d.count(ctx, query, args)
 	on, err := d.reader(ctx)
 	if err != nil {
 		return err
 	}
-	return refused(entsql.Conn{ExecQuerier: on}.Query(ctx, query, args, v))
+	err = entsql.Conn{ExecQuerier: on}.Query(ctx, query, args, v)
+	countRowsOf(ctx, v)
+	return refused(err)
 }
 
 // Exec serves the writes of ent.
 func (d *Database) Exec(ctx context.Context, query string, args, v any) error {
-	d.count(ctx)
+	d.count(ctx, query, args)
 	return refused(entsql.Conn{ExecQuerier: d.writer}.Exec(ctx, query, args, v))
 }
 
 // QueryContext serves statements written by hand.
 func (d *Database) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	d.count(ctx)
+	d.count(ctx, query, args)
 	on, err := d.reader(ctx)
 	if err != nil {
 		return nil, err
@@ -68,7 +70,7 @@ func (d *Database) QueryContext(ctx context.Context, query string, args ...any) 
 
 // ExecContext serves statements written by hand.
 func (d *Database) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	d.count(ctx)
+	d.count(ctx, query, args)
 	result, err := d.writer.ExecContext(ctx, query, args...)
 	return result, refused(err)
 }
@@ -91,55 +93,25 @@ type transaction struct {
 var _ driver.Tx = (*transaction)(nil)
 
 func (t *transaction) Query(ctx context.Context, query string, args, v any) error {
-	t.of.count(ctx)
-	return refused(entsql.Conn{ExecQuerier: t.Tx}.Query(ctx, query, args, v))
+	t.of.count(ctx, query, args)
+	err := entsql.Conn{ExecQuerier: t.Tx}.Query(ctx, query, args, v)
+	countRowsOf(ctx, v)
+	return refused(err)
 }
 
 func (t *transaction) Exec(ctx context.Context, query string, args, v any) error {
-	t.of.count(ctx)
+	t.of.count(ctx, query, args)
 	return refused(entsql.Conn{ExecQuerier: t.Tx}.Exec(ctx, query, args, v))
 }
 
 func (t *transaction) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	t.of.count(ctx)
+	t.of.count(ctx, query, args)
 	rows, err := t.Tx.QueryContext(ctx, query, args...)
 	return rows, refused(err)
 }
 
 func (t *transaction) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	t.of.count(ctx)
+	t.of.count(ctx, query, args)
 	result, err := t.Tx.ExecContext(ctx, query, args...)
 	return result, refused(err)
-}
-
-type statementsKey struct{}
-
-// CountStatements returns a context under which the store counts the SQL
-// statements it sends, transaction control excluded, and the count so far.
-func CountStatements(ctx context.Context) (context.Context, func() int) {
-	var n atomic.Int64
-	return context.WithValue(ctx, statementsKey{}, &n), func() int { return int(n.Load()) }
-}
-
-// Uncounted is for statements that control the transaction, as a lock does that
-// one of the databases does not need.
-func Uncounted(ctx context.Context) context.Context {
-	return context.WithValue(ctx, statementsKey{}, (*atomic.Int64)(nil))
-}
-
-// Statements returns how many SQL statements were sent for requests so far,
-// transaction control excluded.
-func (d *DB) Statements() int64 { return d.Pool.statements.Load() }
-
-func (d *Database) count(ctx context.Context) {
-	n, ok := ctx.Value(statementsKey{}).(*atomic.Int64)
-	if ok && n == nil {
-		return
-	}
-	if ok {
-		n.Add(1)
-	}
-	if d.requestID != nil && d.requestID(ctx) != "" {
-		d.statements.Add(1)
-	}
 }

@@ -109,6 +109,7 @@ func (d *DB) Query(ctx context.Context, on Conn, query string, scan func(*sql.Ro
 	}
 	defer rows.Close()
 	for rows.Next() {
+		CountRow(ctx)
 		if err := scan(rows); err != nil {
 			return err
 		}

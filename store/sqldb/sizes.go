@@ -1,0 +1,86 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// sizesAge is how old the sizes of tables are before they are read anew, and
+// sizesTime how long that may take.
+const (
+	sizesAge  = 30 * time.Second
+	sizesTime = 10 * time.Second
+)
+
+// maxCounted is how many rows of a table of SQLite are counted.
+const maxCounted = 1_000_000
+
+// tableSizes are about how many rows tables have, as they were read last.
+type tableSizes struct {
+	mu    sync.Mutex
+	rows  map[string]int64
+	asked bool // since they were read
+}
+
+// Sizes returns about how many rows each table has, by its name: what was read
+// last, without waiting; nil before the first time. Nobody changes it.
+func (d *DB) Sizes() map[string]int64 {
+	d.tableSizes.mu.Lock()
+	defer d.tableSizes.mu.Unlock()
+	d.tableSizes.asked = true
+	return d.tableSizes.rows
+}
+
+// readSizesAgain reads the sizes of tables if someone has asked for them since
+// they were read.
+func (d *DB) readSizesAgain(ctx context.Context) error {
+	d.tableSizes.mu.Lock()
+	asked := d.tableSizes.asked
+	d.tableSizes.mu.Unlock()
+	if !asked {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, sizesTime)
+	defer cancel()
+	return d.ReadSizes(ctx)
+}
+
+// ReadSizes reads the sizes of tables. PostgreSQL knows them about; SQLite counts
+// up to a bound.
+func (d *DB) ReadSizes(ctx context.Context) error {
+	rows := map[string]int64{}
+	read := func(query string) error {
+		return d.Query(ctx, d.Pool, query, func(found *sql.Rows) error {
+			var name string
+			var size int64
+			err := found.Scan(&name, &size)
+			rows[name] = size
+			return err
+		})
+	}
+	var err error
+	if d.Postgres() {
+		err = read(`SELECT c.relname, CASE WHEN s.n_live_tup > 0 THEN s.n_live_tup ELSE GREATEST(c.reltuples, 0)::bigint END
+			FROM pg_class c LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid
+			WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace`)
+	} else {
+		err = read(`SELECT name, 0 FROM sqlite_master WHERE type = 'table'`)
+		for _, name := range slices.Sorted(maps.Keys(rows)) {
+			if err == nil {
+				err = read(fmt.Sprintf(`SELECT '%s', COUNT(*) FROM (SELECT 1 FROM "%s" LIMIT %d)`, name, name, maxCounted))
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("read the sizes of tables: %w", err)
+	}
+	d.tableSizes.mu.Lock()
+	defer d.tableSizes.mu.Unlock()
+	d.tableSizes.rows, d.tableSizes.asked = rows, false
+	return nil
+}

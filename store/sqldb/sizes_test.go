@@ -1,0 +1,34 @@
+package sqldb_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestSizesAreThoseOfTheTables: a database says how many rows its tables have,
+// PostgreSQL about and a moment later.
+func TestSizesAreThoseOfTheTables(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		if sizes := s.Sizes(); sizes == nil || sizes["resources"] != 0 {
+			t.Errorf("at first: %v", sizes)
+		}
+		var content store.Content
+		for i := range 300 {
+			content.Resources = append(content.Resources, store.ResourceRecord{UUID: storetest.UUID(i + 1), Type: "OS::Test", Name: fmt.Sprint(i), ProjectID: "p", Visibility: access.Public})
+		}
+		if err := s.FillEmpty(storetest.AsAdmin(), content); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Pool.ExecContext(t.Context(), "ANALYZE"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.ReadSizes(t.Context()); err != nil || s.Sizes()["resources"] != 300 {
+			t.Errorf("300 resources are %d: %v", s.Sizes()["resources"], err)
+		}
+	})
+}
