@@ -34,6 +34,7 @@ func TestTheDemoAnswersAtOnceAndAfterARestart(t *testing.T) {
 		if status != http.StatusOK || strings.Contains(answer, "errors") || strings.Contains(answer, `"totalCount":0`) {
 			t.Errorf("%d %s", status, answer)
 		}
+		answer, _, _ = strings.Cut(answer, `,"extensions"`) // what it costs depends on what is there
 		if round == 0 {
 			first = answer
 		} else if answer != first {

@@ -34,7 +34,12 @@ type Answer struct {
 	// did not start.
 	Data   [][]byte
 	Errors gqlerror.List
+	Taken  Taken
 }
+
+// Taken is what an operation took: the statements that it ran, the rows that
+// they returned, the bytes of the data, and what all of these cost.
+type Taken struct{ Cost, Statements, Rows, Bytes int64 }
 
 // NewExecutor returns an executor of the resolvers that logs internal errors.
 func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
@@ -56,7 +61,15 @@ type Preparer struct {
 
 // Preparer returns what makes operations within limits for the executor.
 func (e *Executor) Preparer(limits document.Limits) *Preparer {
-	return &Preparer{reader: document.NewReader(e.Schema(), works(), limits), log: e.log}
+	return &Preparer{reader: document.NewReader(e.Schema(), works(), e.sizes, limits), log: e.log}
+}
+
+// sizes returns about how many rows tables have, where there is a store.
+func (e *Executor) sizes() document.Sizes {
+	if e.store == nil {
+		return nil
+	}
+	return e.store.Sizes()
 }
 
 // Prepare does everything that is to be done before an operation runs; see
@@ -88,6 +101,7 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	plan := operation.Plan()
 	mutation := operation.Definition.Operation == ast.Mutation
 	how, afterWrite := readingFor(operation)
+	ctx, measured := store.Measure(ctx)
 	ctx, reading := e.store.WithReading(dataloader.With(ctx), how)
 	defer func() {
 		if reading.End(); !reading.IsWhole() {
@@ -111,7 +125,13 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	if !e.writers.Write(ctx, to, plan, mutation) {
 		to.Null()
 	}
-	return &Answer{Data: to.Data(), Errors: PresentErrors(ctx, e.log, to.Errors)}
+	answer := &Answer{Data: to.Data(), Errors: PresentErrors(ctx, e.log, to.Errors)}
+	answer.Taken.Statements, answer.Taken.Rows = measured()
+	for _, piece := range answer.Data {
+		answer.Taken.Bytes += int64(len(piece))
+	}
+	answer.Taken.Cost = document.CostOf(answer.Taken.Statements, answer.Taken.Rows, answer.Taken.Bytes)
+	return answer
 }
 
 // Release takes back the memory of an answer that nobody reads any more.

@@ -157,6 +157,8 @@ type randomDocument struct {
 	text      []string // of the fragments
 	// polite documents have no arguments that are refused.
 	polite bool
+	// plain documents have no variables.
+	plain bool
 }
 
 // declarations are the variables, each with some values.
@@ -284,7 +286,11 @@ func (r *randomDocument) spread(of *ast.Definition, levels int) []string {
 
 // directives returns a directive now and then.
 func (r *randomDocument) directives() string {
-	switch r.chance.IntN(16) {
+	number := r.chance.IntN(16)
+	if r.plain {
+		number = -1
+	}
+	switch number {
 	case 0:
 		return " @include(if: $yes)"
 	case 1:
@@ -351,18 +357,7 @@ func (r *randomDocument) arguments(field *ast.FieldDefinition, required string) 
 		if strings.Contains(required, argument.Name+":") || argument.Type.NonNull || r.polite && !slices.Contains(harmless, argument.Name) {
 			continue
 		}
-		value := ""
-		switch argument.Type.NamedType {
-		case "Int":
-			value = []string{"1", "2", "$first"}[r.chance.IntN(3)]
-			if !r.polite {
-				value = []string{"1", "2", "2", "3", "0", "$first"}[r.chance.IntN(6)]
-			}
-		case "Boolean":
-			value = "true"
-		case "String":
-			value = []string{`"size"`, `"physical:host"`, `"bad"`, "$text"}[r.chance.IntN(4)]
-		}
+		value := r.leaf(argument.Type)
 		wanted := 6
 		if argument.Name == "first" {
 			wanted = 2
@@ -372,4 +367,23 @@ func (r *randomDocument) arguments(field *ast.FieldDefinition, required string) 
 		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// leaf returns a random value of a scalar type, and the empty string for other
+// types.
+func (r *randomDocument) leaf(of *ast.Type) string {
+	values := map[string][]string{
+		"Int": {"1", "2", "$first"}, "Boolean": {"true"}, "String": {`"size"`, `"physical:host"`, `"bad"`, "$text"},
+	}
+	switch {
+	case r.plain:
+		values["Int"], values["String"] = []string{"1", "2", "20"}, []string{`"physical:host"`}
+	case !r.polite:
+		values["Int"] = []string{"1", "2", "2", "3", "0", "$first"}
+	}
+	among := values[of.NamedType]
+	if len(among) == 0 {
+		return ""
+	}
+	return among[r.chance.IntN(len(among))]
 }

@@ -1,11 +1,36 @@
 package graph
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/page"
+)
+
+// The tables whose sizes prices are made of.
+const (
+	tableAuditEvents     = "audit_events"
+	tableNamespaces      = "namespaces"
+	tableMembers         = "namespace_members"
+	tableProperties      = "property_definitions"
+	tableObjects         = "object_definitions"
+	tableTags            = "tags"
+	tableAssociations    = "resource_type_associations"
+	tableResourceTypes   = "resource_types"
+	tableCapabilities    = "capabilities"
+	tableCapabilityItems = "capability_members"
+	tableCapabilityOf    = "capability_values"
+	tableCapabilityUse   = "capability_counts"
+	tableResources       = "resources"
+	tableMetadataItems   = "metadata_items"
+	tableResourceTags    = "resource_tags"
+	tableProviders       = "resource_providers"
+	tableInventories     = "inventories"
+	tableProviderTraits  = "provider_traits"
+	tableTraits          = "traits"
+	tableResourceClasses = "resource_classes"
+	tableConsumers       = "consumers"
+	tableAllocations     = "allocations"
 )
 
 // works returns what each field does besides writing its answer. A field that
@@ -13,115 +38,40 @@ import (
 // world that its object is of. Fields of Mutation are not here: each runs a
 // transaction of its own.
 func works() document.Works {
+	of := tables()
+	nodes := func(c document.Call) document.Work { return nodesWork(of, c) }
 	all := document.Works{
-		"Query.node":                           {Given: nodesWork},
-		"Query.nodes":                          {Given: nodesWork},
-		"Query.namespace":                      {Statements: 1},
-		"Query.resourceType":                   {Statements: 1},
-		"Query.definitions":                    {Statements: 4},
-		"Query.validateMetadata":               {Statements: 4},
-		"Query.exportNamespaces":               {Statements: 5},
-		"Query.resource":                       {Statements: 1},
-		"Query.explainResources":               {Given: resourcesWork},
-		"Query.resourceProviders":              {World: true},
-		"Query.resourceProvider":               {World: true},
-		"Query.allocationCandidates":           {World: true},
-		"Query.consumer":                       {Statements: 1},
-		"Query.usages":                         {Statements: 1},
-		"Namespace.properties":                 {Given: throughWork},
-		"Namespace.property":                   {Given: throughWork},
-		"Namespace.propertyConnection":         {Given: throughWork},
-		"Namespace.objects":                    {Given: throughWork},
-		"Namespace.object":                     {Given: throughWork},
-		"Namespace.objectConnection":           {Given: throughWork},
-		"Namespace.tags":                       {Statements: 1},
-		"Namespace.tag":                        {Statements: 1},
-		"Namespace.tagConnection":              {Statements: 1},
-		"Namespace.resourceTypeAssociations":   {Statements: 1},
-		"Namespace.members":                    {Statements: 1},
-		"Namespace.viewerCanUpdate":            {Statements: 1},
-		"Namespace.viewerCanDelete":            {Statements: 1},
-		"ObjectDefinition.properties":          {Statements: 1},
-		"ObjectDefinition.namespace":           {Statements: 1},
-		"PropertyDefinition.namespace":         {Statements: 1},
-		"PropertyDefinition.object":            {Statements: 1},
-		"Tag.parent":                           {Statements: 1},
-		"Tag.children":                         {Statements: 1},
-		"Tag.descendants":                      {Statements: 1},
-		"Tag.namespace":                        {Statements: 1},
-		"Tag.resourceCount":                    {Statements: 1},
-		"ResourceTypeAssociation.resourceType": {Statements: 1},
-		"ResourceTypeAssociation.namespace":    {Statements: 1},
-		"ResourceType.capabilities":            {Statements: 1},
-		"ResourceType.capability":              {Statements: 1},
-		"Capability.resourceType":              {Statements: 1},
-		"Capability.values":                    {Statements: 1},
-		"Capability.valueCount":                {Statements: 1},
-		"Resource.type":                        {Statements: 1},
-		"Resource.parent":                      {Statements: 1},
-		"Resource.metadata":                    {Statements: 1},
-		"Resource.metadataItem":                {Statements: 1},
-		"Resource.metadataReport":              {Statements: 5},
-		"Resource.tags":                        {Statements: 1},
-		"Resource.capabilities":                {Statements: 1},
-		"Resource.provider":                    {Statements: 2, World: true},
-		"ResourceConnection.metadataFacets":    {Given: ofList(resourcesWork)},
-		"MetadataItem.definitions":             {Statements: 5},
-		"ResourceProvider.resource":            {Statements: 1},
-		"Allocation.provider":                  {Statements: 1, World: true},
-		"Allocation.consumer":                  {Statements: 1},
-		"Consumer.allocations":                 {Statements: 1},
-	}
-	lists := document.Works{
-		"Query.auditEvents":            {Statements: 1},
-		"Query.namespaces":             {Statements: 1},
-		"Query.resourceTypes":          {Statements: 1},
-		"Query.tags":                   {Statements: 1},
-		"Query.resources":              {Given: resourcesWork},
-		"Query.metadataKeys":           {Statements: 1},
-		"Query.consumers":              {Statements: 1},
-		"Query.traits":                 {Statements: 1},
-		"Query.resourceClasses":        {Statements: 1},
-		"ResourceType.namespaces":      {Statements: 2},
-		"ResourceType.associations":    {Statements: 1},
-		"ResourceType.resources":       {Given: resourcesWork},
-		"Resource.children":            {Given: resourcesWork},
-		"ResourceProvider.allocations": {Statements: 1},
-	}
-	addLists(all, lists)
-	return all
-}
+		"Query.node":     {Given: nodes},
+		"Query.nodes":    {Given: nodes},
+		"Query.consumer": {Statements: 1, Given: one(tableConsumers)},
+		"Query.usages":   {Statements: 1, Given: usagesWork},
 
-// addLists adds the fields of lists that are read page by page from the
-// database. What counts such a list, and what looks whether it goes on beyond
-// the start of a page, reads it once more; of lists that are in memory nothing
-// is read.
-func addLists(all, lists document.Works) {
-	read := func(c document.Call) document.Work {
-		work := lists[c.Of()+"."+c.Name()]
-		if work.Given != nil {
-			work = work.Given(c)
+		"Query.resourceProviders":    {World: true, Given: providersWork},
+		"Query.resourceProvider":     {World: true},
+		"Query.allocationCandidates": {World: true, Given: candidatesWork},
+
+		"AllocationCandidateConnection.totalCount":        {Given: ofList(candidateCountWork)},
+		"AllocationCandidateConnection.explain":           {Given: ofList(explanationWork)},
+		"AllocationCandidateConnection.providerSummaries": {Given: ofList(summariesWork)},
+		"AllocationCandidate.allocations":                 {Given: ofRequest(func(r requestSize) int64 { return r.providers })},
+		"AllocationCandidate.mappings":                    {Given: ofRequest(func(r requestSize) int64 { return r.groups })},
+		"CandidateAllocation.resources":                   {Given: ofRequest(func(r requestSize) int64 { return divide(r.amounts, r.providers) })},
+		"GroupMapping.providers":                          {Given: ofRequest(func(r requestSize) int64 { return divide(r.providers, r.groups) })},
+		"ProviderSummary.inventories":                     {Given: ofProvider(tableInventories)},
+		"ResourceProvider.inventories":                    {Given: ofProvider(tableInventories)},
+		"ProviderSummary.traits":                          {Given: ofProvider(tableProviderTraits)},
+		"ResourceProvider.traits":                         {Given: ofProvider(tableProviderTraits)},
+		"ResourceProvider.resource":                       {Statements: 1, Given: one(tableResources)},
+		"Allocation.provider":                             {Statements: 1, World: true},
+		"Allocation.consumer":                             {Statements: 1, Given: one(tableConsumers)},
+		"Consumer.allocations":                            {Statements: 1, Given: many(tableAllocations, tableConsumers)},
+	}
+	for _, some := range []document.Works{metadefWorks(), resourceWorks(), listWorks()} {
+		for name, work := range some {
+			all[name] = work
 		}
-		return work
 	}
-	again := ofList(read)
-	for name, work := range lists {
-		all[name] = work
-	}
-	for _, of := range []string{"AuditEvent", "Namespace", "ResourceType", "Tag", "Resource", "MetadataKey", "Consumer", "Trait", "ResourceClass",
-		"ResourceTypeAssociation", "Allocation"} {
-		all[of+"Connection.totalCount"] = document.Work{Given: again}
-	}
-	beyond := func(size, cursor string) document.Work {
-		return document.Work{Given: ofList(ofList(func(c document.Call) document.Work {
-			if c.Argument(cursor) == nil || size == "last" && c.Argument("last") == nil || size == "first" && c.Argument("last") != nil {
-				return document.Work{}
-			}
-			return read(c)
-		}))}
-	}
-	all["PageInfo.hasPreviousPage"] = beyond("first", "after")
-	all["PageInfo.hasNextPage"] = beyond("last", "before")
+	return all
 }
 
 // ofList returns the work of a field that reads what the field above it is a
@@ -136,12 +86,85 @@ func ofList(read func(document.Call) document.Work) func(document.Call) document
 	}
 }
 
+// atMost returns a number of rows of a table, no more than it has.
+func atMost(c document.Call, rows int64, table string) int64 { return min(rows, c.Size(table)) }
+
+// Small tables are read whole, whatever is wanted of them, and larger ones where
+// a good part of their rows is wanted.
+const (
+	wholeRows = 512
+	wholePart = 16
+)
+
+// readOf is the work of reading some rows of a table, no more than it has, by an
+// index or by reading all of it.
+func readOf(c document.Call, rows int64, table string) document.Work {
+	size := c.Size(table)
+	work := document.Work{Read: min(rows, size)}
+	if size <= wholeRows || work.Read*wholePart >= size {
+		work.Scanned = size - work.Read
+	}
+	return work
+}
+
+// usual is how many children an object has where tables say fewer.
+const usual = 10
+
+// average returns how many rows of a table there are for each row of another.
+func average(c document.Call, table, parents string) int64 {
+	return max(usual, divide(c.Size(table), c.Size(parents)))
+}
+
+// divide returns a quotient, rounded up.
+func divide(a, b int64) int64 { return (a + max(b, 1) - 1) / max(b, 1) }
+
+// one is the work of a field that refers to one row of a table.
+func one(table string) func(document.Call) document.Work {
+	return func(c document.Call) document.Work { return readOf(c, c.Objects(), table) }
+}
+
+// chosen is the work of a field that reads the rows of a table that belong to
+// its objects, which are of another, and has what it finds among them.
+func chosen(table, parents string) func(document.Call) document.Work {
+	return func(c document.Call) document.Work {
+		return readOf(c, c.Objects()*average(c, table, parents), table)
+	}
+}
+
+// many is chosen for a field that has all of the rows.
+func many(table, parents string) func(document.Call) document.Work {
+	read := chosen(table, parents)
+	return func(c document.Call) document.Work {
+		work := read(c)
+		work.Length = average(c, table, parents)
+		return work
+	}
+}
+
+// ofProvider is a list of a provider, which is in memory, by the table that it
+// came from.
+func ofProvider(table string) func(document.Call) document.Work {
+	return func(c document.Call) document.Work {
+		return document.Work{Length: divide(c.Size(table), c.Size(tableProviders))}
+	}
+}
+
+// tables returns the tables that nodes of each kind are rows of.
+func tables() map[page.Kind]string {
+	return map[page.Kind]string{
+		page.KindAuditEvent: tableAuditEvents, page.KindNamespace: tableNamespaces, page.KindPropertyDefinition: tableProperties,
+		page.KindObjectDefinition: tableObjects, page.KindTag: tableTags, page.KindResourceType: tableResourceTypes,
+		page.KindResourceTypeAssociation: tableAssociations, page.KindResourceProvider: tableProviders, page.KindConsumer: tableConsumers,
+		page.KindResource: tableResources, page.KindMetadataItem: tableMetadataItems, page.KindCapability: tableCapabilities,
+	}
+}
+
 // nodesWork is a statement for each kind among the ids, and for the associations
 // through which definitions are seen.
-func nodesWork(c document.Call) document.Work {
-	ids, ok := c.Argument("ids").([]any)
-	if !ok {
-		ids = []any{cmp.Or(c.Argument("ids"), c.Argument("id"))}
+func nodesWork(of map[page.Kind]string, c document.Call) document.Work {
+	ids := listOf(c.Argument("ids"))
+	if id := c.Argument("id"); id != nil {
+		ids = []any{id}
 	}
 	var kinds []page.Kind
 	for _, id := range ids[:min(len(ids), maxNodes)] {
@@ -155,42 +178,36 @@ func nodesWork(c document.Call) document.Work {
 			kinds = append(kinds, page.KindResourceTypeAssociation)
 		}
 	}
+	work := document.Work{World: slices.Contains(kinds, page.KindResourceProvider)}
+	for _, kind := range kinds {
+		more := readOf(c, 1, of[kind])
+		work.Read, work.Scanned = work.Read+more.Read, work.Scanned+more.Scanned
+	}
 	slices.Sort(kinds)
 	kinds = slices.Compact(kinds)
-	statements := len(kinds)
+	work.Statements = len(kinds)
 	if slices.Contains(kinds, page.KindPropertyDefinition) {
-		statements++ // the objects that properties are of
+		work.Statements++ // the objects that properties are of
+		work.Scanned += readOf(c, 1, tableObjects).Scanned
 	}
-	return document.Work{Statements: statements, World: slices.Contains(kinds, page.KindResourceProvider)}
+	return work
 }
 
-// throughWork is the definitions of a namespace and, where they are seen through
-// an association, its associations.
-func throughWork(c document.Call) document.Work {
-	if c.Argument("resourceType") != nil {
-		return document.Work{Statements: 2}
-	}
-	return document.Work{Statements: 1}
-}
-
-// resourcesWork is a read of resources by a filter. What names capabilities has
-// them looked up first.
-func resourcesWork(c document.Call) document.Work {
-	filter, _ := c.Argument("filter").(map[string]any)
-	if filter["requirements"] != nil || filter["matching"] != nil || testsCapability(filter["where"]) {
-		return document.Work{Statements: 2}
-	}
-	return document.Work{Statements: 1}
-}
-
-// testsCapability reports whether a tree of conditions has a test of a
-// capability.
-func testsCapability(condition any) bool {
-	switch condition := condition.(type) {
+// listOf returns a value as a list: one value stands for a list of it.
+func listOf(value any) []any {
+	switch value := value.(type) {
+	case nil:
+		return nil
 	case []any:
-		return slices.ContainsFunc(condition, testsCapability)
-	case map[string]any:
-		return condition["capability"] != nil || testsCapability(condition["all"]) || testsCapability(condition["any"]) || testsCapability(condition["not"])
+		return value
 	}
-	return false
+	return []any{value}
+}
+
+func lengthOf(value any) int64 { return int64(len(listOf(value))) }
+
+// objectOf returns an input object, nil for none.
+func objectOf(value any) map[string]any {
+	object, _ := value.(map[string]any)
+	return object
 }

@@ -38,6 +38,7 @@ type Reader struct {
 	schema    *ast.Schema
 	limits    Limits
 	works     Works
+	sizes     func() Sizes
 	hinting   *rules.Rules // whose errors say what a wrong name may have meant
 	unhinting *rules.Rules // whose errors reveal no name of the schema
 	kept      *lru.Cache[*document]
@@ -101,8 +102,8 @@ type Operation struct {
 func (o *Operation) Plan() *Plan { return o.planned }
 
 // NewReader returns a reader of documents of the schema, whose fields do the
-// works.
-func NewReader(schema *ast.Schema, works Works, limits Limits) *Reader {
+// works on tables of about the sizes.
+func NewReader(schema *ast.Schema, works Works, sizes func() Sizes, limits Limits) *Reader {
 	unhinting := rules.NewDefaultRules()
 	for _, rule := range []struct{ with, without core.Rule }{
 		{rules.FieldsOnCorrectTypeRule, rules.FieldsOnCorrectTypeRuleWithoutSuggestions},
@@ -115,7 +116,7 @@ func NewReader(schema *ast.Schema, works Works, limits Limits) *Reader {
 		unhinting.AddRule(rule.without.Name, rule.without.RuleFunc)
 	}
 	return &Reader{
-		schema: schema, works: works, limits: limits, hinting: rules.NewDefaultRules(), unhinting: unhinting,
+		schema: schema, works: works, sizes: sizes, limits: limits, hinting: rules.NewDefaultRules(), unhinting: unhinting,
 		kept: lru.New[*document](limits.KeptBytes),
 	}
 }
@@ -139,7 +140,7 @@ func (r *Reader) Prepare(request Request) Prepared {
 	prepared := Prepared{Valid: true, Operation: operation}
 	var err error
 	if operation.planned, err = valid.plan(operation, r.limits.Places); err == nil {
-		operation.Price, err = priceOf(operation, r.limits.Cost)
+		operation.Price, err = priceOf(operation, r.sizes(), r.limits.Cost)
 	}
 	if err != nil {
 		prepared.Refused = refuse(err)

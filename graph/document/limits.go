@@ -25,7 +25,8 @@ type Limits struct {
 	// Places bounds the fields of an operation where its fragments are spread:
 	// 10,000.
 	Places int
-	// Cost bounds the estimated number of fields of an answer: 2,000,000.
+	// Cost bounds the estimated work of an operation, in fields of an answer:
+	// 2,000,000.
 	Cost int64
 	// KeptBytes bounds the memory for valid documents, roughly: 64 MiB. Zero keeps
 	// none.

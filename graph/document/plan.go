@@ -135,15 +135,14 @@ type planner struct {
 	maxPlaces int
 	visits    int // selections visited, the repeated ones as often
 	plan      *Plan
-	place     int                   // of the next field
-	counts    map[*ast.Field]*count // of fields with arguments
-	single    count                 // of fields without
+	place     int // of the next field
+	counts    map[*ast.Field]*count
 }
 
 func (d *document) planner(variables map[string]any, maxPlaces int) *planner {
 	return &planner{
 		document: d, variables: variables, maxPlaces: maxPlaces, plan: &Plan{},
-		counts: map[*ast.Field]*count{}, single: count{own: 1, page: -1},
+		counts: map[*ast.Field]*count{},
 	}
 }
 

@@ -107,7 +107,7 @@ func TestAPlanIsRefusedBeforeItIsMade(t *testing.T) {
 		"repeated for each type":      {"{ " + strings.ReplaceAll(aliases(30), "x ", `node(id: "x") { ...f } `) + " } fragment f on Node { " + strings.Repeat("id __typename ", 550) + " }", true},
 		"of each type of Node":        {"{ " + strings.ReplaceAll(aliases(60), "x ", `node(id: "x") { ...f } `) + " } fragment f on Node { " + strings.ReplaceAll(aliases(20), "x ", "id ") + " }", true},
 	} {
-		reader := NewReader(loaded, nil, limits)
+		reader := NewReader(loaded, nil, noSizes, limits)
 		prepared := reader.Prepare(Request{Text: test.text})
 		if !errors.Is(prepared.Refused, problem.ErrTooComplex) || prepared.Valid != test.valid {
 			t.Errorf("%s of %d bytes: valid %v, refused %v", name, len(test.text), prepared.Valid, prepared.Refused)
@@ -187,7 +187,7 @@ func TestTheCostIsEstimatedAndDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	limits := DefaultLimits()
 	limits.Depth, limits.Cost = 0, 0
-	reader := NewReader(gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), nil, limits)
+	reader := NewReader(gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), nil, noSizes, limits)
 	for name, test := range map[string]struct {
 		document  string
 		variables map[string]any
@@ -219,7 +219,7 @@ func TestTheCostIsEstimatedAndDoesNotOverflow(t *testing.T) {
 		if prepared.Refused != nil {
 			t.Fatalf("%s: %v", name, prepared.Refused)
 		}
-		if got := prepared.Operation.Price.Cost; got != test.want {
+		if got := prepared.Operation.Price.Fields; got != test.want {
 			t.Errorf("%s costs %d, want %d", name, got, test.want)
 		}
 	}
@@ -252,3 +252,5 @@ func TestNamesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+func noSizes() Sizes { return nil }

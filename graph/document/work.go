@@ -9,19 +9,69 @@ type Work struct {
 	Statements int
 	// World is whether the field reads the resident world.
 	World bool
-	// Given returns the work with the arguments that the field and those above it
-	// have, in place of the work above; nil where they make no difference.
+	// Scanned is about how many rows its statements look at besides those they
+	// read.
+	Scanned int64
+	// Read is about how many rows its statements return or group.
+	Read int64
+	// Tests is about how many values are compared one by one, in the database or in
+	// memory.
+	Tests int64
+	// Bytes is about how many bytes of text the field has for each object, where
+	// that is more than the values of its type usually have.
+	Bytes int64
+	// Length is about how many members a list has for each object; 0 leaves it to
+	// the arguments, or to what lists usually have.
+	Length int64
+	// Given returns what is to be added for the arguments that the field and those
+	// above it have; nil where they make no difference.
 	Given func(Call) Work
+}
+
+func (w Work) plus(more Work) Work {
+	return Work{
+		Statements: w.Statements + more.Statements, World: w.World || more.World,
+		Scanned: add(w.Scanned, more.Scanned), Read: add(w.Read, more.Read), Tests: add(w.Tests, more.Tests),
+		Bytes: add(w.Bytes, more.Bytes), Length: add(w.Length, more.Length),
+	}
 }
 
 // Works are what fields do, by their type and name, such as "Query.namespaces".
 // A field that is not there does nothing besides writing its answer.
 type Works map[string]Work
 
-// Call is a field of an operation with its arguments.
+// Sizes are about how many rows tables have, by their names.
+type Sizes map[string]int64
+
+// A table counts as at least so many rows and at most as so many, and between
+// them as a power of two or half as many more: what an operation costs says no
+// more than that about rows which its viewer may not see. One look through the
+// largest table stays within the default budget.
+const (
+	minSize = 64
+	maxSize = 1 << 20
+)
+
+// of returns about how many rows a table has.
+func (s Sizes) of(table string) int64 {
+	size := s[table]
+	for step := int64(minSize); step < maxSize; step *= 2 {
+		if size <= step {
+			return step
+		}
+		if size <= step+step/2 {
+			return step + step/2
+		}
+	}
+	return maxSize
+}
+
+// Call is a field of an operation with its arguments, at the objects that have
+// it.
 type Call struct {
-	field     *Field
-	variables map[string]any
+	field  *Field
+	pricer *pricer
+	times  int64
 }
 
 // Of returns the type that has the field.
@@ -30,10 +80,19 @@ func (c Call) Of() string { return c.field.Of }
 // Name returns the name of the field.
 func (c Call) Name() string { return c.field.AST.Name }
 
+// Objects returns about how many objects have the field at its place.
+func (c Call) Objects() int64 { return c.times }
+
+// Page returns how many rows a page of the field has at most.
+func (c Call) Page() int64 { return c.field.count.rows(c.pricer.variables, pageSize) }
+
 // Parent returns the field above, and false for a root field.
 func (c Call) Parent() (Call, bool) {
-	return Call{c.field.Parent, c.variables}, c.field.Parent != nil
+	return Call{c.field.Parent, c.pricer, c.times}, c.field.Parent != nil
 }
+
+// Size returns about how many rows a table has.
+func (c Call) Size(table string) int64 { return c.pricer.sizes.of(table) }
 
 // Argument returns the value of an argument or, where it is absent, its default;
 // nil for null, for one that cannot be read, and for neither.
@@ -42,9 +101,13 @@ func (c Call) Argument(name string) any {
 	if literal == nil {
 		return nil
 	}
-	value, err := literal.Value(c.variables)
-	if err != nil {
-		return nil
+	value, ok := c.pricer.values[literal]
+	if !ok {
+		value, _ = literal.Value(c.pricer.variables) // what cannot be read is refused by its field
+		if c.pricer.values == nil {
+			c.pricer.values = map[*ast.Value]any{}
+		}
+		c.pricer.values[literal] = value
 	}
 	return value
 }

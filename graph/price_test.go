@@ -1,0 +1,391 @@
+package graph_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// withinPrice is how many times what is priced an operation may take.
+const withinPrice = 3
+
+// TestOperationsTakeWhatIsPriced runs every field of Query with random arguments
+// and random selections on PostgreSQL, which says how many rows its statements
+// looked at: rows, statements and bytes are at most three times what was priced.
+func TestOperationsTakeWhatIsPriced(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.Postgres(t))
+	ctx := access.WithViewer(t.Context(), viewers["admin"])
+	if err := s.FillEmpty(ctx, crowd()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Pool.ExecContext(ctx, "ANALYZE"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ReadSizes(ctx); err != nil {
+		t.Fatal(err)
+	}
+	executor := executorOf(t, s)
+	g := &gauge{t: t, s: s, executor: executor, prepare: executor.Preparer(document.Limits{}), ctx: ctx}
+	var total taken
+	for _, field := range executor.Schema().Query.Fields {
+		if strings.HasPrefix(field.Name, "__") {
+			continue
+		}
+		var all taken
+		for round := range uint64(60) {
+			chance := rand.New(rand.NewPCG(round, uint64(len(field.Name))))
+			all.add(g.take(arguments{chance, executor.Schema(), field.Name}.query(field)))
+		}
+		t.Logf("%-22s %s", field.Name, all)
+		if field.Type.Name() != "Node" { // each of whose types is priced
+			total.add(all)
+		}
+	}
+	t.Logf("%-22s %s", "all", total)
+	if price := total.price; withinPrice*total.statements < int64(price.Statements) || withinPrice*total.rows < price.Scanned+price.Read {
+		t.Errorf("more than %d times too much is priced in all: %s", withinPrice, total)
+	}
+}
+
+// gauge runs operations and finds out what they take.
+type gauge struct {
+	t        *testing.T
+	s        *store.Store
+	executor *graph.Executor
+	prepare  *graph.Preparer
+	ctx      context.Context
+}
+
+// taken is what an operation takes and what is priced.
+type taken struct {
+	price                  document.Price
+	statements, rows, data int64
+}
+
+func (a *taken) add(b taken) {
+	a.price.Statements += b.price.Statements
+	a.price.Scanned += b.price.Scanned
+	a.price.Read += b.price.Read
+	a.price.Bytes += b.price.Bytes
+	a.price.Cost += b.price.Cost
+	a.statements, a.rows, a.data = a.statements+b.statements, a.rows+b.rows, a.data+b.data
+}
+
+func (a taken) String() string {
+	return fmt.Sprintf("%4d of %4d statements, %7d of %7d rows, %7d of %7d bytes, cost %d",
+		a.statements, a.price.Statements, a.rows, a.price.Scanned+a.price.Read, a.data, a.price.Bytes, a.price.Cost)
+}
+
+// take runs an operation, and its statements once more to see what they look at.
+func (g *gauge) take(query string) taken {
+	g.t.Helper()
+	prepared := g.prepare.Prepare(g.ctx, document.Request{Text: query})
+	if prepared.Refused != nil {
+		g.t.Fatalf("%v: %s", prepared.Refused, query)
+	}
+	type statement struct {
+		query string
+		args  []any
+	}
+	var ran []statement
+	answer := g.executor.Run(store.EachStatement(g.ctx, func(query string, args any) {
+		list, _ := args.([]any)
+		ran = append(ran, statement{query, list})
+	}), prepared.Operation, 0)
+	found := taken{price: prepared.Operation.Price, statements: int64(len(ran))}
+	for _, piece := range answer.Data {
+		found.data += int64(len(piece))
+	}
+	for _, one := range ran {
+		found.rows += g.looksAt(one.query, one.args)
+	}
+	for _, err := range answer.Errors {
+		if err.Extensions["code"] == "INTERNAL" {
+			g.t.Errorf("%v: %s", err, query)
+		}
+	}
+	few := 20 * found.statements // rows of small tables are read whole
+	switch priced := found.price; {
+	case found.statements > int64(priced.Statements):
+		g.t.Errorf("%d statements, %d are priced: %s", found.statements, priced.Statements, query)
+	case found.rows > withinPrice*(priced.Scanned+priced.Read)+few:
+		g.t.Errorf("%d rows are looked at, %d are priced: %s", found.rows, priced.Scanned+priced.Read, query)
+	case found.data > withinPrice*priced.Bytes:
+		g.t.Errorf("%d bytes, %d are priced: %s", found.data, priced.Bytes, query)
+	}
+	g.executor.Release(answer)
+	return found
+}
+
+// planNode is a node of the plan that PostgreSQL explains.
+type planNode struct {
+	Type    string  `json:"Node Type"`
+	Rows    float64 `json:"Actual Rows"`
+	Loops   float64 `json:"Actual Loops"`
+	Removed float64 `json:"Rows Removed by Filter"`
+	Recheck float64 `json:"Rows Removed by Index Recheck"`
+	Plans   []planNode
+}
+
+// rows returns how many rows of tables a node and those below it looked at.
+func (n planNode) rows() int64 {
+	var total int64
+	switch n.Type {
+	case "Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Heap Scan":
+		total = int64((n.Rows + n.Removed + n.Recheck) * n.Loops)
+	}
+	for _, below := range n.Plans {
+		total += below.rows()
+	}
+	return total
+}
+
+func (g *gauge) looksAt(query string, args []any) int64 {
+	g.t.Helper()
+	var plans []struct{ Plan planNode }
+	err := g.s.Query(g.ctx, g.s.Pool, "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "+query, func(rows *sql.Rows) error {
+		var text []byte
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		return json.Unmarshal(text, &plans)
+	}, args...)
+	if err != nil || len(plans) != 1 {
+		g.t.Fatalf("explain %s: %v", query, err)
+	}
+	return plans[0].Plan.rows()
+}
+
+// arguments makes random arguments.
+type arguments struct {
+	chance *rand.Rand
+	schema *ast.Schema
+	field  string // of Query
+}
+
+// query returns a query of one field with random arguments, and what is below
+// it.
+func (a arguments) query(field *ast.FieldDefinition) string {
+	var list []string
+	for _, argument := range field.Arguments {
+		switch {
+		case argument.Name == "after" || argument.Name == "before" || argument.Name == "last":
+		case argument.Type.NonNull && argument.DefaultValue == nil || a.chance.IntN(2) == 0:
+			list = append(list, argument.Name+": "+a.value(argument.Name, argument.Type, 3))
+		}
+	}
+	switch {
+	case field.Name == "resourceProvider":
+		list = []string{fmt.Sprintf(`name: "root %d"`, a.chance.IntN(100))}
+	case field.Name == "allocationCandidates" && a.chance.IntN(2) == 0:
+		list = []string{fmt.Sprintf(`resources: [{resourceClass: "VCPU", amount: 1}, {resourceClass: "MEMORY_MB", amount: 1}], first: %d`, 1+a.chance.IntN(100))}
+	}
+	query := field.Name
+	if len(list) > 0 {
+		query += "(" + strings.Join(list, ", ") + ")"
+	}
+	var fragments []string
+	if below := a.schema.Types[field.Type.Name()]; !below.IsLeafType() {
+		random := &randomDocument{chance: a.chance, types: a.schema.Types, ids: crowdIDs, variants: map[string][]string{}, fragments: map[string][]string{}, polite: true, plain: true}
+		query += " " + random.selection(below, "", 3)
+		fragments = random.text
+	}
+	return "{ " + query + " }\n" + strings.Join(fragments, "\n")
+}
+
+// texts are those that arguments of some names have.
+var texts = map[string][]string{
+	"namespace.name": {"Many 1", "Many 2", "Open"}, "resourceType.name": {"physical:host", "OS::Nova::Flavor"},
+	"name": {"host 1", "root 1", "Many 1", "size", "arch"}, "resourceType": {"physical:host", "OS::Nova::Flavor"}, "types": {"physical:host", "OS::Manila::Share"},
+	"resourceTypes": {"physical:host", "OS::Nova::Flavor"}, "key": {"size", "key1", "key2", "arch", "many1:size"}, "keys": {"size", "key1"},
+	"value": {"1", "2", "value 1", "x86"}, "requirement": {"x86", "<in> x8", "<or> x86 <or> v1", ">= 2"}, "matching": {`["==", "$arch", "x86"]`, `["or", ["==", "$arch", "x86"], ["==", "$arch", "v1"]]`},
+	"resourceClass": {"VCPU", "MEMORY_MB"}, "requiredAll": {"HW_CPU_X86_AVX"}, "requiredAny": {"HW_CPU_X86_AVX", "HW_NUMA_ROOT"}, "forbidden": {"HW_NUMA_ROOT"},
+	"anyOf": {"HW_CPU_X86_AVX"}, "rootRequired": {"HW_CPU_X86_AVX"}, "rootForbidden": {"HW_NUMA_ROOT"}, "suffix": {"1", "2"}, "projectId": {"demo", "operations"}, "names": {"Many 1", "Many 2"},
+	"kind": {"Namespace", "Resource"}, "search": {"size", "many", "nothing"}, "nameContains": {"host", "1", "nothing"}, "contains": {"1", "value", "nothing"},
+}
+
+// value returns a random value of a type for the argument of a name.
+func (a arguments) value(name string, of *ast.Type, levels int) string {
+	if of.Elem != nil {
+		var members []string
+		for range 1 + a.chance.IntN(3) {
+			members = append(members, a.value(name, of.Elem, levels))
+		}
+		return "[" + strings.Join(slices.Compact(slices.Sorted(slices.Values(members))), ", ") + "]"
+	}
+	definition := a.schema.Types[of.Name()]
+	switch definition.Kind {
+	case ast.Enum:
+		return definition.EnumValues[a.chance.IntN(len(definition.EnumValues))].Name
+	case ast.InputObject:
+		return a.object(definition, levels)
+	}
+	switch definition.Name {
+	case "Int", "Int64":
+		return fmt.Sprint(1 + a.chance.IntN(20))
+	case "Boolean":
+		return fmt.Sprint(a.chance.IntN(2) == 0)
+	case "UUID":
+		digit := "a"
+		if a.field == "consumer" {
+			digit = "f"
+		}
+		return fmt.Sprintf(`"%s-0000-4000-8000-%012d"`, strings.Repeat(digit, 8), a.chance.IntN(150))
+	case "ID":
+		return fmt.Sprintf("%q", crowdIDs[a.chance.IntN(len(crowdIDs))])
+	case "DateTime":
+		return `"2026-03-01T09:30:00Z"`
+	}
+	known, ok := texts[a.field+"."+name]
+	if !ok {
+		known, ok = texts[name]
+	}
+	if !ok {
+		known = []string{"size", "demo"}
+	}
+	return fmt.Sprintf("%q", known[a.chance.IntN(len(known))])
+}
+
+// object returns a random input object. Of alternatives it has one, which is a
+// leaf at the last level.
+func (a arguments) object(definition *ast.Definition, levels int) string {
+	fields := slices.DeleteFunc(slices.Clone(definition.Fields), func(field *ast.FieldDefinition) bool {
+		return levels <= 0 && field.Type.Name() == definition.Name
+	})
+	isCondition := strings.HasSuffix(definition.Name, "Condition") && definition.Directives.ForName("oneOf") == nil
+	var members []string
+	switch {
+	case definition.Directives.ForName("oneOf") != nil:
+		fields = fields[:copy(fields, fields[a.chance.IntN(len(fields)):][:1])]
+	case isCondition: // a name and one operator
+		fields = append(fields[:1:1], fields[1+a.chance.IntN(len(fields)-1)])
+	}
+	for _, field := range fields {
+		if field.Type.NonNull && field.DefaultValue == nil || len(fields) < 3 || a.chance.IntN(4) == 0 {
+			members = append(members, field.Name+": "+a.value(field.Name, field.Type, levels-1))
+		}
+	}
+	return "{" + strings.Join(members, ", ") + "}"
+}
+
+// crowdIDs are ids of nodes of every kind in the crowd.
+var crowdIDs = func() []string {
+	var ids []string
+	for _, kind := range []string{"Namespace", "PropertyDefinition", "ObjectDefinition", "Tag", "ResourceType", "Resource", "MetadataItem", "Capability"} {
+		for row := range 5 {
+			ids = append(ids, nodeID(kind, fmt.Sprint(row+1)))
+		}
+	}
+	return append(ids, nodeID("ResourceProvider", provider), nodeID("Consumer", "66666666-6666-4666-8666-666666666666"))
+}()
+
+// crowd returns the fixture with hundreds of everything.
+func crowd() store.Content {
+	world := fixture()
+	for i := range 60 {
+		properties := map[string]any{}
+		for k := range 12 {
+			properties[fmt.Sprintf("key%d", k)] = map[string]any{"title": "Title", "type": "string", "description": strings.Repeat("what it is for ", 5)}
+		}
+		text, _ := json.Marshal(map[string]any{"namespace": fmt.Sprintf("Many %d", i), "visibility": "public", "owner": "operations", "description": strings.Repeat("what it holds ", 10),
+			"properties": properties, "objects": []any{map[string]any{"name": "Group", "properties": map[string]any{"inner": map[string]any{"title": "Inner", "type": "string"}}}},
+			"tags":                       []any{map[string]any{"name": "Top"}, map[string]any{"name": fmt.Sprintf("Below %d", i), "parent": "Top"}},
+			"resource_type_associations": []any{map[string]any{"name": []string{"physical:host", "OS::Nova::Flavor", "OS::Manila::Share"}[i%3], "prefix": fmt.Sprintf("many%d:", i)}}})
+		world.Definitions = append(world.Definitions, string(text))
+	}
+	for i := range 600 {
+		one := store.ResourceRecord{UUID: fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", i), Type: []string{"physical:host", "OS::Manila::Share"}[i%2], Name: fmt.Sprintf("host %d", i),
+			ProjectID: []string{"operations", "demo"}[i%3/2], Visibility: access.Public, Tags: []string{"top", fmt.Sprintf("below %d", i%60)}}
+		for k := range 12 {
+			one.Metadata = append(one.Metadata, resource.MetadataItem{Key: fmt.Sprintf("key%d", k), Value: fmt.Sprintf("value %d", i%(k+1)), UserModifiable: true})
+		}
+		if i%2 == 0 {
+			one.Capabilities = []metadef.KeyValue{{Key: "arch", Value: fmt.Sprintf(`["x86","v%d"]`, i%5)}}
+		}
+		world.Resources = append(world.Resources, one)
+	}
+	for i := range 150 {
+		root := fmt.Sprintf("cccccccc-0000-4000-8000-%012d", i)
+		inventory := func(class string) placement.Inventory {
+			return placement.Inventory{ResourceClass: class, Total: 64, MinUnit: 1, MaxUnit: 64, StepSize: 1, AllocationRatio: 1, Capacity: 64}
+		}
+		world.Providers = append(world.Providers,
+			placement.Provider{UUID: root, Name: fmt.Sprintf("root %d", i), Traits: []string{"HW_CPU_X86_AVX"}, Inventories: []placement.Inventory{inventory("VCPU"), inventory("MEMORY_MB")}},
+			placement.Provider{UUID: fmt.Sprintf("eeeeeeee-0000-4000-8000-%012d", i), Name: fmt.Sprintf("child %d", i), Parent: root, Traits: []string{"HW_NUMA_ROOT"}, Inventories: []placement.Inventory{inventory("MEMORY_MB")}})
+		world.Claims = append(world.Claims, placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: fmt.Sprintf("ffffffff-0000-4000-8000-%012d", i),
+			ProjectID: "demo", UserID: "mel", Type: new("INSTANCE"), Allocations: []placement.ProviderAllocation{{Provider: root,
+				Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 2}, {ResourceClass: "MEMORY_MB", Amount: 2}}}}}}})
+	}
+	return world
+}
+
+func nodeID(kind, key string) string { return page.NodeID{Kind: page.Kind(kind), Key: key}.String() }
+
+// TestPricesOfKnownOperations states what operations cost a viewer whose second
+// is worth a thousand points, on tables of some thousands of rows.
+func TestPricesOfKnownOperations(t *testing.T) {
+	t.Parallel()
+	var tests []string
+	for i := range 49 {
+		tests = append(tests, fmt.Sprintf(`{metadata: {key: "k%d", contains: "nothing"}}`, i))
+	}
+	anyOf := "resources(first: 1, filter: {where: {any: [" + strings.Join(tests, ", ") + "]}}) { totalCount }"
+	many := ""
+	for i := range 60 {
+		many += fmt.Sprintf("a%d: %s ", i, strings.ReplaceAll(anyOf, "nothing", fmt.Sprint("nothing ", i)))
+	}
+	const candidates = `allocationCandidates(first: 1000, resources: [{resourceClass: "VCPU", amount: 1}, {resourceClass: "MEMORY_MB", amount: 2}]) {
+		pageInfo { hasNextPage endCursor } nodes { allocations { provider { uuid name generation } resources { resourceClass amount } } mappings { suffix providers { uuid } } }
+		providerSummaries { provider { uuid generation parent { uuid } root { uuid } } inventories { resourceClass total reserved capacity used allocationRatio } traits } }`
+	sizes := document.Sizes{"resources": 5000, "metadata_items": 100_000, "namespaces": 40, "property_definitions": 800, "object_definitions": 60, "tags": 200,
+		"resource_type_associations": 80, "resource_types": 30, "resource_providers": 10_000, "inventories": 30_000, "provider_traits": 40_000,
+		"consumers": 50_000, "allocations": 150_000, "capabilities": 50, "capability_members": 20_000, "capability_values": 20_000, "resource_tags": 10_000}
+	executor := graph.NewExecutor(&graph.Resolver{}, nil)
+	reader := document.NewReader(executor.Schema(), graph.Works(), func() document.Sizes { return sizes }, document.DefaultLimits())
+	for _, of := range []struct {
+		name, query string
+		most        int64 // points; 0 is refused
+	}{
+		{"who am I", "{ viewer { userId } }", 1},
+		{"a look-up", `{ namespace(name: "x") { name description properties { name title } } }`, 3},
+		{"a dashboard", `{ namespaces(first: 20) { nodes { name displayName } totalCount } resourceTypes { nodes { name } }
+			resources(first: 20, filter: {types: ["OS::Nova::Server"]}) { totalCount nodes { uuid name type { name } metadata { key value } } } }`, 25},
+		{"a search", `{ resources(first: 20, filter: {nameContains: "x"}) { nodes { name } totalCount } }`, 30},
+		{"a page of candidates", "{ " + candidates + " }", 250},
+		{"a page of resources", `{ resources(first: 1000) { nodes { uuid name metadata { key value } } } }`, 650},
+		{"49 tests of every item", "{ " + anyOf + " }", 0},
+		{"60 times 49 tests of every item", "{ " + many + " }", 0},
+		{"9 tests of every item", "{ resources(first: 1, filter: {where: {any: [" + strings.Join(tests[:9], ", ") + "]}}) { totalCount } }", 1200},
+	} {
+		prepared := reader.Prepare(document.Request{Text: of.query})
+		switch {
+		case of.most == 0 && prepared.Refused == nil || of.most > 0 && prepared.Refused != nil:
+			t.Errorf("%s: refused %v, costs %+v", of.name, prepared.Refused, prepared.Operation.Price)
+		case of.most > 0:
+			points := 1 + prepared.Operation.Price.Cost/1000
+			t.Logf("%-24s %4d points: %+v", of.name, points, prepared.Operation.Price)
+			if points > of.most {
+				t.Errorf("%s costs %d points, want at most %d", of.name, points, of.most)
+			}
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package graph
+
+import "github.com/cadastre-dev/cadastre/graph/document"
+
+// list is what it takes to read a list page by page: its page, which is read
+// once more to look whether the list goes on beyond its start, and its length.
+type list struct {
+	rows        string // the type of the rows
+	page, count func(document.Call) document.Work
+}
+
+// listWorks returns what the fields of lists do that are read page by page from
+// the database. Of lists that are in memory nothing is read.
+func listWorks() document.Works {
+	lists := map[string]list{
+		"Query.auditEvents":            {"AuditEvent", pageOf(tableAuditEvents, nil), countOf(tableAuditEvents, nil)},
+		"Query.namespaces":             {"Namespace", pageOf(tableNamespaces, namespaceTests), countOf(tableNamespaces, namespaceTests)},
+		"Query.resourceTypes":          {"ResourceType", pageOf(tableResourceTypes, nil), countOf(tableResourceTypes, nil)},
+		"Query.tags":                   {"Tag", pageOf(tableTags, tagTests), countOf(tableTags, tagTests)},
+		"Query.resources":              {"Resource", resourcesPage, resourcesCount},
+		"Query.metadataKeys":           {"MetadataKey", keysWork, keysWork},
+		"Query.consumers":              {"Consumer", pageOf(tableConsumers, consumerTests), countOf(tableConsumers, consumerTests)},
+		"Query.traits":                 {"Trait", pageOf(tableTraits, traitTests), countOf(tableTraits, traitTests)},
+		"Query.resourceClasses":        {"ResourceClass", pageOf(tableResourceClasses, nil), countOf(tableResourceClasses, nil)},
+		"ResourceType.namespaces":      {"Namespace", namespacesOfTypes, countOf(tableAssociations, nil)},
+		"ResourceType.associations":    {"ResourceTypeAssociation", pageOfEach(tableAssociations), countOf(tableAssociations, nil)},
+		"ResourceType.resources":       {"Resource", resourcesOfEach, resourcesCount},
+		"Resource.children":            {"Resource", resourcesOfEach, resourcesCount},
+		"ResourceProvider.allocations": {"Allocation", pageOf(tableAllocations, nil), countOf(tableAllocations, nil)},
+	}
+	of := func(c document.Call) list { return lists[c.Of()+"."+c.Name()] }
+	counted := ofList(func(c document.Call) document.Work {
+		if list := of(c); list.count != nil {
+			return list.count(c)
+		}
+		return document.Work{}
+	})
+	works := document.Works{}
+	for name, list := range lists {
+		works[name] = document.Work{Given: list.page}
+		works[list.rows+"Connection.totalCount"] = document.Work{Given: counted}
+	}
+	beyond := func(cursor string, backward bool) document.Work {
+		return document.Work{Given: ofList(ofList(func(c document.Call) document.Work {
+			list := of(c)
+			if list.page == nil || c.Argument(cursor) == nil || (c.Argument("last") != nil) != backward {
+				return document.Work{}
+			}
+			return list.page(c)
+		}))}
+	}
+	works["PageInfo.hasPreviousPage"], works["PageInfo.hasNextPage"] = beyond("after", false), beyond("before", true)
+	return works
+}
+
+// pageOf is a page of a table in an order that has an index, and the tests that
+// a filter makes before the first row is found.
+func pageOf(table string, tests func(document.Call) document.Work) func(document.Call) document.Work {
+	return func(c document.Call) document.Work {
+		work := readOf(c, c.Objects()*(c.Page()+1), table)
+		work.Statements = 1
+		if tests != nil {
+			more := tests(c)
+			work.Scanned, work.Tests = work.Scanned+more.Scanned, more.Tests
+		}
+		return work
+	}
+}
+
+// pageOfEach is a page of a table for each of several parents.
+func pageOfEach(table string) func(document.Call) document.Work {
+	page := pageOf(table, nil)
+	return func(c document.Call) document.Work {
+		work := page(c)
+		work.Scanned += scannedWithin(c, table)
+		return work
+	}
+}
+
+// scannedWithin is what a page for each of several parents looks at besides: the
+// pages are joined with the table, of which a small one is read whole, once more
+// for each parent.
+func scannedWithin(c document.Call, table string) int64 {
+	switch size := c.Size(table); {
+	case size <= wholeRows:
+		return size * (1 + c.Objects())
+	case size <= 4*wholeRows:
+		return size
+	}
+	return 0
+}
+
+// countOf counts the rows of a table.
+func countOf(table string, tests func(document.Call) document.Work) func(document.Call) document.Work {
+	return func(c document.Call) document.Work {
+		size := c.Size(table)
+		work := document.Work{Statements: 1, Scanned: size, Read: 1}
+		if tests != nil {
+			more := tests(c)
+			work.Scanned, work.Tests = work.Scanned+more.Scanned, more.Tests
+		}
+		return work
+	}
+}
+
+// scanOf is the tests of a text in all rows of tables.
+func scanOf(c document.Call, tables ...string) document.Work {
+	var rows int64
+	for _, table := range tables {
+		size := c.Size(table)
+		rows += size
+	}
+	return document.Work{Scanned: rows, Tests: rows}
+}
+
+// namespaceTests is what the filter of namespaces looks at: a searched text in
+// all that they define; the others are found by indexes.
+func namespaceTests(c document.Call) document.Work {
+	filter := objectOf(c.Argument("filter"))
+	var work document.Work
+	if filter["search"] != nil {
+		work = scanOf(c, tableNamespaces, tableProperties, tableObjects, tableTags)
+	}
+	for _, indexed := range []struct{ argument, table string }{
+		{"resourceTypes", tableAssociations}, {"propertiesTarget", tableAssociations}, {"definesKey", tableProperties}, {"tag", tableTags},
+	} {
+		if filter[indexed.argument] != nil {
+			work.Scanned += atMost(c, indexedRows, indexed.table)
+		}
+	}
+	return work
+}
+
+func tagTests(c document.Call) document.Work {
+	if c.Argument("search") == nil {
+		return document.Work{}
+	}
+	return scanOf(c, tableTags)
+}
+
+// consumerTests is what the filter of consumers looks at before their order.
+func consumerTests(c document.Call) document.Work {
+	filter := objectOf(c.Argument("filter"))
+	var work document.Work
+	if len(filter) > 0 {
+		work.Scanned = atMost(c, indexedRows, tableConsumers)
+	}
+	if filter["provider"] != nil {
+		work.Scanned += atMost(c, indexedRows, tableAllocations)
+	}
+	return work
+}
+
+func traitTests(c document.Call) document.Work {
+	if objectOf(c.Argument("filter"))["associated"] == nil {
+		return document.Work{}
+	}
+	return document.Work{Scanned: atMost(c, 10*indexedRows, tableProviderTraits)}
+}
+
+// namespacesOfTypes is a page of namespaces for each of several types, by their
+// associations.
+func namespacesOfTypes(c document.Call) document.Work {
+	work := pageOfEach(tableAssociations)(c)
+	of := readOf(c, work.Read, tableNamespaces)
+	work.Statements, work.Read, work.Scanned = 2, work.Read+of.Read, work.Scanned+of.Scanned
+	return work
+}
+
+// keysWork groups all items by their keys.
+func keysWork(c document.Call) document.Work {
+	items := c.Size(tableMetadataItems)
+	all := c.Size(tableResources)
+	return document.Work{Statements: 1, Scanned: items + all, Tests: 3 * items, Read: atMost(c, c.Page()+1, tableMetadataItems)}
+}

@@ -1,0 +1,128 @@
+package graph
+
+import "github.com/cadastre-dev/cadastre/graph/document"
+
+// metadefWorks returns what the fields of definitions do.
+func metadefWorks() document.Works {
+	return document.Works{
+		"Query.namespace":        {Statements: 1, Given: one(tableNamespaces)},
+		"Query.resourceType":     {Statements: 1, Given: one(tableResourceTypes)},
+		"Query.definitions":      {Statements: 4, Given: appliedWork},
+		"Query.validateMetadata": {Statements: 4, Given: validationWork},
+		"Query.exportNamespaces": {Statements: 5, Given: exportWork},
+
+		"Namespace.properties":               {Statements: 1, Given: through(many(tableProperties, tableNamespaces))},
+		"Namespace.property":                 {Statements: 1, Given: through(chosen(tableProperties, tableNamespaces))},
+		"Namespace.propertyConnection":       {Statements: 1, Given: through(chosen(tableProperties, tableNamespaces))},
+		"Namespace.objects":                  {Statements: 1, Given: through(many(tableObjects, tableNamespaces))},
+		"Namespace.object":                   {Statements: 1, Given: through(chosen(tableObjects, tableNamespaces))},
+		"Namespace.objectConnection":         {Statements: 1, Given: through(chosen(tableObjects, tableNamespaces))},
+		"Namespace.tags":                     {Statements: 1, Given: many(tableTags, tableNamespaces)},
+		"Namespace.tag":                      {Statements: 1, Given: chosen(tableTags, tableNamespaces)},
+		"Namespace.tagConnection":            {Statements: 1, Given: chosen(tableTags, tableNamespaces)},
+		"Namespace.resourceTypeAssociations": {Statements: 1, Given: many(tableAssociations, tableNamespaces)},
+		"Namespace.members":                  {Statements: 1, Given: many(tableMembers, tableNamespaces)},
+		"Namespace.viewerCanUpdate":          {Statements: 1, Given: chosen(tableMembers, tableNamespaces)},
+		"Namespace.viewerCanDelete":          {Statements: 1, Given: chosen(tableMembers, tableNamespaces)},
+
+		"ObjectDefinition.properties":  {Statements: 1, Given: many(tableProperties, tableObjects)},
+		"ObjectDefinition.namespace":   {Statements: 1, Given: one(tableNamespaces)},
+		"PropertyDefinition.namespace": {Statements: 1, Given: one(tableNamespaces)},
+		"PropertyDefinition.object":    {Statements: 1, Given: one(tableObjects)},
+		"Tag.parent":                   {Statements: 1, Given: one(tableTags)},
+		"Tag.children":                 {Statements: 1, Given: many(tableTags, tableNamespaces)},
+		"Tag.descendants":              {Statements: 1, Given: many(tableTags, tableNamespaces)},
+		"Tag.namespace":                {Statements: 1, Given: one(tableNamespaces)},
+		"Tag.resourceCount":            {Statements: 1, Given: taggedWork},
+
+		"ResourceTypeAssociation.resourceType": {Statements: 1, Given: one(tableResourceTypes)},
+		"ResourceTypeAssociation.namespace":    {Statements: 1, Given: one(tableNamespaces)},
+		"ResourceType.capabilities":            {Statements: 1, Given: many(tableCapabilities, tableResourceTypes)},
+		"ResourceType.capability":              {Statements: 1, Given: one(tableCapabilities)},
+		"Capability.resourceType":              {Statements: 1, Given: one(tableResourceTypes)},
+		"Capability.values":                    {Statements: 1, Given: valuesWork},
+		"Capability.valueCount":                {Statements: 1, Given: valuesWork},
+
+		"Namespace.description":          {Bytes: 200},
+		"PropertyDefinition.description": {Bytes: 100},
+		"PropertyDefinition.jsonSchema":  {Bytes: 200},
+		"ObjectDefinition.description":   {Bytes: 100},
+		"AuditEvent.before":              {Bytes: 200},
+		"AuditEvent.after":               {Bytes: 200},
+	}
+}
+
+// through is the work of a field of a namespace and, where it is seen through an
+// association, of its associations.
+func through(own func(document.Call) document.Work) func(document.Call) document.Work {
+	return func(c document.Call) document.Work {
+		work := own(c)
+		if c.Argument("resourceType") != nil {
+			work.Statements++
+			work.Read += atMost(c, c.Objects()*average(c, tableAssociations, tableNamespaces), tableAssociations)
+		}
+		return work
+	}
+}
+
+// maxApplied bounds the definitions that are supposed to apply to one resource
+// type.
+const maxApplied = 10_000
+
+// applied returns how many definitions may apply to a resource type.
+func applied(c document.Call) int64 {
+	return min(c.Size(tableProperties)+c.Size(tableObjects), maxApplied)
+}
+
+// appliedWork is the definitions that apply to a resource type, with the
+// namespaces and associations that they are of.
+func appliedWork(c document.Call) document.Work {
+	of := applied(c)
+	work := document.Work{Read: of + atMost(c, of, tableNamespaces) + atMost(c, of, tableAssociations)}
+	if c.Argument("search") != nil {
+		work.Tests = of
+	}
+	return work
+}
+
+// validationWork is the definitions that apply to a resource type, in which each
+// key is looked up.
+func validationWork(c document.Call) document.Work {
+	work := appliedWork(c)
+	work.Tests = lengthOf(c.Argument("values")) * applied(c)
+	work.Length = 0
+	return work
+}
+
+// documentBytes is about how long the text of a definition is in a file.
+const documentBytes = 300
+
+// exportWork is all that namespaces hold: of those that are named, or of all.
+func exportWork(c document.Call) document.Work {
+	all := c.Size(tableNamespaces)
+	count := all
+	if named := lengthOf(c.Argument("names")); named > 0 {
+		count = min(named, all)
+	}
+	work := readOf(c, count, tableNamespaces)
+	for _, table := range []string{tableProperties, tableObjects, tableTags, tableAssociations} {
+		size := c.Size(table)
+		more := readOf(c, divide(size*count, all), table)
+		work.Read, work.Scanned = work.Read+more.Read, work.Scanned+more.Scanned
+	}
+	work.Length = count
+	work.Bytes = documentBytes * max(1, divide(work.Read, work.Length))
+	return work
+}
+
+// taggedWork counts the resources with a tag.
+func taggedWork(c document.Call) document.Work {
+	size := c.Size(tableResourceTags)
+	return document.Work{Scanned: size, Read: atMost(c, c.Objects(), tableTags)}
+}
+
+// valuesWork is the values of a capability in use.
+func valuesWork(c document.Call) document.Work {
+	rows := atMost(c, c.Objects()*average(c, tableCapabilityUse, tableCapabilities), tableCapabilityUse)
+	return document.Work{Scanned: rows, Read: min(rows, c.Objects()*c.Page())}
+}

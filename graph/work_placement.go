@@ -1,0 +1,94 @@
+package graph
+
+import (
+	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// usagesWork adds up the allocations of a project.
+func usagesWork(c document.Call) document.Work {
+	all := c.Size(tableAllocations)
+	of := c.Size(tableConsumers)
+	return document.Work{Scanned: all + 2*of, Read: usual}
+}
+
+// providersWork judges every provider by a filter, in memory, and sorts those
+// that are left.
+func providersWork(c document.Call) document.Work {
+	all := c.Size(tableProviders)
+	filter := objectOf(c.Argument("filter"))
+	return document.Work{Tests: 2 * all * int64(1+len(filter))}
+}
+
+// requestSize is how large the answers to a request for candidates are.
+type requestSize struct {
+	amounts   int64 // resource classes that are asked for
+	groups    int64 // that are served
+	providers int64 // that one candidate can have
+}
+
+// requestOf returns the size of the request among the arguments of a field.
+func requestOf(c document.Call) requestSize {
+	unsuffixed := lengthOf(c.Argument("resources"))
+	size := requestSize{amounts: unsuffixed, providers: unsuffixed}
+	if unsuffixed > 0 {
+		size.groups = 1
+	}
+	for _, group := range listOf(c.Argument("groups")) {
+		size.amounts += lengthOf(objectOf(group)["resources"])
+		size.groups++
+		size.providers++
+	}
+	return requestSize{max(size.amounts, 1), max(size.groups, 1), max(size.providers, 1)}
+}
+
+// ofRequest is a list whose length follows from the request for candidates that
+// it is part of the answer to.
+func ofRequest(length func(requestSize) int64) func(document.Call) document.Work {
+	return func(c document.Call) document.Work {
+		for above, ok := c.Parent(); ok; above, ok = above.Parent() {
+			if above.Of() == "Query" {
+				return document.Work{Length: length(requestOf(above))}
+			}
+		}
+		return document.Work{}
+	}
+}
+
+// candidatesWork searches from the first provider on to the end of the page.
+func candidatesWork(c document.Call) document.Work {
+	all := c.Size(tableProviders)
+	size := requestOf(c)
+	return document.Work{Tests: 2*all*size.amounts + 10*c.Page()*size.providers}
+}
+
+// candidateCountWork goes on to the last candidate, or until as many are counted
+// as ever are.
+func candidateCountWork(c document.Call) document.Work {
+	all := c.Size(tableProviders)
+	size := requestOf(c)
+	candidates := int64(1)
+	for range size.providers {
+		if candidates = candidates * all; candidates >= placement.MaxCount {
+			candidates = placement.MaxCount
+			break
+		}
+	}
+	return document.Work{Tests: 2*all*size.amounts + 3*candidates*size.providers}
+}
+
+// explanationWork judges every provider by each constraint.
+func explanationWork(c document.Call) document.Work {
+	all := c.Size(tableProviders)
+	size := requestOf(c)
+	return document.Work{Tests: 10 * all * (size.amounts + size.groups)}
+}
+
+// summariesWork is the providers of the trees that candidates are in.
+func summariesWork(c document.Call) document.Work {
+	return document.Work{Length: max(1, atMost(c, c.Page()*requestOf(c).providers*treeSize, tableProviders))}
+}
+
+// treeSize is how many providers a tree is supposed to have for each that a
+// candidate takes of it.
+const treeSize = 2

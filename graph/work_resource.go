@@ -1,0 +1,218 @@
+package graph
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/graph/document"
+)
+
+// resourceWorks returns what the fields of resources and of their metadata do,
+// without lists.
+func resourceWorks() document.Works {
+	return document.Works{
+		"Query.resource":                    {Statements: 1, Given: one(tableResources)},
+		"Query.explainResources":            {Statements: 1, Given: explainWork},
+		"Resource.type":                     {Statements: 1, Given: one(tableResourceTypes)},
+		"Resource.parent":                   {Statements: 1, Given: one(tableResources)},
+		"Resource.metadata":                 {Statements: 1, Given: metadataWork},
+		"Resource.metadataItem":             {Statements: 1, Given: one(tableMetadataItems)},
+		"Resource.metadataReport":           {Statements: 5, Given: reportWork},
+		"Resource.tags":                     {Statements: 1, Given: many(tableResourceTags, tableResources)},
+		"Resource.capabilities":             {Statements: 1, Given: many(tableCapabilityOf, tableResources)},
+		"Resource.provider":                 {Statements: 2, World: true, Given: one(tableProviders)},
+		"Resource.description":              {Bytes: 100},
+		"ResourceConnection.metadataFacets": {Given: facetsWork},
+		"MetadataFacet.values":              {Given: facetValuesWork},
+		"MetadataItem.definitions":          {Statements: 5, Given: itemDefinitionsWork},
+	}
+}
+
+// metadataWork is the items of resources, all or those of some keys.
+func metadataWork(c document.Call) document.Work {
+	length := average(c, tableMetadataItems, tableResources)
+	if keys := lengthOf(c.Argument("keys")); keys > 0 {
+		length = min(length, keys)
+	}
+	work := readOf(c, c.Objects()*length, tableMetadataItems)
+	work.Length = length
+	return work
+}
+
+// reportWork judges the items of resources by the definitions of their types.
+func reportWork(c document.Call) document.Work {
+	items := readOf(c, c.Objects()*average(c, tableMetadataItems, tableResources), tableMetadataItems)
+	of := readOf(c, c.Objects(), tableResources)
+	return document.Work{Read: items.Read + of.Read + applied(c), Scanned: items.Scanned + of.Scanned, Tests: 4 * items.Read}
+}
+
+// itemDefinitionsWork looks the keys of items up in the definitions of the types
+// of their resources.
+func itemDefinitionsWork(c document.Call) document.Work {
+	items, of := readOf(c, c.Objects(), tableMetadataItems), readOf(c, c.Objects(), tableResources)
+	return document.Work{Read: items.Read + of.Read + applied(c), Scanned: items.Scanned + of.Scanned, Tests: 4 * items.Read, Length: 2}
+}
+
+// search is what it takes to find the resources that match a filter.
+type search struct {
+	statements int
+	rows       int64 // that may match, of those that conditions with an index leave
+	whole      bool  // whether all of them are looked at before the first is found
+	scanned    int64 // rows of other tables
+	tests      int64
+	clauses    int64
+}
+
+// Conditions with an index are supposed to leave no more rows than these.
+const (
+	indexedRows = 10_000
+	namedRows   = 100
+)
+
+// searchOf returns what the filter among the arguments of a field takes.
+func searchOf(c document.Call) search {
+	filter := objectOf(c.Argument("filter"))
+	all := c.Size(tableResources)
+	s := search{rows: all}
+	narrow := func(argument string, rows int64) {
+		if filter[argument] != nil {
+			s.rows = min(s.rows, rows)
+			s.clauses++
+		}
+	}
+	narrow("uuids", lengthOf(filter["uuids"]))
+	narrow("name", namedRows)
+	narrow("parent", indexedRows)
+	narrow("types", all)
+	narrow("projectId", all)
+	if filter["nameContains"] != nil {
+		s.whole, s.tests, s.clauses = true, s.rows, s.clauses+1
+	}
+	for _, table := range []struct{ argument, name string }{{"metadata", tableMetadataItems}, {"tags", tableResourceTags}} {
+		if count := lengthOf(filter[table.argument]); count > 0 {
+			found := min(atMost(c, indexedRows, table.name), max(all, 1))
+			s.whole, s.rows, s.scanned, s.clauses = true, min(s.rows, found), s.scanned+count*found, s.clauses+count
+		}
+	}
+	s.add(c, conditionTests(filter))
+	return s
+}
+
+// add adds tests of values, of metadata and of capabilities: those of one group
+// go through all values that any of them may hold of.
+func (s *search) add(c document.Call, groups []testGroup) {
+	all := c.Size(tableResources)
+	for _, group := range groups {
+		size := c.Size(group.table)
+		rows := min(size, all*group.tests)
+		s.whole, s.scanned, s.tests, s.clauses = true, s.scanned+rows, s.tests+rows*group.tests, s.clauses+1
+		if group.table == tableCapabilityItems {
+			s.statements = 1 // which looks the names of capabilities up
+		}
+	}
+}
+
+// testGroup is tests of which one is enough, and the table of the values.
+type testGroup struct {
+	table string
+	tests int64
+}
+
+// maxTests is how many tests are counted: more are refused by their field.
+const maxTests = 250
+
+// conditionTests returns the tests of a filter.
+func conditionTests(filter map[string]any) []testGroup {
+	var groups []testGroup
+	for _, one := range firstOf(listOf(filter["requirements"])) {
+		requirement, _ := objectOf(one)["requirement"].(string)
+		groups = append(groups, testGroup{tableCapabilityItems, max(1, int64(strings.Count(requirement, "<or>")))})
+	}
+	if matching, _ := filter["matching"].(string); matching != "" {
+		for range min(max(1, strings.Count(matching, "$")), maxTests) {
+			groups = append(groups, testGroup{tableCapabilityItems, 1})
+		}
+	}
+	return append(groups, testsOf(filter["where"])...)
+}
+
+func firstOf(list []any) []any { return list[:min(len(list), maxTests)] }
+
+// testsOf returns the tests of a tree of conditions: those of `any` are one
+// group for each table, others are groups of their own.
+func testsOf(condition any) []testGroup {
+	object := objectOf(condition)
+	if test := objectOf(object["metadata"]); test != nil {
+		return []testGroup{{tableMetadataItems, max(1, lengthOf(test["in"])/10)}}
+	}
+	if test := objectOf(object["capability"]); test != nil {
+		return []testGroup{{tableCapabilityItems, max(1, lengthOf(test["in"])/10)}}
+	}
+	var groups []testGroup
+	for _, member := range firstOf(slices.Concat(listOf(object["all"]), listOf(object["not"]))) {
+		groups = append(groups, testsOf(member)...)
+	}
+	of := map[string]int64{}
+	for _, member := range firstOf(listOf(object["any"])) {
+		for _, group := range testsOf(member) {
+			of[group.table] += group.tests
+		}
+	}
+	for _, table := range []string{tableMetadataItems, tableCapabilityItems} {
+		if of[table] > 0 {
+			groups = append(groups, testGroup{table, of[table]})
+		}
+	}
+	return groups
+}
+
+// resourcesOfEach is a page of the resources of a filter for each of several
+// parents.
+func resourcesOfEach(c document.Call) document.Work {
+	work := resourcesPage(c)
+	work.Scanned += scannedWithin(c, tableResources)
+	return work
+}
+
+// resourcesPage is a page of the resources of a filter.
+func resourcesPage(c document.Call) document.Work {
+	s := searchOf(c)
+	work := readOf(c, c.Objects()*(c.Page()+1), tableResources)
+	order, _ := objectOf(c.Argument("orderBy"))["field"].(string)
+	switch {
+	case s.whole || s.rows < work.Read:
+		work = document.Work{Read: min(work.Read, s.rows), Scanned: s.rows}
+	case s.clauses > 0 && order != "" && order != "NAME": // no index has both
+		work.Scanned = max(work.Scanned, min(s.rows, indexedRows))
+	}
+	work.Statements, work.Scanned, work.Tests = 1+s.statements, work.Scanned+s.scanned, s.tests
+	return work
+}
+
+// resourcesCount counts the resources of a filter.
+func resourcesCount(c document.Call) document.Work {
+	s := searchOf(c)
+	return document.Work{Statements: 1 + s.statements, Scanned: s.rows + s.scanned, Tests: s.tests}
+}
+
+// explainWork asks every condition of every resource.
+func explainWork(c document.Call) document.Work {
+	s := searchOf(c)
+	all := c.Size(tableResources)
+	return document.Work{Statements: s.statements, Scanned: all + s.scanned, Tests: 2*all*max(s.clauses, 1) + s.tests}
+}
+
+// facetsWork groups the values of keys on the resources of a filter.
+func facetsWork(c document.Call) document.Work {
+	list, _ := c.Parent()
+	s := searchOf(list)
+	keys := lengthOf(c.Argument("keys"))
+	items := atMost(c, s.rows*keys, tableMetadataItems)
+	return document.Work{Statements: 1 + s.statements, Scanned: s.rows + s.scanned + items, Read: items, Tests: s.tests, Length: max(keys, 1)}
+}
+
+// facetValuesWork is as many values as facets are asked for.
+func facetValuesWork(c document.Call) document.Work {
+	facets, _ := c.Parent()
+	return document.Work{Length: max(1, atMost(c, facets.Page(), tableResources))}
+}
