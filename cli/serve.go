@@ -51,6 +51,8 @@ type ServeOptions struct {
 
 	Limits Limits `embed:"" prefix:"limit-"`
 
+	SlowOperation time.Duration `default:"1s" min:"0s" help:"Log operations that run as long, with what they cost; 0 logs none."`
+
 	LogFormat string `enum:"text,json" default:"text" help:"Form of the log: ${enum}."`
 }
 
@@ -65,11 +67,13 @@ type Limits struct {
 	Directives      int           `default:"5" help:"Directives at one place of a document."`
 	ListMembers     int           `default:"5000" help:"Members of each list in the variables."`
 	Places          int           `default:"10000" help:"Fields of an operation where its fragments are spread."`
-	Cost            int64         `default:"2000000" help:"Estimated fields of an answer."`
+	Cost            int64         `default:"2000000" help:"Estimated work of an operation, in fields of an answer."`
 	AnswerBytes     int           `default:"16777216" help:"Bytes of an answer's data."`
 	OperationTime   time.Duration `default:"10s" help:"Time of an operation, its statements included."`
 	Concurrent      int           `default:"256" help:"Operations worked on at once."`
 	PrincipalPoints float64       `default:"1000" help:"Points a second that a viewer may spend; an operation costs one and one more for each 1,000 of its cost."`
+	ServicePoints   float64       `default:"10000" help:"The same of a viewer with the role of a service."`
+	AdminPoints     float64       `default:"5000" help:"The same of an administrator."`
 	AddressPoints   float64       `default:"5000" help:"Points a second that the requests of one address may spend."`
 	DocumentBytes   int64         `default:"67108864" help:"Bytes of memory for parsed documents."`
 	PersistedBytes  int64         `default:"16777216" help:"Bytes of memory for automatically persisted documents."`

@@ -62,7 +62,7 @@ func TestACallerWhoSpendsTooMuchIsHeldBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
-		o.Limits.PrincipalPoints = 0.251 // a burst of two, and four seconds until the next
+		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 0.251, 0.251 // a burst of two, and four seconds until the next
 	})
 	began := time.Now()
 	for range 2 {
@@ -86,16 +86,63 @@ func TestExpensiveOperationsSpendMore(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
-		o.Limits.PrincipalPoints = 10 // a burst of forty
+		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 15, 15 // a burst of sixty
 	})
-	const expensive = "{ namespaces(first: 1000) { nodes { properties { name } } } }" // 12,001
+	const expensive = "{ namespaces(first: 1000) { nodes { properties { name } } } }" // 12,001 fields, and what they take
 	codes, began := map[string]int{}, time.Now()
 	for range 6 {
 		codes[s.query(expensive).code()]++
 	}
-	earned := int(time.Since(began).Seconds()) // at most so many more, 13 points each
+	earned := int(time.Since(began).Seconds()) // at most so many more
 	if codes[""] < 3 || codes[""] > 3+earned || codes[""]+codes["RATE_LIMITED"] != 6 {
 		t.Errorf("got %v, want three of six, and %d more for the time it took", codes, earned)
+	}
+}
+
+// TestServicesAndAdministratorsHaveBudgetsOfTheirOwn: a viewer has the largest
+// budget of its roles.
+func TestServicesAndAdministratorsHaveBudgetsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 0.251, 1000 // a burst of two
+	})
+	for range 20 {
+		if got := s.query("{ __typename }"); got.status != 200 {
+			t.Fatalf("an administrator: %d %s", got.status, got.body)
+		}
+	}
+	began, codes := time.Now(), map[string]int{}
+	for range 10 {
+		codes[s.query("{ __typename }", "X-Auth-Token", "reader-token").code()]++
+	}
+	if earned := int(time.Since(began).Seconds()); codes[""] < 2 || codes[""] > 3+earned || codes["RATE_LIMITED"] == 0 && earned == 0 {
+		t.Errorf("a reader: %v", codes)
+	}
+}
+
+// TestSlowOperationsAreLogged: the line says what the operation was priced and
+// what it took, and nothing that the request holds.
+func TestSlowOperationsAreLogged(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) { o.SlowOperation = time.Nanosecond })
+	s.ask(map[string]any{"query": `query Slow($search: String) { namespaces(filter: {search: $search}) { totalCount } namespace(name: "literal") { name } }`,
+		"variables": map[string]any{"search": "secret"}})
+	log := s.log.String()
+	for _, want := range []string{`"msg":"slow operation"`, `"operation":"Slow"`, `"kind":"query"`, `"statements":3`, `"rows":`, `"bytes":`, `"milliseconds":`, `"costPriced":`, `"costFound":`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %s: %s", want, log)
+		}
+	}
+	for _, not := range []string{"secret", "literal", "admin-token"} {
+		if strings.Contains(log, not) {
+			t.Errorf("the log has %s: %s", not, log)
+		}
+	}
+	quiet := start(t, func(o *web.Options) { o.SlowOperation = time.Hour })
+	quiet.query("{ viewer { userId } }")
+	if strings.Contains(quiet.log.String(), "slow operation") {
+		t.Error("a fast operation is logged as a slow one")
 	}
 }
 

@@ -31,7 +31,8 @@ type Limits struct {
 	// Places bounds the fields of an operation where its fragments are spread:
 	// 10,000.
 	Places int
-	// Cost bounds the estimated number of fields of an answer: 2,000,000.
+	// Cost bounds the estimated work of an operation, in fields of an answer:
+	// 2,000,000.
 	Cost int64
 	// AnswerBytes bounds the data of an answer: 16 MiB. The root field that goes
 	// beyond it is null, and so are the ones after it.
@@ -46,6 +47,10 @@ type Limits struct {
 	// may spend: 1,000, with a burst of four seconds of them. An operation costs
 	// one point and one more for each 1,000 of its cost. More is 429.
 	PrincipalPoints float64
+	// ServicePoints and AdminPoints are the same of a viewer with the role of a
+	// service, 10,000, and of an administrator, 5,000.
+	ServicePoints float64
+	AdminPoints   float64
 	// AddressPoints is how many points a second the requests of one address may
 	// spend before their tokens are checked: 5,000, with a burst of four seconds
 	// of them. A request costs one point, and 50 more when its token is refused.
@@ -83,6 +88,8 @@ func DefaultLimits() Limits {
 		OperationTime:   10 * time.Second,
 		Concurrent:      256,
 		PrincipalPoints: 1000,
+		ServicePoints:   10_000,
+		AdminPoints:     5000,
 		AddressPoints:   5000,
 		DocumentBytes:   documents.KeptBytes,
 		PersistedBytes:  16 << 20,

@@ -71,6 +71,34 @@ func (b *buckets) charge(key string, points int, now time.Time) {
 	limiter.ReserveN(now, min(points, b.burst))
 }
 
+// budgets are the buckets of viewers, by what their roles entitle them to.
+type budgets struct{ ordinary, service, admin *buckets }
+
+func newBudgets(limits Limits) budgets {
+	return budgets{ordinary: newBuckets(limits.PrincipalPoints), service: newBuckets(limits.ServicePoints), admin: newBuckets(limits.AdminPoints)}
+}
+
+// take takes points from a viewer's bucket: of the largest budget that one of
+// the viewer's roles has.
+func (b budgets) take(viewer access.Viewer, points int, now time.Time) *refusal {
+	of := b.ordinary
+	if viewer.IsService() {
+		of = of.larger(b.service)
+	}
+	if viewer.IsAdmin() {
+		of = of.larger(b.admin)
+	}
+	return of.take(principal(viewer), points, now)
+}
+
+// larger returns the buckets that fill faster; nil ones admit everything.
+func (b *buckets) larger(other *buckets) *buckets {
+	if b == nil || other != nil && b.perSecond >= other.perSecond {
+		return b
+	}
+	return other
+}
+
 // principal returns the key of a viewer's bucket.
 func principal(viewer access.Viewer) string { return viewer.UserID + "\x00" + viewer.ProjectID }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"time"
@@ -25,7 +26,7 @@ type transport struct {
 	measured   *measurements
 	preparer   *graph.Preparer
 	persisted  *lru.Cache[string] // texts of valid documents, by their hash
-	principals *buckets
+	principals budgets
 	addresses  *buckets
 	slots      slots
 }
@@ -36,7 +37,7 @@ func newTransport(options Options, measured *measurements) *transport {
 		measured:   measured,
 		preparer:   options.Executor.Preparer(options.Limits.ofDocuments()),
 		persisted:  lru.New[string](options.Limits.PersistedBytes),
-		principals: newBuckets(options.Limits.PrincipalPoints),
+		principals: newBudgets(options.Limits),
 		addresses:  newBuckets(options.Limits.AddressPoints),
 		slots:      newSlots(options.Limits.Concurrent),
 	}
@@ -146,7 +147,7 @@ func onlyByPost(w http.ResponseWriter, message string) *refusal {
 // bucket.
 func (t *transport) spend(viewer access.Viewer, operation *document.Operation) *refusal {
 	if points := int(operation.Price.Cost / pointCost); points > 0 {
-		return t.principals.take(principal(viewer), points, time.Now())
+		return t.principals.take(viewer, points, time.Now())
 	}
 	return nil
 }
@@ -161,7 +162,7 @@ func (t *transport) viewer(w http.ResponseWriter, r *http.Request) (access.Viewe
 	viewer, err := t.Authenticate(r.Context(), r.Header)
 	if err == nil {
 		requestLogOf(r.Context()).viewer = viewer
-		return viewer, t.principals.take(principal(viewer), 1, time.Now())
+		return viewer, t.principals.take(viewer, 1, time.Now())
 	}
 	if refusal := new(problem.Refusal); errors.As(err, &refusal) && errors.Is(err, problem.ErrUnauthenticated) {
 		t.addresses.charge(from, refusedPoints, time.Now())
@@ -222,10 +223,23 @@ func (t *transport) register(source source) {
 func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation) {
 	t.measured.operations.WithLabelValues(string(operation.Definition.Operation)).Inc()
 	t.measured.cost.Add(float64(operation.Price.Cost))
+	began := time.Now()
 	answer := t.Executor.Run(ctx, operation, t.Limits.AnswerBytes)
+	if took := time.Since(began); t.SlowOperation > 0 && took >= t.SlowOperation {
+		t.logSlow(ctx, operation, answer.Taken, took)
+	}
 	t.count(ctx, answer.Errors)
 	write(w, media, http.StatusOK, answer, fmt.Sprintf(`{"cost":{"maximum":%d,"requested":%d}}`, t.Limits.Cost, operation.Price.Cost))
 	t.Executor.Release(answer)
+}
+
+// logSlow logs an operation that took long: what it was priced and what it took,
+// without its text and its variables.
+func (t *transport) logSlow(ctx context.Context, operation *document.Operation, taken graph.Taken, took time.Duration) {
+	t.Log.LogAttrs(ctx, slog.LevelWarn, "slow operation", slog.String("requestId", graph.RequestID(ctx)),
+		slog.String("kind", string(operation.Definition.Operation)), slog.String("operation", clip(operation.Definition.Name, 100)),
+		slog.Int64("milliseconds", took.Milliseconds()), slog.Int64("costPriced", operation.Price.Cost), slog.Int64("costFound", taken.Cost),
+		slog.Int64("statements", taken.Statements), slog.Int64("rows", taken.Rows), slog.Int64("bytes", taken.Bytes))
 }
 
 // refuse writes a refusal and counts it.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,6 +52,9 @@ type Options struct {
 	Profile Profile
 	// DemoToken is sent by the IDE by itself; empty outside a demo.
 	DemoToken string
+	// SlowOperation is how long an operation runs that is logged as a slow one; 0
+	// logs none.
+	SlowOperation time.Duration
 	// Limits bound what a request can cost; the zero value is DefaultLimits().
 	Limits Limits
 	// AllowedOrigins are the origins whose pages may send requests, such as
