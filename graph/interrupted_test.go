@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -95,23 +96,26 @@ func interrupted(executor *graph.Executor, query string, at moment, other func()
 func interruptedAs(executor *graph.Executor, viewer, query string, variables map[string]any, at moment, other func()) outcome {
 	ctx := access.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers[viewer])
 	ctx, statements := store.CountStatements(ctx)
-	ended := make(chan struct{})
-	began := false
 	uses := &atomic.Int64{}
 	patient := longestInterruption
 	if strings.HasPrefix(query, "mutation") {
 		patient = shortInterruption
 	}
+	var once sync.Once
+	var ended chan struct{}
 	ctx = interruptedContext{ctx, at, &atomic.Int64{}, uses, func() {
-		began = true
-		go func() { defer close(ended); other() }()
-		select {
-		case <-ended:
-		case <-time.After(patient):
-		}
+		once.Do(func() {
+			ended = make(chan struct{})
+			go func() { defer close(ended); other() }()
+			select {
+			case <-ended:
+			case <-time.After(patient):
+			}
+		})
 	}}
 	response := executor.ExecuteAny(ctx, &graphql.RawParams{Query: query, Variables: variables})
-	if began {
+	once.Do(func() {}) // what uses the context later interrupts nothing
+	if ended != nil {
 		<-ended
 	}
 	errors, err := json.Marshal(response.Errors)

@@ -158,7 +158,7 @@ type coverage struct {
 }
 
 // stepsOf returns what a way is to cover: every step on the way to the counters
-// of a type, and the last ones on the way to what shows numbers.
+// of a type, and the last one on the way to what shows numbers.
 func stepsOf(of facet, w ways) (counter, number []string) {
 	name := func(kind string, p path) (out []string) {
 		for _, s := range p {
@@ -173,7 +173,7 @@ func stepsOf(of facet, w ways) (counter, number []string) {
 		}
 		return []string{"a counter in the payload of " + mutation}, []string{w.shown.of + " in a payload"}
 	}
-	last := w.number[max(0, len(w.number)-2):]
+	last := w.number[max(0, len(w.number)-1):]
 	return name("counter of "+of.of, w.counter), append(name("number in "+w.shown.of, last), of.name+" in "+w.shown.of+" "+w.shown.leaves)
 }
 
@@ -575,7 +575,7 @@ func (a *adders) try(chance *rand.Rand, w ways) (shows reached) {
 		a.add(chance, w, moment{use: true, at: chance.IntN(answer.uses)})
 		return shows
 	}
-	for range 4 {
+	for range 3 {
 		a.add(chance, w, moment{use: true, at: answer.uses/2 + chance.IntN(answer.uses/2+1)})
 	}
 	return shows
