@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 )
 
 // state is what a thing has at an instant.
@@ -377,11 +379,15 @@ func (r *result) add(other result) {
 // end compares what things have with what was written, and what was seen with
 // the history.
 func (a *adders) end() result {
-	out := result{attempts: a.attempts, accepted: a.accepted, lost: a.accepted, seen: a.states}
-	for index := range thingsOfFamily {
-		of := thing{a.family, index}
-		out.lost -= a.read(of).n - 1
-	}
+	out := result{attempts: a.attempts, accepted: a.accepted, seen: a.states}
+	// A server that did not write last is told of it soon.
+	patience.Until(a.t, 5*time.Second, func() bool {
+		out.lost = a.accepted
+		for index := range thingsOfFamily {
+			out.lost -= a.read(thing{a.family, index}).n - 1
+		}
+		return out.lost == 0
+	})
 	shown := map[string]bool{}
 	for _, s := range a.seen {
 		n, ok := a.history[s.thing][s.state.counter]
