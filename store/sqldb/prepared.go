@@ -50,29 +50,29 @@ func (p *preparedStatements) of(ctx context.Context, db *sql.DB, query string) *
 		return nil
 	}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	statement := p.kept[query]
-	due := statement == nil && len(p.kept) < maxPrepared && (p.uses[query] > 0 || len(p.uses) < 4*maxPrepared)
-	if due {
+	if statement == nil && len(p.kept) < maxPrepared && (p.uses[query] > 0 || len(p.uses) < 4*maxPrepared) {
 		p.uses[query]++
-		due = p.uses[query] >= preparedAfter
+		if p.uses[query] == preparedAfter {
+			go p.prepare(db, query)
+		}
 	}
-	p.mu.Unlock()
-	if !due {
-		return statement
-	}
-	statement, err := db.PrepareContext(context.WithoutCancel(ctx), query)
-	if err != nil {
-		return nil // whoever sends the text is told why
-	}
+	return statement
+}
+
+// prepare prepares a statement. It does so beside the request, which has a
+// connection already: whoever waits for a second one can wait for ever.
+func (p *preparedStatements) prepare(db *sql.DB, query string) {
+	ctx, cancel := context.WithTimeout(context.Background(), StatementTimeout)
+	defer cancel()
+	statement, err := db.PrepareContext(ctx, query)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if other := p.kept[query]; other != nil {
-		_ = statement.Close()
-		return other
-	}
-	p.kept[query] = statement
 	delete(p.uses, query)
-	return statement
+	if err == nil { // else whoever sends the text is told why
+		p.kept[query] = statement
+	}
 }
 
 // reads sends statements that read, on a connection of the pool or, unless it is
