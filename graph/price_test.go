@@ -51,7 +51,7 @@ func TestOperationsTakeWhatIsPriced(t *testing.T) {
 			continue
 		}
 		var all taken
-		for round := range uint64(60) {
+		for round := range uint64(30) {
 			chance := rand.New(rand.NewPCG(round, uint64(len(field.Name))))
 			all.add(g.take(arguments{chance, executor.Schema(), field.Name}.query(field)))
 		}

@@ -40,7 +40,7 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 			Name: "cadastre_graphql_errors_total", Help: "GraphQL errors answered, by code.",
 		}, []string{"code"}),
 		cost: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "cadastre_graphql_cost_total", Help: "Estimated fields of the answers of the operations run.",
+			Name: "cadastre_graphql_cost_total", Help: "Estimated cost of the operations run.",
 		}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cadastre_http_panics_total", Help: "Panics outside resolvers; those inside count as errors of the code INTERNAL.",
