@@ -134,26 +134,26 @@ func TestArchitectureDrawsThePackages(t *testing.T) {
 		if match == nil {
 			continue
 		}
-		room := match[2]
+		folder := match[2]
 		if match[1] == "" {
-			above = room
+			above = folder
 		} else {
-			room = above + "/" + room
+			folder = above + "/" + folder
 		}
-		if _, err := os.Stat(room); err != nil {
-			t.Errorf("the drawing has %s: %v", room, err)
+		if _, err := os.Stat(folder); err != nil {
+			t.Errorf("the drawing has %s: %v", folder, err)
 		}
-		drawn[room] = true
+		drawn[folder] = true
 		_, arrows, _ := strings.Cut(match[3], "; -> ")
 		for target := range strings.SplitSeq(arrows, ", ") {
-			if target != "" && !slices.Contains(rooms[room], target) {
-				t.Errorf("the drawing has an arrow from %s to %s, which imports_test.go does not list", room, target)
+			if target != "" && !slices.Contains(mayImport[folder], target) {
+				t.Errorf("the drawing has an arrow from %s to %s, which imports_test.go does not list", folder, target)
 			}
 		}
 	}
-	for room := range rooms {
-		if room != "" && !strings.Contains(room, "internal/") && !strings.HasSuffix(room, "test") && !drawn[room] {
-			t.Errorf("the drawing lacks %s", room)
+	for folder := range mayImport {
+		if folder != "" && !strings.Contains(folder, "internal/") && !strings.HasSuffix(folder, "test") && !drawn[folder] {
+			t.Errorf("the drawing lacks %s", folder)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 const module = "github.com/cadastre-dev/cadastre"
 
-// rooms is the drawing of ARCHITECTURE.md: each room and the rooms that it may
+// mayImport is the drawing of ARCHITECTURE.md: each package and those that it may
 // import. "" is the program itself, server.go.
-var rooms = map[string][]string{
+var mayImport = map[string][]string{
 	"":                            {"access", "auth", "cli", "demo", "graph", "resource", "schema", "store", "web"},
 	"access":                      {"problem"},
 	"audit":                       {"page", "text"},
@@ -58,7 +58,7 @@ var rooms = map[string][]string{
 	"web":                         {"access", "graph", "graph/document", "internal/lru", "problem", "schema"},
 }
 
-// onlyStandardLibrary are the rooms that import nothing else from outside but
+// onlyStandardLibrary are the packages that import nothing else from outside but
 // the libraries that take the place of own code.
 var onlyStandardLibrary = []string{"access", "audit", "defaults", "internal/lists", "metadef", "page", "placement", "problem", "resource", "schema", "text"}
 
@@ -72,20 +72,20 @@ type listed struct {
 func TestEveryArrowIsDrawn(t *testing.T) {
 	t.Parallel()
 	for _, of := range packages(t) {
-		room, known := roomOf(of.ImportPath)
+		drawn, known := drawnPackage(of.ImportPath)
 		if !known {
-			t.Errorf("%s is in no room: draw it in ARCHITECTURE.md and here, or put it into one", of.ImportPath)
+			t.Errorf("%s is not in the drawing: add it to ARCHITECTURE.md and here, or move it below a package that is", of.ImportPath)
 			continue
 		}
 		for _, imported := range of.Imports {
-			target, ours := roomOf(imported)
+			target, ours := drawnPackage(imported)
 			switch {
-			case ours && target != room && !slices.Contains(rooms[room], target):
-				t.Errorf("%s imports %s: an arrow from %q to %q is not drawn", of.ImportPath, imported, room, target)
+			case ours && target != drawn && !slices.Contains(mayImport[drawn], target):
+				t.Errorf("%s imports %s: an arrow from %q to %q is not drawn", of.ImportPath, imported, drawn, target)
 			case !ours && strings.HasPrefix(imported, module):
-				t.Errorf("%s imports %s, which is in no room", of.ImportPath, imported)
-			case !ours && slices.Contains(onlyStandardLibrary, room) && strings.Contains(imported, ".") && !slices.Contains(libraries, imported):
-				t.Errorf("%s imports %s: this room knows the standard library only", of.ImportPath, imported)
+				t.Errorf("%s imports %s, which is not in the drawing", of.ImportPath, imported)
+			case !ours && slices.Contains(onlyStandardLibrary, drawn) && strings.Contains(imported, ".") && !slices.Contains(libraries, imported):
+				t.Errorf("%s imports %s: this package imports the standard library only", of.ImportPath, imported)
 			}
 		}
 	}
@@ -111,8 +111,8 @@ func packages(t *testing.T) []listed {
 	}
 }
 
-// roomOf is the room of a package: the longest drawn path that holds it.
-func roomOf(path string) (string, bool) {
+// drawnPackage returns the longest path of the drawing that holds a package.
+func drawnPackage(path string) (string, bool) {
 	if path == module {
 		return "", true
 	}
@@ -121,7 +121,7 @@ func roomOf(path string) (string, bool) {
 		return "", false
 	}
 	for folder != "" {
-		if _, drawn := rooms[folder]; drawn {
+		if _, ok := mayImport[folder]; ok {
 			return folder, true
 		}
 		cut := strings.LastIndex(folder, "/")

@@ -124,7 +124,7 @@ func authentication(options cli.ServeOptions) (func(context.Context, http.Header
 	authenticator := auth.New(sources...)
 	return func(ctx context.Context, header http.Header) (access.Viewer, error) {
 		viewer, err := authenticator.Authenticate(ctx, header)
-		return viewer.Under(policy), err
+		return viewer.WithPolicy(policy), err
 	}, nil
 }
 

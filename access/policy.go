@@ -145,15 +145,15 @@ func (p *Policy) rolesFor(rule Rule, field string) []string {
 	return rules[rule]
 }
 
-// Under returns the viewer under an operator's policy.
-func (v Viewer) Under(policy *Policy) Viewer {
+// WithPolicy returns the viewer under an operator's policy.
+func (v Viewer) WithPolicy(policy *Policy) Viewer {
 	v.policy = policy
 	return v
 }
 
-// Asking returns the viewer at a field of Query or Mutation, and ErrForbidden
+// Authorize returns the viewer at a field of Query or Mutation, and ErrForbidden
 // where the role is asked first and does not suffice.
-func (v Viewer) Asking(field string) (Viewer, error) {
+func (v Viewer) Authorize(field string) (Viewer, error) {
 	v.field = field
 	permission, ok := PermissionOf(field)
 	if !ok {
@@ -166,7 +166,7 @@ func (v Viewer) Asking(field string) (Viewer, error) {
 }
 
 // RequireAt refuses a viewer who may not do what a field of Query or Mutation
-// needs. It is Asking for where the role is asked after visibility.
+// needs. It is Authorize for where the role is asked after visibility.
 func (v Viewer) RequireAt(field string) error {
 	v.field = field
 	return v.Require(permissions[field].Rule, field)

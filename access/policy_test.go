@@ -27,7 +27,7 @@ func TestPolicyDefaults(t *testing.T) {
 		"createCapability":   {RoleAdmin},
 	} {
 		for _, role := range []string{"", RoleReader, RoleMember, RoleService, RoleAdmin} {
-			_, err := Viewer{Roles: []string{role}}.Asking(field)
+			_, err := Viewer{Roles: []string{role}}.Authorize(field)
 			want := strings.Contains(" "+strings.Join(allowed, " ")+" ", " "+role+" ") && len(allowed) > 0
 			if got := err == nil; got != want {
 				t.Errorf("%s as %q: allowed %v, want %v (%v)", field, role, got, want, err)
@@ -49,14 +49,14 @@ func TestPolicyOverridesRulesAndFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	member := Viewer{Roles: []string{RoleMember}}.Under(policy)
+	member := Viewer{Roles: []string{RoleMember}}.WithPolicy(policy)
 	for field, want := range map[string]bool{"setAllocations": true, "createTrait": false, "setMetadata": true, "createResourceType": false} {
-		if _, err := member.Asking(field); (err == nil) != want {
+		if _, err := member.Authorize(field); (err == nil) != want {
 			t.Errorf("%s as a member: %v, want allowed %v", field, err, want)
 		}
 	}
-	nobody := Viewer{}.Under(policy)
-	asking, err := nobody.Asking("namespaces")
+	nobody := Viewer{}.WithPolicy(policy)
+	asking, err := nobody.Authorize("namespaces")
 	if err != nil || !asking.May(RuleDefinitionsRead) {
 		t.Errorf("everyone may list namespaces: %v", err)
 	}

@@ -23,7 +23,7 @@ type Event struct {
 }
 
 // NodeID returns the global id.
-func (e *Event) NodeID() string { return page.RowNodeID(page.KindAuditEvent, e.ID, 0) }
+func (e *Event) NodeID() string { return page.GlobalID(page.KindAuditEvent, e.ID, 0) }
 
 // Filter chooses audit events; every condition given must hold.
 type Filter struct {

@@ -36,7 +36,7 @@ func TestReadPolicy(t *testing.T) {
 				}
 				return
 			}
-			member := access.Viewer{Roles: []string{access.RoleMember}}.Under(policy)
+			member := access.Viewer{Roles: []string{access.RoleMember}}.WithPolicy(policy)
 			if got, want := member.May(access.RulePlacementWrite), name == "override"; got != want {
 				t.Errorf("a member may write placement: %v, want %v", got, want)
 			}

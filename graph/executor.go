@@ -119,7 +119,7 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 				reading.End()
 				ctx, reading = e.store.WithReading(dataloader.With(ctx), afterWrite)
 			}
-			return asking(ctx, field)
+			return authorize(ctx, field)
 		},
 	})
 	if !e.writers.Write(ctx, to, plan, mutation) {
@@ -142,17 +142,17 @@ func (e *Executor) Release(answer *Answer) {
 	answer.Data = nil
 }
 
-// asking returns the context of a field of Query or Mutation, unless the table
+// authorize returns the context of a field of Query or Mutation, unless the table
 // of permissions refuses it to the viewer. A field of Mutation does not begin
 // once the context has ended. Whoever may ask anything may ask for the schema.
-func asking(ctx context.Context, field *document.Field) (context.Context, error) {
+func authorize(ctx context.Context, field *document.Field) (context.Context, error) {
 	if field.Of == "Mutation" && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if field.Number == document.Schema || field.Number == document.Type {
 		return ctx, nil
 	}
-	viewer, err := access.ViewerFrom(ctx).Asking(field.AST.Name)
+	viewer, err := access.ViewerFrom(ctx).Authorize(field.AST.Name)
 	if err != nil {
 		return nil, err
 	}

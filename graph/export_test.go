@@ -117,7 +117,7 @@ func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
 	if field.Object != "Query" && field.Object != "Mutation" || strings.HasPrefix(field.Field.Name, "__") {
 		return next(ctx)
 	}
-	ctx, err := asking(ctx, &document.Field{Of: field.Object, AST: field.Field.Field})
+	ctx, err := authorize(ctx, &document.Field{Of: field.Object, AST: field.Field.Field})
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (r *mutationResolver) SetInventories(ctx context.Context, input placement.P
 	return &model.SetInventoriesPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
-func (r *mutationResolver) SetInventory(ctx context.Context, input placement.OneInventory) (*model.SetInventoryPayload, error) {
+func (r *mutationResolver) SetInventory(ctx context.Context, input placement.InventoryChange) (*model.SetInventoryPayload, error) {
 	world, provider, err := r.Store.SetInventory(ctx, input)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (r *mutationResolver) SetInventory(ctx context.Context, input placement.One
 	return &model.SetInventoryPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
-func (r *mutationResolver) DeleteInventory(ctx context.Context, input placement.InventoryClass) (*model.DeleteInventoryPayload, error) {
+func (r *mutationResolver) DeleteInventory(ctx context.Context, input placement.InventoryDeletion) (*model.DeleteInventoryPayload, error) {
 	world, provider, err := r.Store.DeleteInventory(ctx, input)
 	if err != nil {
 		return nil, err

@@ -27,12 +27,12 @@ func TestEveryFieldCanBeGrantedToOthers(t *testing.T) {
 			policy := newPolicy(t, map[string][]string{field.Name: {access.RoleService}})
 			permission, _ := access.PermissionOf(field.Name)
 			for name, may := range map[string]bool{"admin": false, "service": true} {
-				viewer := viewers[name].Under(policy)
+				viewer := viewers[name].WithPolicy(policy)
 				answer := askAs(t, executor, viewer, sample(schema, field))
 				if forbidden := strings.Contains(answer, `"FORBIDDEN"`); !permission.AfterVisibility && forbidden == may {
 					t.Errorf("%s as %s: %s", field.Name, name, answer)
 				}
-				if asking, err := viewer.Asking(field.Name); asking.May(permission.Rule) != may {
+				if asking, err := viewer.Authorize(field.Name); asking.May(permission.Rule) != may {
 					t.Errorf("%s as %s: may %v, %v", field.Name, name, !may, err)
 				}
 			}
@@ -59,10 +59,10 @@ func TestOverridesHoldForRows(t *testing.T) {
 				t.Errorf("%s without a policy: %s", of.rule, answer)
 			}
 			policy := newPolicy(t, map[string][]string{of.rule: {access.RoleReader}})
-			if answer := askAs(t, executor, viewers["reader"].Under(policy), of.query); strings.Contains(answer, `"code":`) || !strings.Contains(answer, of.has) {
+			if answer := askAs(t, executor, viewers["reader"].WithPolicy(policy), of.query); strings.Contains(answer, `"code":`) || !strings.Contains(answer, of.has) {
 				t.Errorf("%s granted to readers: %s", of.rule, answer)
 			}
-			if answer := askAs(t, executor, viewers["admin"].Under(policy), of.query); !strings.Contains(answer, `"FORBIDDEN"`) {
+			if answer := askAs(t, executor, viewers["admin"].WithPolicy(policy), of.query); !strings.Contains(answer, `"FORBIDDEN"`) {
 				t.Errorf("%s taken from administrators: %s", of.rule, answer)
 			}
 		}
@@ -78,7 +78,7 @@ func TestOverridesHoldBelowARow(t *testing.T) {
 		closed := newPolicy(t, map[string][]string{"definitions.read": {access.RoleAdmin}})
 		query := `{ resource(uuid: "` + publicHost + `") { name type { namespaces { totalCount nodes { name } } } metadata { definitions { name } } } }`
 		for viewer, count := range map[string]string{"reader": `"totalCount":0,"nodes":[]`, "admin": `"totalCount":2`} {
-			answer := askAs(t, executor, viewers[viewer].Under(closed), query)
+			answer := askAs(t, executor, viewers[viewer].WithPolicy(closed), query)
 			if !strings.Contains(answer, count) || !strings.Contains(answer, `"name":"host"`) {
 				t.Errorf("definitions below a resource as %s, closed to all but administrators: %s", viewer, answer)
 			}
@@ -87,7 +87,7 @@ func TestOverridesHoldBelowARow(t *testing.T) {
 		query = `{ resource(uuid: "` + publicHost + `") { name provider { name } } node(id: "` +
 			page.NodeID{Kind: page.KindResourceProvider, Key: provider}.String() + `") { id ... on ResourceProvider { name } } }`
 		for viewer, seen := range map[string]bool{"reader": false, "admin": true} {
-			answer := askAs(t, executor, viewers[viewer].Under(closed), query)
+			answer := askAs(t, executor, viewers[viewer].WithPolicy(closed), query)
 			if strings.Contains(answer, `"name":"root"`) != seen || !strings.Contains(answer, `"name":"host"`) {
 				t.Errorf("a provider below a resource as %s, closed to all but administrators: %s", viewer, answer)
 			}
@@ -110,7 +110,7 @@ func TestOverridesHoldForOtherProjects(t *testing.T) {
 			{map[string][]string{"resources.writeAny": {access.RoleMember}, "setMetadata": {access.RoleAdmin}}, "FORBIDDEN"},
 			{map[string][]string{"setMetadata": {access.RoleMember}}, "FORBIDDEN"},
 		} {
-			answer := askAs(t, executor, viewers["member"].Under(newPolicy(t, of.rules)), write)
+			answer := askAs(t, executor, viewers["member"].WithPolicy(newPolicy(t, of.rules)), write)
 			if of.code == "" && !strings.Contains(answer, "4711") || !strings.Contains(answer, of.code) {
 				t.Errorf("another project's resource under %v: %s", of.rules, answer)
 			}

@@ -287,7 +287,7 @@ func TestRolesMayDoWhatTheTableSays(t *testing.T) {
 			permission, _ := access.PermissionOf(field.Name)
 			for name, viewer := range viewers {
 				ctx := access.WithViewer(context.Background(), viewer)
-				_, refused := viewer.Asking(field.Name)
+				_, refused := viewer.Authorize(field.Name)
 				response := executor.Execute(ctx, &graphql.RawParams{Query: sample(schema, field)})
 				checkMarked(t, schema, response)
 				var codes []string

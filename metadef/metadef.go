@@ -36,7 +36,7 @@ type Namespace struct {
 }
 
 // NodeID returns the global id.
-func (n *Namespace) NodeID() string { return page.RowNodeID(page.KindNamespace, n.ID, 0) }
+func (n *Namespace) NodeID() string { return page.GlobalID(page.KindNamespace, n.ID, 0) }
 
 // DisplayName returns the title, or the name where there is none; never empty.
 func (n *Namespace) DisplayName() string {
@@ -83,7 +83,7 @@ func (p *PropertyDefinition) Within(namespace *Namespace) *PropertyDefinition {
 
 // NodeID returns the global id; it encodes definition and association.
 func (p *PropertyDefinition) NodeID() string {
-	return page.RowNodeID(page.KindPropertyDefinition, p.ID, p.AssociationID)
+	return page.GlobalID(page.KindPropertyDefinition, p.ID, p.AssociationID)
 }
 
 // ObjectDefinition defines a group of properties.
@@ -109,7 +109,7 @@ func (o *ObjectDefinition) Within(namespace *Namespace) *ObjectDefinition {
 
 // NodeID returns the global id; it encodes definition and association.
 func (o *ObjectDefinition) NodeID() string {
-	return page.RowNodeID(page.KindObjectDefinition, o.ID, o.AssociationID)
+	return page.GlobalID(page.KindObjectDefinition, o.ID, o.AssociationID)
 }
 
 // Tag is a name that resources can be tagged with. Names keep their case and
@@ -131,7 +131,7 @@ func (t *Tag) Within(namespace *Namespace) *Tag {
 }
 
 // NodeID returns the global id.
-func (t *Tag) NodeID() string { return page.RowNodeID(page.KindTag, t.ID, 0) }
+func (t *Tag) NodeID() string { return page.GlobalID(page.KindTag, t.ID, 0) }
 
 // ResourceType is a kind of resource, named as in Heat where Heat has it.
 type ResourceType struct {
@@ -144,7 +144,7 @@ type ResourceType struct {
 }
 
 // NodeID returns the global id.
-func (t *ResourceType) NodeID() string { return page.RowNodeID(page.KindResourceType, t.ID, 0) }
+func (t *ResourceType) NodeID() string { return page.GlobalID(page.KindResourceType, t.ID, 0) }
 
 // ResourceTypeAssociation makes a namespace's definitions applicable to a
 // resource type.
@@ -169,7 +169,7 @@ func (a *ResourceTypeAssociation) Within(namespace *Namespace) *ResourceTypeAsso
 
 // NodeID returns the global id.
 func (a *ResourceTypeAssociation) NodeID() string {
-	return page.RowNodeID(page.KindResourceTypeAssociation, a.ID, 0)
+	return page.GlobalID(page.KindResourceTypeAssociation, a.ID, 0)
 }
 
 // MemberRole is what a project may do with a private namespace shared with it.

@@ -7,11 +7,11 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Of returns a page of an in-memory list, in the order of the positions of its
+// OfList returns a page of an in-memory list, in the order of the positions of its
 // items: a key under the order and, to break ties, an id. Cursors are bound to
 // the list. Problems are what is wrong besides the request: all of it comes
 // back at once.
-func Of[T any](list string, order Order, items []T, request Request, problems problem.Problems, position func(T) (key, id string)) (Page[T], error) {
+func OfList[T any](list string, order Order, items []T, request Request, problems problem.Problems, position func(T) (key, id string)) (Page[T], error) {
 	list = order.Of(list)
 	after, before := request.Positions(list, func(Position) bool { return true }, &problems)
 	if err := problems.Err(); err != nil {

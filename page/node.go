@@ -52,9 +52,9 @@ func (id NodeID) Row() int64 {
 	return row
 }
 
-// RowNodeID returns the global id of a row, seen through an association (0 for
+// GlobalID returns the global id of a row, seen through an association (0 for
 // none).
-func RowNodeID(kind Kind, row, association int64) string {
+func GlobalID(kind Kind, row, association int64) string {
 	return NodeID{Kind: kind, Key: strconv.FormatInt(row, 10), Association: association}.String()
 }
 

@@ -90,18 +90,18 @@ type ProviderInventories struct {
 	Inventories []Inventory
 }
 
-// OneInventory is one inventory that a provider is to have. It follows
+// InventoryChange is one inventory that a provider is to have. It follows
 // `SetInventoryInput`.
-type OneInventory struct {
+type InventoryChange struct {
 	Provider string // uuid
 	// Generation nil is unconditional.
 	Generation *int64
 	Inventory  Inventory
 }
 
-// InventoryClass names one inventory of a provider. It follows
+// InventoryDeletion names one inventory of a provider. It follows
 // `DeleteInventoryInput`.
-type InventoryClass struct {
+type InventoryDeletion struct {
 	Provider string // uuid
 	// Generation nil is unconditional.
 	Generation    *int64

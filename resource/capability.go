@@ -36,7 +36,7 @@ type Capability struct {
 }
 
 // NodeID returns the global id.
-func (c *Capability) NodeID() string { return page.RowNodeID(page.KindCapability, c.ID, 0) }
+func (c *Capability) NodeID() string { return page.GlobalID(page.KindCapability, c.ID, 0) }
 
 // CapabilityAnswer is the answer to a viewer who asks for a capability by name:
 // the capability, or why not.

@@ -40,7 +40,7 @@ type Resource struct {
 }
 
 // NodeID returns the global id.
-func (r *Resource) NodeID() string { return page.RowNodeID(page.KindResource, r.ID, 0) }
+func (r *Resource) NodeID() string { return page.GlobalID(page.KindResource, r.ID, 0) }
 
 // MetadataItem is one key with one value on a resource.
 type MetadataItem struct {
@@ -54,7 +54,7 @@ type MetadataItem struct {
 }
 
 // NodeID returns the global id.
-func (m *MetadataItem) NodeID() string { return page.RowNodeID(page.KindMetadataItem, m.ID, 0) }
+func (m *MetadataItem) NodeID() string { return page.GlobalID(page.KindMetadataItem, m.ID, 0) }
 
 // CheckRevision refuses a write by whoever knows another revision of a resource
 // than the one it has.

@@ -58,8 +58,8 @@ type MutationResolver interface {
 	UpdateResourceProvider(ctx context.Context, input model.UpdateResourceProviderInput) (*model.UpdateResourceProviderPayload, error)
 	DeleteResourceProvider(ctx context.Context, input model.DeleteResourceProviderInput) (*model.DeleteResourceProviderPayload, error)
 	SetInventories(ctx context.Context, input placement.ProviderInventories) (*model.SetInventoriesPayload, error)
-	SetInventory(ctx context.Context, input placement.OneInventory) (*model.SetInventoryPayload, error)
-	DeleteInventory(ctx context.Context, input placement.InventoryClass) (*model.DeleteInventoryPayload, error)
+	SetInventory(ctx context.Context, input placement.InventoryChange) (*model.SetInventoryPayload, error)
+	DeleteInventory(ctx context.Context, input placement.InventoryDeletion) (*model.DeleteInventoryPayload, error)
 	SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*model.SetProviderTraitsPayload, error)
 	SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*model.SetProviderAggregatesPayload, error)
 	CreateTrait(ctx context.Context, input model.CreateTraitInput) (*model.CreateTraitPayload, error)
@@ -281,8 +281,8 @@ func (ec *executionContext) field_Mutation_deleteInventory_args(ctx context.Cont
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (placement.InventoryClass, error) {
-			return ec.unmarshalNDeleteInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryClass(ctx, v)
+		func(ctx context.Context, v any) (placement.InventoryDeletion, error) {
+			return ec.unmarshalNDeleteInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryDeletion(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -561,8 +561,8 @@ func (ec *executionContext) field_Mutation_setInventory_args(ctx context.Context
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (placement.OneInventory, error) {
-			return ec.unmarshalNSetInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐOneInventory(ctx, v)
+		func(ctx context.Context, v any) (placement.InventoryChange, error) {
+			return ec.unmarshalNSetInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryChange(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -3101,7 +3101,7 @@ func (ec *executionContext) _Mutation_setInventory(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().SetInventory(ctx, fc.Args["input"].(placement.OneInventory))
+			return ec.Resolvers.Mutation().SetInventory(ctx, fc.Args["input"].(placement.InventoryChange))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.SetInventoryPayload) graphql.Marshaler {
@@ -3145,7 +3145,7 @@ func (ec *executionContext) _Mutation_deleteInventory(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().DeleteInventory(ctx, fc.Args["input"].(placement.InventoryClass))
+			return ec.Resolvers.Mutation().DeleteInventory(ctx, fc.Args["input"].(placement.InventoryDeletion))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.DeleteInventoryPayload) graphql.Marshaler {

@@ -3943,8 +3943,8 @@ func (ec *executionContext) unmarshalInputDeleteAllocationsInput(ctx context.Con
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputDeleteInventoryInput(ctx context.Context, obj any) (placement.InventoryClass, error) {
-	var it placement.InventoryClass
+func (ec *executionContext) unmarshalInputDeleteInventoryInput(ctx context.Context, obj any) (placement.InventoryDeletion, error) {
+	var it placement.InventoryDeletion
 	if obj == nil {
 		return it, nil
 	}
@@ -4634,8 +4634,8 @@ func (ec *executionContext) unmarshalInputSetInventoriesInput(ctx context.Contex
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputSetInventoryInput(ctx context.Context, obj any) (placement.OneInventory, error) {
-	var it placement.OneInventory
+func (ec *executionContext) unmarshalInputSetInventoryInput(ctx context.Context, obj any) (placement.InventoryChange, error) {
+	var it placement.InventoryChange
 	if obj == nil {
 		return it, nil
 	}
@@ -7616,7 +7616,7 @@ func (ec *executionContext) unmarshalNDeleteAllocationsInput2githubᚗcomᚋcada
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNDeleteInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryClass(ctx context.Context, v any) (placement.InventoryClass, error) {
+func (ec *executionContext) unmarshalNDeleteInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryDeletion(ctx context.Context, v any) (placement.InventoryDeletion, error) {
 	res, err := ec.unmarshalInputDeleteInventoryInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -8043,7 +8043,7 @@ func (ec *executionContext) unmarshalNSetInventoriesInput2ᚕgithubᚗcomᚋcada
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalNSetInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐOneInventory(ctx context.Context, v any) (placement.OneInventory, error) {
+func (ec *executionContext) unmarshalNSetInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryChange(ctx context.Context, v any) (placement.InventoryChange, error) {
 	res, err := ec.unmarshalInputSetInventoryInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }

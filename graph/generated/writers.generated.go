@@ -2362,7 +2362,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.SetInventoryPayload](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Mutation().SetInventory(d.Context(f), args["input"].(placement.OneInventory))
+			v, err = d.ec.Resolvers.Mutation().SetInventory(d.Context(f), args["input"].(placement.InventoryChange))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -2384,7 +2384,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.DeleteInventoryPayload](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Mutation().DeleteInventory(d.Context(f), args["input"].(placement.InventoryClass))
+			v, err = d.ec.Resolvers.Mutation().DeleteInventory(d.Context(f), args["input"].(placement.InventoryDeletion))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}

@@ -99,7 +99,7 @@ func NewConnection[Row any](
 // positions: a key and, to break ties, an id. Name is part of the cursors.
 func ConnectList[Row any](name string, rows []*Row, request page.Request, position func(*Row) (key, id string)) (*Connection[Row], error) {
 	list := func(_ context.Context, request page.Request) (page.Page[*Row], error) {
-		return page.Of(name, page.Order{}, rows, request, nil, position)
+		return page.OfList(name, page.Order{}, rows, request, nil, position)
 	}
 	current, err := list(nil, request)
 	if err != nil {

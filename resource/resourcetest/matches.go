@@ -1,5 +1,5 @@
 // Package resourcetest has the oracle of what conditions mean, for tests of any
-// room.
+// package.
 package resourcetest
 
 import (

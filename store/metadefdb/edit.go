@@ -152,7 +152,7 @@ func (s *MetadefStore) checkStanding(ctx context.Context, tx *sqldb.Tx, row *ent
 // mayOwnNamespaces refuses whoever may not manage the namespaces of the
 // viewer's own project, at a field of Mutation.
 func (s *MetadefStore) mayOwnNamespaces(ctx context.Context, field string) error {
-	viewer, err := access.ViewerFrom(ctx).Asking(field)
+	viewer, err := access.ViewerFrom(ctx).Authorize(field)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s *MetadefStore) mayOwnNamespaces(ctx context.Context, field string) error
 
 // standingIn returns what the viewer is to a namespace.
 func (s *MetadefStore) standingIn(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
-	viewer, err := access.ViewerFrom(ctx).Asking(tx.Mutation)
+	viewer, err := access.ViewerFrom(ctx).Authorize(tx.Mutation)
 	if err != nil {
 		return metadef.NamespaceStanding{}, err
 	}

@@ -18,7 +18,7 @@ func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Cla
 	if err := problemsOf(claim.Validate("input")).Err(); err != nil {
 		return nil, err
 	}
-	if _, err := access.ViewerFrom(ctx).Asking("setAllocations"); err != nil {
+	if _, err := access.ViewerFrom(ctx).Authorize("setAllocations"); err != nil {
 		return nil, err // here, for claims of several viewers share a transaction
 	}
 	w := &waitingClaim{ctx: ctx, claim: claim}

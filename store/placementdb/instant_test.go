@@ -95,7 +95,7 @@ func writeAtRandom(ctx context.Context, s *store.Store, chance *rand.Rand) error
 	case 6:
 		_, _, err = s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: uuid, Traits: []string{trait}})
 	case 7:
-		_, _, err = s.SetInventory(ctx, placement.OneInventory{Provider: uuid, Inventory: placement.Inventory{ResourceClass: "VCPU", Total: int32(1 + chance.IntN(9)), MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1}})
+		_, _, err = s.SetInventory(ctx, placement.InventoryChange{Provider: uuid, Inventory: placement.Inventory{ResourceClass: "VCPU", Total: int32(1 + chance.IntN(9)), MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1}})
 	default:
 		_, err = s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: of(), ProjectID: "p", UserID: "u",
 			Allocations: []placement.ProviderAllocation{{Provider: uuid, Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}})

@@ -24,7 +24,7 @@ func (s *PlacementStore) SetInventories(ctx context.Context, input placement.Pro
 }
 
 // SetInventory writes one inventory of a provider, which may have had it or not.
-func (s *PlacementStore) SetInventory(ctx context.Context, input placement.OneInventory) (*placement.World, *placement.Provider, error) {
+func (s *PlacementStore) SetInventory(ctx context.Context, input placement.InventoryChange) (*placement.World, *placement.Provider, error) {
 	one := placement.ProviderInventories{Provider: input.Provider, Generation: input.Generation, Inventories: []placement.Inventory{input.Inventory}}
 	return s.writeInventories(ctx, "setInventory", one, placement.ValidateInventory("input.inventory", input.Inventory),
 		func(int) string { return "input.inventory" }, s.putInventories)
@@ -57,7 +57,7 @@ func (s *PlacementStore) writeInventories(
 }
 
 // DeleteInventory deletes one inventory of a provider.
-func (s *PlacementStore) DeleteInventory(ctx context.Context, input placement.InventoryClass) (*placement.World, *placement.Provider, error) {
+func (s *PlacementStore) DeleteInventory(ctx context.Context, input placement.InventoryDeletion) (*placement.World, *placement.Provider, error) {
 	if err := problemsOf(placement.ValidateName("input.resourceClass", input.ResourceClass)).Err(); err != nil {
 		return nil, nil, err
 	}

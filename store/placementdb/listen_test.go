@@ -233,7 +233,7 @@ var kindsOfChanges = []struct {
 		return err
 	}},
 	{"an inventory", 2, func(c *changes, ctx context.Context, s *store.Store) error {
-		_, _, err := s.SetInventory(ctx, placement.OneInventory{Provider: c.provider(), Inventory: placement.Inventory{
+		_, _, err := s.SetInventory(ctx, placement.InventoryChange{Provider: c.provider(), Inventory: placement.Inventory{
 			ResourceClass: some(c.random, c.classes), Total: int32(1 + c.random.IntN(20)), MinUnit: 1, MaxUnit: 20, StepSize: 1, AllocationRatio: 1.5}})
 		return err
 	}},

@@ -137,7 +137,7 @@ func TestWhatGoesIsRefusedOrKept(t *testing.T) {
 			},
 			{
 				func() error {
-					_, _, err := s.SetInventory(ctx, placement.OneInventory{Provider: uuid, Inventory: inventory})
+					_, _, err := s.SetInventory(ctx, placement.InventoryChange{Provider: uuid, Inventory: inventory})
 					return err
 				},
 				func() error { _, _, err := s.SetInventories(ctx, none); return err },

@@ -44,7 +44,7 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 		found = world.Filter(filter)
 	}
 	key := providerKeys[order.Field]
-	page, err := page.Of("resourceProviders", order, found, request, problems,
+	page, err := page.OfList("resourceProviders", order, found, request, problems,
 		func(p *placement.Provider) (string, string) { return key(p), p.UUID })
 	return ProviderPage{Page: page, World: world, Total: len(found)}, err
 }

@@ -308,7 +308,7 @@ func (s *replayServer) writeUse(ctx context.Context, of schedule, uuid string, r
 	case 0:
 		_, _, err = s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: uuid, Traits: []string{modelTrait(r.IntN(modelTraits))}})
 	case 1:
-		_, _, err = s.SetInventory(ctx, placement.OneInventory{Provider: uuid, Inventory: placement.Inventory{
+		_, _, err = s.SetInventory(ctx, placement.InventoryChange{Provider: uuid, Inventory: placement.Inventory{
 			ResourceClass: "VCPU", Total: 1000, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1}})
 	case 2, 3:
 		_, err = s.DeleteAllocations(ctx, consumer)

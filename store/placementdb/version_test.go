@@ -88,16 +88,16 @@ func TestEveryWriteMovesTheVersionByOne(t *testing.T) {
 			{"setProviderAggregates", []string{a}, func() error { return provider(s.SetProviderAggregates(ctx, aggregates)) }, true},
 			{"setProviderAggregates with the same", []string{a}, func() error { return provider(s.SetProviderAggregates(ctx, aggregates)) }, true},
 			{"setInventory", []string{a}, func() error {
-				return provider(s.SetInventory(ctx, placement.OneInventory{Provider: a, Inventory: disk}))
+				return provider(s.SetInventory(ctx, placement.InventoryChange{Provider: a, Inventory: disk}))
 			}, true},
 			{"setInventory with the same", []string{a}, func() error {
-				return provider(s.SetInventory(ctx, placement.OneInventory{Provider: a, Inventory: disk}))
+				return provider(s.SetInventory(ctx, placement.InventoryChange{Provider: a, Inventory: disk}))
 			}, true},
 			{"setInventories", []string{a}, func() error {
 				return provider(s.SetInventories(ctx, placement.ProviderInventories{Provider: a, Inventories: []placement.Inventory{disk, cpus}}))
 			}, true},
 			{"deleteInventory", []string{a}, func() error {
-				return provider(s.DeleteInventory(ctx, placement.InventoryClass{Provider: a, ResourceClass: "DISK_GB"}))
+				return provider(s.DeleteInventory(ctx, placement.InventoryDeletion{Provider: a, ResourceClass: "DISK_GB"}))
 			}, true},
 			{"updateResourceProvider", []string{a}, func() error {
 				return provider(s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: a, NewName: new("another")}))

@@ -286,11 +286,11 @@ func placementMutations() throwable {
 			return err
 		},
 		"setInventory": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.SetInventory(ctx, placement.OneInventory{Provider: d.provider(), Inventory: d.inventory()})
+			_, _, err := s.SetInventory(ctx, placement.InventoryChange{Provider: d.provider(), Inventory: d.inventory()})
 			return err
 		},
 		"deleteInventory": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.DeleteInventory(ctx, placement.InventoryClass{Provider: d.provider(), ResourceClass: d.class()})
+			_, _, err := s.DeleteInventory(ctx, placement.InventoryDeletion{Provider: d.provider(), ResourceClass: d.class()})
 			return err
 		},
 		"setProviderTraits": func(ctx context.Context, d *dice, s *store.Store) error {

@@ -78,7 +78,7 @@ const (
 // that was found is gone; a write that deletes what others may refer to makes a
 // refusal of that itself.
 func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) error) error {
-	if _, err := access.ViewerFrom(ctx).Asking(mutation); err != nil {
+	if _, err := access.ViewerFrom(ctx).Authorize(mutation); err != nil {
 		return err
 	}
 	return d.writeRetrying(ctx, mutation, write)

@@ -1,4 +1,4 @@
-// Package storetest opens throw-away stores for the tests of any room: one on
+// Package storetest opens throw-away stores for the tests of any package: one on
 // SQLite in the test's own folder, one on PostgreSQL in a schema of its own. It
 // makes no assertions about what they hold.
 package storetest
@@ -178,7 +178,7 @@ func RoomyProvider(t testing.TB, s *store.Store, uuid string) {
 	if _, _, err := s.CreateResourceProvider(AsAdmin(), placement.NewProvider{Name: uuid, UUID: &uuid}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.SetInventory(AsAdmin(), placement.OneInventory{Provider: uuid, Inventory: placement.Inventory{
+	if _, _, err := s.SetInventory(AsAdmin(), placement.InventoryChange{Provider: uuid, Inventory: placement.Inventory{
 		ResourceClass: "VCPU", Total: 1_000_000, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1}}); err != nil {
 		t.Fatal(err)
 	}
