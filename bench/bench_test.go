@@ -81,21 +81,24 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 func checkRows(t *testing.T, rows []row) {
 	t.Helper()
 	for _, row := range rows {
-		named := row.Work != "" && (row.Database != "") != row.Peer && row.Server != ""
-		if counted := min(row.Operations, row.Rows, row.Bytes) > 0; !named || !counted || row.Median <= 0 || row.P99 < row.Median || row.PerSecond <= 0 {
-			t.Errorf("a number is missing: %+v", row)
-		}
-		if measuresCPU() && (row.ServerCPU == nil || *row.ServerCPU <= 0 || (row.DatabaseCPU == nil) != (row.Database != postgres)) {
-			t.Errorf("time on processors is missing: %+v", row)
-		}
-		if row.Work == "claim" && row.DatabaseCPU != nil && *row.DatabaseCPU <= 0 {
-			t.Errorf("PostgreSQL wrote without a processor: %+v", row)
-		}
-		if !row.Peer && (row.Statements == nil || row.Allocations == nil || *row.Allocations <= 0 || row.AllocatedBytes == nil || *row.AllocatedBytes <= 0) {
-			t.Errorf("what the server counts is missing: %+v", row)
+		for what, missing := range map[string]bool{
+			"its names":                 row.Work == "" || row.Server == "" || (row.Database != "") == row.Peer,
+			"what the client counts":    min(row.Operations, row.Rows, row.Bytes) <= 0,
+			"time by the clock":         row.Median <= 0 || row.P99 < row.Median || row.PerSecond <= 0,
+			"time on processors":        measuresCPU() && (none(row.ServerCPU) || (row.DatabaseCPU == nil) != (row.Database != postgres)),
+			"PostgreSQL's processor":    row.Work == "claim" && row.DatabaseCPU != nil && none(row.DatabaseCPU),
+			"what the server counts":    !row.Peer && (row.Statements == nil || none(row.Allocations)),
+			"what the server's heap is": !row.Peer && none(row.AllocatedBytes),
+		} {
+			if missing {
+				t.Errorf("%s: missing in %+v", what, row)
+			}
 		}
 	}
 }
+
+// none reports whether a number is missing, or nothing.
+func none(number *float64) bool { return number == nil || *number <= 0 }
 
 // checkForms checks the forms of a report.
 func checkForms(t *testing.T, r *report) {

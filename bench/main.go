@@ -115,38 +115,16 @@ func parse(args []string, output io.Writer) (options, error) {
 	o := options{databases: []string{sqlite, postgres}, peers: peers(), command: commandOf(args)}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(output)
-	flags.Func("binary", "a server program as `NAME=PATH`, once for each; a build of this tree when absent", func(text string) error {
-		name, path, ok := strings.Cut(text, "=")
-		if !ok || name == "" || path == "" {
-			return errors.New("want NAME=PATH")
-		}
-		if slices.ContainsFunc(o.binaries, func(b binary) bool { return b.name == name }) {
-			return fmt.Errorf("the name %q is taken", name)
-		}
-		o.binaries = append(o.binaries, binary{name: name, path: path})
-		return nil
+	flags.Func("binary", "a server program as `NAME=PATH`, once for each; a build of this tree when absent", o.addBinary)
+	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", func(text string) (err error) {
+		o.databases, err = someOf([]string{sqlite, postgres}, text)
+		return err
 	})
-	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", func(text string) error {
-		o.databases = strings.Split(text, ",")
-		for i, kind := range o.databases {
-			if kind != sqlite && kind != postgres || slices.Contains(o.databases[:i], kind) {
-				return fmt.Errorf("want %s, %s or both", sqlite, postgres)
-			}
+	flags.Func("peers", "peers as a `LIST` with commas, or none (default "+strings.Join(o.peers, ",")+", those that are on the machine)", func(text string) (err error) {
+		if o.peers = nil; text != "none" {
+			o.peers, err = someOf(peers(), text)
 		}
-		return nil
-	})
-	flags.Func("peers", "peers as a `LIST` with commas, or none (default "+strings.Join(o.peers, ",")+", those that are on the machine)", func(text string) error {
-		o.peers = nil
-		if text == "none" {
-			return nil
-		}
-		o.peers = strings.Split(text, ",")
-		for i, peer := range o.peers {
-			if !slices.Contains(peers(), peer) || slices.Contains(o.peers[:i], peer) {
-				return fmt.Errorf("want some of %s, or none", strings.Join(peers(), ", "))
-			}
-		}
-		return nil
+		return err
 	})
 	flags.Func("works", "time only works whose names match a regular `EXPRESSION`", func(text string) (err error) {
 		o.only, err = regexp.Compile(text)
@@ -176,6 +154,30 @@ func parse(args []string, output io.Writer) (options, error) {
 		return o, errors.New("-works matches no work")
 	}
 	return o, nil
+}
+
+// addBinary adds a program with its name.
+func (o *options) addBinary(text string) error {
+	name, path, ok := strings.Cut(text, "=")
+	if !ok || name == "" || path == "" {
+		return errors.New("want NAME=PATH")
+	}
+	if slices.ContainsFunc(o.binaries, func(b binary) bool { return b.name == name }) {
+		return fmt.Errorf("the name %q is taken", name)
+	}
+	o.binaries = append(o.binaries, binary{name: name, path: path})
+	return nil
+}
+
+// someOf reads a list of names, each of which must be among all and there once.
+func someOf(all []string, text string) ([]string, error) {
+	names := strings.Split(text, ",")
+	for i, name := range names {
+		if !slices.Contains(all, name) || slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("want some of %s", strings.Join(all, ", "))
+		}
+	}
+	return names, nil
 }
 
 // commandOf returns the command of a report, which says nothing of where this

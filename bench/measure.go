@@ -152,11 +152,13 @@ func (b *bench) prepare(ctx context.Context, work work) ([]*series, error) {
 			return nil, fmt.Errorf("%s and %s answer differently: %s", all[0].target, t, difference(wanted, data))
 		}
 	}
-	if work.compared == nil {
-		return all, nil
-	}
+	return b.preparePeers(ctx, work, all)
+}
+
+// preparePeers adds the peers of a work to its servers.
+func (b *bench) preparePeers(ctx context.Context, work work, all []*series) ([]*series, error) {
 	for _, t := range b.targets {
-		if t.peer != work.compared.with || t.world != nil && t.world != b.worldOf(work) {
+		if work.compared == nil || t.peer != work.compared.with || t.world != nil && t.world != b.worldOf(work) {
 			continue
 		}
 		s, err := b.preparePeer(ctx, all[len(all)-1], t)

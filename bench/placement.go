@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
-
-	"github.com/lib/pq"
 )
 
 // loadPlacement writes the providers of the world into the tables of the
@@ -95,7 +95,7 @@ func (l *placementLoad) copy(table string, columns []string, rows [][]any) {
 	if l.err != nil || len(rows) == 0 {
 		return
 	}
-	statement, err := l.tx.PrepareContext(l.ctx, pq.CopyIn(table, columns...))
+	statement, err := l.tx.PrepareContext(l.ctx, fmt.Sprintf("COPY %s (%s) FROM STDIN", table, strings.Join(columns, ", ")))
 	if err != nil {
 		l.err = err
 		return

@@ -89,16 +89,8 @@ func newReport(b *bench, rows []row) *report {
 func (r *report) reached(b *bench, work work) []reached {
 	var all []reached
 	for _, database := range b.databases {
-		find := func(server string, peer bool) *row {
-			for i, row := range r.Rows {
-				if row.Work == work.name && row.Peer == peer && (peer && (row.Database == "" || row.Database == database) || row.Server == server && row.Database == database) {
-					return &r.Rows[i]
-				}
-			}
-			return nil
-		}
-		last, first := find(b.binaries[len(b.binaries)-1].name, false), find(b.binaries[0].name, false)
-		peer := find("", true)
+		last, first := r.row(work, database, b.binaries[len(b.binaries)-1].name), r.row(work, database, b.binaries[0].name)
+		peer := r.row(work, database, "")
 		one := reached{Work: work.name, Database: database, Median: last.Median, Rate: last.PerSecond, Reached: "yes"}
 		if len(b.binaries) > 1 {
 			one.First = ratio(last, first)
@@ -109,26 +101,43 @@ func (r *report) reached(b *bench, work work) []reached {
 				one.FirstPeer = ratio(first, peer)
 			}
 		}
-		var goals []string
-		if work.goal.median > 0 {
-			goals = append(goals, fmt.Sprintf("%g ms", work.goal.median))
-			if last.Median > work.goal.median {
-				one.Reached = "no"
-			}
-		}
-		if work.goal.ratio > 0 {
-			goals = append(goals, fmt.Sprintf("%gx %s", work.goal.ratio, work.compared.with))
-			switch {
-			case peer == nil && one.Reached == "yes":
-				one.Reached = "unknown"
-			case peer != nil && one.Peer < work.goal.ratio:
-				one.Reached = "no"
-			}
-		}
-		one.Goal = strings.Join(goals, ", ")
+		one.judge(work, peer != nil)
 		all = append(all, one)
 	}
 	return all
+}
+
+// judge says whether what was measured reaches the goal of the work.
+func (one *reached) judge(work work, met bool) {
+	var goals []string
+	if work.goal.median > 0 {
+		goals = append(goals, fmt.Sprintf("%g ms", work.goal.median))
+		if one.Median > work.goal.median {
+			one.Reached = "no"
+		}
+	}
+	if work.goal.ratio > 0 {
+		goals = append(goals, fmt.Sprintf("%gx %s", work.goal.ratio, work.compared.with))
+		switch {
+		case !met && one.Reached == "yes":
+			one.Reached = "unknown"
+		case met && one.Peer < work.goal.ratio:
+			one.Reached = "no"
+		}
+	}
+	one.Goal = strings.Join(goals, ", ")
+}
+
+// row returns the row of a work on a database by a binary, or by the peer where
+// that has no name; nil for none.
+func (r *report) row(work work, database, server string) *row {
+	for i, row := range r.Rows {
+		here := row.Database == database || row.Peer && row.Database == ""
+		if row.Work == work.name && row.Peer == (server == "") && here && (row.Peer || row.Server == server) {
+			return &r.Rows[i]
+		}
+	}
+	return nil
 }
 
 // ratio returns how many times the rate of one is that of another: the median of
@@ -222,11 +231,10 @@ func writeTable(to io.Writer, lines [][]string) error {
 		rule[i] = "---"
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
-	for i, cells := range lines {
-		if i == 1 {
-			fmt.Fprintf(table, "| %s\t|\n", strings.Join(rule, "\t| "))
+	for _, cells := range slices.Insert(slices.Clone(lines), 1, rule) {
+		if _, err := fmt.Fprintf(table, "| %s\t|\n", strings.Join(cells, "\t| ")); err != nil {
+			return err
 		}
-		fmt.Fprintf(table, "| %s\t|\n", strings.Join(cells, "\t| "))
 	}
 	return table.Flush()
 }
