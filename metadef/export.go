@@ -12,7 +12,7 @@ import (
 // Text returns the definition file of the document: the keys of each map in a
 // fixed order, lists and properties in the document's own, the keywords of each
 // property verbatim, indented by four spaces, with a newline at the end. Equal
-// documents have equal texts, and reading the text gives the document again.
+// documents have equal texts, and reading the text returns the document again.
 func (d *Document) Text() string {
 	var text bytes.Buffer
 	if err := json.Indent(&text, []byte(d.compact()), "", "    "); err != nil {

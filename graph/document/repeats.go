@@ -8,7 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// markRepeats gives each field of a query that another field of the same
+// markRepeats sets for each field of a query that another field of the same
 // objects asks under another name, with the same arguments, the place of the
 // first: it is resolved once.
 func (s *Selection) markRepeats() {

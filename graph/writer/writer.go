@@ -276,7 +276,7 @@ func (w *Writer) isNullSince(start Mark) bool {
 	return start.piece == len(w.full) && string(w.buf[start.at:]) == "null"
 }
 
-// Data returns the answer in its pieces. The caller gives them back.
+// Data returns the answer in its pieces. The caller returns them to the pool.
 func (w *Writer) Data() [][]byte { return append(w.full, w.buf) }
 
 // Fail adds the error of a field.

@@ -148,7 +148,7 @@ func (c *claimTx) released(uuid string) *placement.Consumer {
 	return &consumer
 }
 
-// hold gives a consumer its allocations, by provider and class.
+// hold sets the allocations of a consumer, by provider and class.
 func hold(consumer *placement.Consumer, of placement.LedgerConsumer) {
 	consumer.Held = []*placement.Allocation{}
 	for _, key := range of.SortedKeys() {

@@ -157,7 +157,7 @@ func (d *modelDatabase) putBelow(tx *modelTransaction, state *providerState, r *
 	return true
 }
 
-// give gives a provider a trait or an inventory of the class, or takes it.
+// give adds to a provider a trait or an inventory of the class, or takes it.
 func (d *modelDatabase) give(tx *modelTransaction, state *providerState, r *rand.Rand) {
 	state.Traits, state.Inventories = nil, nil
 	if trait := (changeKey{traitKind, modelTrait(r.IntN(modelTraits))}); r.IntN(2) == 0 && d.share(tx, trait) {
