@@ -23,6 +23,7 @@ type Database struct {
 	address     string // of the PostgreSQL database, with the session's settings
 	writer      *sql.DB
 	readers     *sql.DB
+	followers   *sql.DB             // for what follows the log of changes, which no request keeps waiting
 	prepared    *preparedStatements // nil on SQLite, and where none are wanted
 }
 
@@ -34,7 +35,7 @@ func (d *Database) Dialect() string { return d.dialectName }
 // Close closes every connection.
 func (d *Database) Close() error {
 	if d.writer == d.readers {
-		return d.writer.Close()
+		return errors.Join(d.writer.Close(), d.followers.Close())
 	}
 	return errors.Join(d.readers.Close(), d.writer.Close())
 }

@@ -24,6 +24,7 @@ const StatementTimeout = 10 * time.Second
 const (
 	postgresConnections = 20
 	idleConnections     = 10
+	followerConnections = 2
 )
 
 // openDatabase opens what a database URL names: sqlite://PATH or
@@ -60,6 +61,7 @@ func openSQLite(ctx context.Context, path string) (*Database, *flock.Flock, erro
 	if db.readers, err = openSQLitePool(path, 2*max(2, runtime.GOMAXPROCS(0)), "foreign_keys(1)", "query_only(1)"); err != nil {
 		return nil, nil, errors.Join(err, db.writer.Close(), lock.Unlock())
 	}
+	db.followers = db.readers
 	if err := db.writer.PingContext(ctx); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the database file %s: %w", path, err), db.Close(), lock.Unlock())
 	}
@@ -120,5 +122,8 @@ func openPostgres(ctx context.Context, databaseURL string) (*Database, error) {
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("reach the database: %w", err), pool.Close())
 	}
-	return &Database{dialectName: dialect.Postgres, address: address.String(), writer: pool, readers: pool}, nil
+	followers := sql.OpenDB(connector)
+	followers.SetMaxOpenConns(followerConnections)
+	followers.SetConnMaxIdleTime(5 * time.Minute)
+	return &Database{dialectName: dialect.Postgres, address: address.String(), writer: pool, readers: pool, followers: followers}, nil
 }

@@ -112,7 +112,7 @@ func (r *Reading) begin(ctx context.Context) (*instant, error) {
 		return r.begun, nil
 	}
 	r.holdAll()
-	tx, err := r.db.beginReading(ctx)
+	tx, err := r.db.beginReading(ctx, r.db.Pool.readers)
 	if err != nil {
 		return nil, err
 	}
@@ -187,9 +187,10 @@ func (d *DB) ResidentOf(ctx context.Context, resident *Resident) (any, error) {
 }
 
 // ReadAt reads several things as of one instant, and passes what that instant
-// sees.
+// sees. It has connections of its own: requests that each keep one do not keep it
+// waiting.
 func (d *DB) ReadAt(ctx context.Context, read func(on Conn, at Snapshot) error) error {
-	tx, err := d.beginReading(ctx)
+	tx, err := d.beginReading(ctx, d.Pool.followers)
 	if err != nil {
 		return err
 	}
@@ -203,11 +204,11 @@ func (d *DB) ReadAt(ctx context.Context, read func(on Conn, at Snapshot) error) 
 
 // beginReading begins a transaction whose statements see what the first of them
 // sees.
-func (d *DB) beginReading(ctx context.Context) (*sql.Tx, error) {
+func (d *DB) beginReading(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
 	options := sql.TxOptions{ReadOnly: true}
 	if d.Postgres() {
 		options.Isolation = sql.LevelRepeatableRead
 	}
-	tx, err := d.Pool.readers.BeginTx(ctx, &options)
+	tx, err := pool.BeginTx(ctx, &options)
 	return tx, refused(err)
 }
