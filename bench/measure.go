@@ -293,10 +293,18 @@ func (s *series) messages(count int) ([][]byte, error) {
 	return all, nil
 }
 
+// unpriced returns an answer without its price, which grows with the tables.
+func unpriced(answer []byte) []byte {
+	if end := bytes.LastIndex(answer, []byte(`,"extensions":`)); end >= 0 {
+		return answer[:end]
+	}
+	return answer
+}
+
 // check returns an error for an answer that is not the right one.
 func (s *series) check(answer []byte) error {
 	if s.exact && s.answer != nil {
-		if !bytes.Equal(answer, s.answer) {
+		if !bytes.Equal(unpriced(answer), unpriced(s.answer)) {
 			return fmt.Errorf("the answer is another one than at first: %s", difference(s.answer, answer))
 		}
 		return nil
