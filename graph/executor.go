@@ -102,6 +102,9 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	mutation := operation.Definition.Operation == ast.Mutation
 	how, afterWrite := readingFor(operation)
 	ctx, measured := store.Measure(ctx)
+	if !plan.Times && !mutation {
+		ctx = store.WithoutTimes(ctx)
+	}
 	ctx, reading := e.store.WithReading(dataloader.With(ctx), how)
 	defer func() {
 		if reading.End(); !reading.IsWhole() {

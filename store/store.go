@@ -67,6 +67,10 @@ const (
 	AtOnceAfterWrite = sqldb.AtOnceAfterWrite
 )
 
+// WithoutTimes returns a context in which lists leave out when rows were created
+// and updated: reading two times takes a fifth of the time that a small row takes.
+func WithoutTimes(ctx context.Context) context.Context { return sqldb.WithoutTimes(ctx) }
+
 // CountStatements returns a context under which the SQL statements sent are
 // counted, transaction control excluded, and the count so far.
 func CountStatements(ctx context.Context) (context.Context, func() int) {

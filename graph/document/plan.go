@@ -18,6 +18,9 @@ import (
 type Plan struct {
 	Root   *Selection
 	Places int
+	// Times is whether a time of a row may be needed: one is selected, or a list
+	// is in an order of its own.
+	Times bool
 }
 
 // Selection is what is selected of the objects of one type.
@@ -322,6 +325,9 @@ func (p *planner) field(of *ast.Definition, one collected, parent *Field, first 
 		field.work = &work
 	}
 	field.count = p.countOf(one.Field)
+	if one.Name == "createdAt" || one.Name == "updatedAt" || one.Arguments.ForName("orderBy") != nil {
+		p.plan.Times = true
+	}
 	return field
 }
 

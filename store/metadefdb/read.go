@@ -19,12 +19,12 @@ import (
 
 // The tables that lists read.
 var (
-	namespaceTable   = sqldb.NewTable[ent.Namespace](namespace.Table, namespace.Columns, namespace.FieldSearchKey, namespace.FieldOriginDocument)
-	propertyTable    = sqldb.NewTable[ent.PropertyDefinition](propertydefinition.Table, propertydefinition.Columns, propertydefinition.FieldSearchKey)
-	objectTable      = sqldb.NewTable[ent.ObjectDefinition](objectdefinition.Table, objectdefinition.Columns, objectdefinition.FieldSearchKey)
-	tagTable         = sqldb.NewTable[ent.Tag](tag.Table, tag.Columns)
+	namespaceTable   = sqldb.NewTable[ent.Namespace](namespace.Table, namespace.Columns, namespace.FieldSearchKey, namespace.FieldOriginDocument).Timeless()
+	propertyTable    = sqldb.NewTable[ent.PropertyDefinition](propertydefinition.Table, propertydefinition.Columns, propertydefinition.FieldSearchKey).Timeless()
+	objectTable      = sqldb.NewTable[ent.ObjectDefinition](objectdefinition.Table, objectdefinition.Columns, objectdefinition.FieldSearchKey).Timeless()
+	tagTable         = sqldb.NewTable[ent.Tag](tag.Table, tag.Columns).Timeless()
 	associationTable = sqldb.NewTable[ent.ResourceTypeAssociation](resourcetypeassociation.Table, resourcetypeassociation.Columns)
-	typeTable        = sqldb.NewTable[ent.ResourceType](resourcetype.Table, resourcetype.Columns)
+	typeTable        = sqldb.NewTable[ent.ResourceType](resourcetype.Table, resourcetype.Columns).Timeless()
 )
 
 // PropertiesByID returns the property definitions with these row ids, by row id,

@@ -35,7 +35,7 @@ func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64, keys 
 }
 
 var metadataItems = sqldb.NewTable[ent.MetadataItem](metadataitem.Table, metadataitem.Columns,
-	metadataitem.FieldValueHash, metadataitem.FieldValuePrefix)
+	metadataitem.FieldValueHash, metadataitem.FieldValuePrefix).Timeless()
 
 // MetadataByID returns the metadata items of the rows that the viewer may see.
 func (s *ResourceStore) MetadataByID(ctx context.Context, ids []int64) (map[int64]*resource.MetadataItem, error) {

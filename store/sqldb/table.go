@@ -20,6 +20,30 @@ type Table[Row any] struct {
 	name    string
 	columns []string
 	fields  []int // of Row, by column
+	// short is the table without the times of its rows, nil where they are always
+	// read.
+	short *Table[Row]
+}
+
+// Timeless makes the times of rows be left out in contexts of WithoutTimes, and
+// returns the table.
+func (t Table[Row]) Timeless() Table[Row] {
+	short := Table[Row]{name: t.name}
+	for i, column := range t.columns {
+		if column != "created_at" && column != "updated_at" {
+			short.columns, short.fields = append(short.columns, column), append(short.fields, t.fields[i])
+		}
+	}
+	t.short = &short
+	return t
+}
+
+type timelessKey struct{}
+
+// WithoutTimes returns a context in which rows of timeless tables are read without
+// their times.
+func WithoutTimes(ctx context.Context) context.Context {
+	return context.WithValue(ctx, timelessKey{}, true)
 }
 
 // NewTable returns the table of a name, of which these columns are read, but
@@ -58,6 +82,9 @@ func Where[C Condition](conditions ...C) func(*entsql.Selector) {
 
 // All returns the rows under conditions, in their order.
 func (t Table[Row]) All(ctx context.Context, d *DB, conditions ...func(*entsql.Selector)) ([]*Row, error) {
+	if t.short != nil && ctx.Value(timelessKey{}) != nil {
+		t = *t.short
+	}
 	selector := t.where(d, conditions)
 	selector.Select(selector.Columns(t.columns...)...)
 	var rows []*Row

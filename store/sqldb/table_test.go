@@ -1,6 +1,7 @@
 package sqldb_test
 
 import (
+	"context"
 	"reflect"
 	"testing"
 
@@ -74,4 +75,26 @@ func compareRows[Row any](t *testing.T, db *sqldb.DB, table string, columns []st
 			}
 		}
 	}
+}
+
+// TestTimesAreReadWhereTheyAreWanted holds that only tables that say so leave out
+// times, and only in a context that says so.
+func TestTimesAreReadWhereTheyAreWanted(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := storetest.AsAdmin()
+		types := sqldb.NewTable[ent.ResourceType](resourcetype.Table, resourcetype.Columns)
+		for _, test := range []struct {
+			name  string
+			table sqldb.Table[ent.ResourceType]
+			want  [2]bool // without and with times wanted
+		}{{"always", types, [2]bool{true, true}}, {"timeless", types.Timeless(), [2]bool{false, true}}} {
+			for i, ctx := range []context.Context{sqldb.WithoutTimes(ctx), ctx} {
+				rows, err := test.table.All(ctx, s.DB)
+				if err != nil || len(rows) == 0 || rows[0].CreatedAt.IsZero() == test.want[i] || rows[0].Name == "" {
+					t.Errorf("%s, %d: %d rows, %v", test.name, i, len(rows), err)
+				}
+			}
+		}
+	})
 }
