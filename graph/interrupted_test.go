@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -17,6 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
 // moment is when in an operation something else happens: just before an SQL
@@ -39,21 +41,16 @@ func (m moment) String() string {
 }
 
 // interruptedContext is the context of an operation in which something else
-// happens at a moment.
+// happens at a use of it.
 type interruptedContext struct {
 	context.Context
-	moment           moment
-	statements, uses *atomic.Int64
-	during           func()
+	moment moment
+	uses   *atomic.Int64
+	during func()
 }
 
-// Value returns the value of a key. The count of statements is asked for before
-// each of them.
 func (c interruptedContext) Value(key any) any {
 	value := c.Context.Value(key)
-	if _, ok := value.(*atomic.Int64); ok && c.statements.Add(1)-1 == int64(c.moment.at) && !c.moment.use {
-		c.during()
-	}
 	c.use()
 	return value
 }
@@ -95,15 +92,14 @@ func interrupted(executor *graph.Executor, query string, at moment, other func()
 // interruptedAs runs an operation of a viewer as interrupted does.
 func interruptedAs(executor *graph.Executor, viewer, query string, variables map[string]any, at moment, other func()) outcome {
 	ctx := access.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers[viewer])
-	ctx, statements := store.CountStatements(ctx)
-	uses := &atomic.Int64{}
+	sent, uses := &atomic.Int64{}, &atomic.Int64{}
 	patient := longestInterruption
 	if strings.HasPrefix(query, "mutation") {
 		patient = shortInterruption
 	}
 	var once sync.Once
 	var ended chan struct{}
-	ctx = interruptedContext{ctx, at, &atomic.Int64{}, uses, func() {
+	during := func() {
 		once.Do(func() {
 			ended = make(chan struct{})
 			go func() { defer close(ended); other() }()
@@ -112,7 +108,13 @@ func interruptedAs(executor *graph.Executor, viewer, query string, variables map
 			case <-time.After(patient):
 			}
 		})
-	}}
+	}
+	ctx = store.EachStatement(ctx, func(string, any) { // called before it is sent
+		if sent.Add(1)-1 == int64(at.at) && !at.use {
+			during()
+		}
+	})
+	ctx = interruptedContext{ctx, at, uses, during}
 	response := executor.ExecuteAny(ctx, &graphql.RawParams{Query: query, Variables: variables})
 	once.Do(func() {}) // what uses the context later interrupts nothing
 	if ended != nil {
@@ -122,7 +124,7 @@ func interruptedAs(executor *graph.Executor, viewer, query string, variables map
 	if err != nil {
 		errors = []byte(err.Error())
 	}
-	out := outcome{statements: statements(), uses: int(uses.Load()), text: string(response.Data) + " " + string(errors)}
+	out := outcome{statements: int(sent.Load()), uses: int(uses.Load()), text: string(response.Data) + " " + string(errors)}
 	decoder := json.NewDecoder(strings.NewReader(string(response.Data)))
 	decoder.UseNumber()
 	_ = decoder.Decode(&out.data) // no data decode to none
@@ -236,4 +238,39 @@ func (d *pathDocument) objectsAt(data map[string]any, alias string, p path, leav
 	}
 	walk(data[alias], p[1:], p[0])
 	return out
+}
+
+// TestOperationsAreInterrupted holds that something else happens before every
+// statement of an operation and at the uses of its context, of which no two runs
+// need have the same number: else the tests that interrupt would find nothing.
+func TestOperationsAreInterrupted(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), fixture()); err != nil {
+			t.Fatal(err)
+		}
+		executor := executorOf(t, s)
+		query := `{ namespaces { totalCount nodes { properties { name } tags { name } } } }`
+		quiet := interrupted(executor, query, never, nil)
+		if quiet.statements != 4 || quiet.uses == 0 {
+			t.Fatalf("%d statements, %d uses of the context: %s", quiet.statements, quiet.uses, quiet.text)
+		}
+		happens := func(at moment) (happened bool) {
+			interrupted(executor, query, at, func() { happened = true })
+			return happened
+		}
+		for at := range quiet.statements {
+			if !happens(moment{at: at}) {
+				t.Errorf("nothing happened %v of %d", moment{at: at}, quiet.statements)
+			}
+		}
+		for at := range quiet.uses / 2 {
+			if !happens(moment{use: true, at: at}) {
+				t.Errorf("nothing happened %v of about %d", moment{use: true, at: at}, quiet.uses)
+			}
+		}
+		if happens(moment{at: quiet.statements}) || happens(moment{use: true, at: 10 * quiet.uses}) {
+			t.Error("something happened after the end")
+		}
+	})
 }
