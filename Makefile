@@ -44,7 +44,7 @@ lint: ## what linters find in what is written by hand: all of them run, then mak
 build: ## the program, without C
 	CGO_ENABLED=0 $(GO) build -o cadastre .
 
-generate: ## ent, graph and client, from ent/schema and schema
+generate: ## ent, the merged schema, graph and client, from ent/schema and schema
 	$(GO) generate ./ent
 	$(GO) run ./internal/generate
 	$(GO) generate ./client

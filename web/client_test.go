@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ import (
 func client(t *testing.T, program string, args ...string) []byte {
 	t.Helper()
 	node := tool(t, "node")
-	if _, err := os.Stat("testdata/clients/node_modules/playwright-core"); err != nil {
+	if _, err := os.Stat("testdata/clients/node_modules/relay-compiler"); err != nil {
 		unequipped(t, "the packages that `npm ci --prefix web/testdata/clients` brings")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience.Of(t, 5*time.Minute))
@@ -35,6 +36,37 @@ func client(t *testing.T, program string, args ...string) []byte {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// TestToolsOfClientsCompileTheSchema has graphql-js, relay-compiler and
+// graphql-codegen read the schema that a server serves, and compile the
+// operations of the Go client and of the IDE with it.
+func TestToolsOfClientsCompileTheSchema(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	args := []string{s.url, "admin-token"}
+	for _, pattern := range []string{"../client/operations/*.graphql", "ide/queries/*.graphql"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) < 3 {
+			t.Fatalf("got %v, %v", files, err)
+		}
+		for _, file := range files {
+			whole, err := filepath.Abs(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			args = append(args, whole)
+		}
+	}
+	var said map[string]string
+	if err := json.Unmarshal(client(t, "compile.js", args...), &said); err != nil || len(said) != 3 {
+		t.Fatalf("%v in %v", err, said)
+	}
+	for tool, complaint := range said {
+		if complaint != "" {
+			t.Errorf("%s: %s", tool, complaint)
+		}
+	}
 }
 
 // tool returns the path of a program of the machine.

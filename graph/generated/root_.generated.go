@@ -508,6 +508,24 @@ type DeleteCapabilityPayload {
 }
 `, BuiltIn: false},
 	{Name: "../../schema/common.graphql", Input: `"""
+One graph of what a cloud knows about its resources: definitions of metadata
+(namespaces, properties, objects, tags), resources with their metadata and
+capabilities, and placement (providers, inventories, traits, consumers, and
+where a request would fit).
+
+Every list is a connection or says its bound, and every object with an identity
+has an ` + "`" + `id` + "`" + ` that is unique among all objects of all types. What a viewer may not
+see is answered as if it did not exist. A field that can fail for itself is
+nullable; where its ` + "`" + `null` + "`" + ` always comes with an error it is marked
+` + "`" + `@semanticNonNull` + "`" + `. Errors carry one of a closed set of codes in
+` + "`" + `extensions.code` + "`" + `: ` + "`" + `BAD_USER_INPUT` + "`" + `, ` + "`" + `UNAUTHENTICATED` + "`" + ` and their kin.
+"""
+schema {
+  query: Query
+  mutation: Mutation
+}
+
+"""
 Says that a field is ` + "`" + `null` + "`" + ` only together with an error whose ` + "`" + `path` + "`" + ` leads to it
 or to something below it: its type allows ` + "`" + `null` + "`" + ` so that it can fail alone. A
 client that handles errors may read the field as if its type ended in ` + "`" + `!` + "`" + `.

@@ -1,6 +1,6 @@
-// Command generate runs gqlgen with a plugin of ours, from the project's
-// folder: beside gqlgen's own executor it makes the functions that write an
-// answer field by field.
+// Command generate merges the schema into one text and runs gqlgen with a plugin
+// of ours, from the project's folder: beside gqlgen's own executor it makes the
+// functions that write an answer field by field.
 package main
 
 import (
@@ -18,6 +18,9 @@ func main() {
 	}
 	if err := removeWriters(cfg); err != nil {
 		log.Fatalf("remove what was generated before: %v", err)
+	}
+	if err := writeMerged(cfg.Sources); err != nil {
+		log.Fatalf("merge the schema: %v", err)
 	}
 	if err := api.Generate(cfg, api.AddPlugin(writers{})); err != nil {
 		log.Fatalf("generate: %v", err)
