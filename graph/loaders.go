@@ -56,10 +56,14 @@ var (
 			return s.CountNamespacesOfTypes(ctx, types)
 		})
 	associationsOfType = newPages("ResourceType.associations", resourceTypeID,
-		(*store.Store).AssociationsOfTypes,
-		(*store.Store).AssociationsOfTypesBehind,
-		func(s *store.Store, ctx context.Context, types []int64, _ page.Request) (map[int64]int, error) {
-			return s.CountAssociationsOfTypes(ctx, types)
+		func(s *store.Store, ctx context.Context, types []int64, of associationsPage) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
+			return s.AssociationsOfTypes(ctx, types, of.Filter, of.Page)
+		},
+		func(s *store.Store, ctx context.Context, types []int64, of associationsPage) (map[int64]bool, error) {
+			return s.AssociationsOfTypesBehind(ctx, types, of.Filter, of.Page)
+		},
+		func(s *store.Store, ctx context.Context, types []int64, of associationsPage) (map[int64]int, error) {
+			return s.CountAssociationsOfTypes(ctx, types, of.Filter)
 		})
 )
 
@@ -117,6 +121,12 @@ var (
 type orderedPage struct {
 	Order page.Order
 	Page  page.Request
+}
+
+// associationsPage are the arguments of a page of associations.
+type associationsPage struct {
+	Filter metadef.AssociationFilter
+	Page   page.Request
 }
 
 // capabilityValues are the arguments of Capability.values.

@@ -99,8 +99,13 @@ func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Name
 	return &model.TagConnection{Connection: connection}, err
 }
 
-func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace) ([]*metadef.ResourceTypeAssociation, error) {
-	return associationsOfNamespace.Load(ctx, r.Store, obj)
+func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace, filter *metadef.AssociationFilter) ([]*metadef.ResourceTypeAssociation, error) {
+	wanted := valueOf(filter)
+	if err := wanted.Check(); err != nil {
+		return nil, err
+	}
+	associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)
+	return wanted.Of(obj.Name, associations), err
 }
 
 func (r *namespaceResolver) Members(ctx context.Context, obj *metadef.Namespace) ([]*metadef.NamespaceMember, error) {
@@ -199,9 +204,9 @@ func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *metadef.Reso
 	return &model.NamespaceConnection{Connection: connection}, err
 }
 
-func (r *resourceTypeResolver) Associations(ctx context.Context, obj *metadef.ResourceType, first *int, after *string, last *int, before *string) (*model.ResourceTypeAssociationConnection, error) {
+func (r *resourceTypeResolver) Associations(ctx context.Context, obj *metadef.ResourceType, filter *metadef.AssociationFilter, first *int, after *string, last *int, before *string) (*model.ResourceTypeAssociationConnection, error) {
 	request := model.PageRequest(first, after, last, before)
-	connection, err := associationsOfType.connect(ctx, r.Store, obj, request, request)
+	connection, err := associationsOfType.connect(ctx, r.Store, obj, request, associationsPage{valueOf(filter), request})
 	return &model.ResourceTypeAssociationConnection{Connection: connection}, err
 }
 

@@ -23,7 +23,7 @@ func listWorks() document.Works {
 		"Query.traits":                 {"Trait", pageOf(tableTraits, traitTests), countOf(tableTraits, traitTests)},
 		"Query.resourceClasses":        {"ResourceClass", pageOf(tableResourceClasses, nil), countOf(tableResourceClasses, nil)},
 		"ResourceType.namespaces":      {"Namespace", namespacesOfTypes, countOf(tableAssociations, nil)},
-		"ResourceType.associations":    {"ResourceTypeAssociation", pageOfEach(tableAssociations), countOf(tableAssociations, nil)},
+		"ResourceType.associations":    {"ResourceTypeAssociation", associationsOfEach, countOf(tableAssociations, associationTests)},
 		"ResourceType.resources":       {"Resource", resourcesOfEach, resourcesCount},
 		"Resource.children":            {"Resource", resourcesOfEach, resourcesCount},
 		"ResourceProvider.allocations": {"Allocation", pageOf(tableAllocations, nil), countOf(tableAllocations, nil)},
@@ -75,6 +75,27 @@ func pageOfEach(table string) func(document.Call) document.Work {
 		work.Scanned += scannedWithin(c, table)
 		return work
 	}
+}
+
+// associationsOfEach is a page of associations for each of several types.
+func associationsOfEach(c document.Call) document.Work {
+	work := pageOfEach(tableAssociations)(c)
+	work.Scanned += associationTests(c).Scanned
+	return work
+}
+
+// associationTests is what the filter of associations looks at: their prefixes
+// and targets have no order of their own.
+func associationTests(c document.Call) document.Work {
+	filter := objectOf(c.Argument("filter"))
+	if len(filter) == 0 {
+		return document.Work{}
+	}
+	work := document.Work{Scanned: c.Size(tableAssociations)}
+	if filter["namespaces"] != nil {
+		work.Scanned += readOf(c, lengthOf(filter["namespaces"]), tableNamespaces).Scanned
+	}
+	return work
 }
 
 // scannedWithin is what a page for each of several parents looks at besides: the

@@ -34,7 +34,7 @@ type NamespaceResolver interface {
 	PropertyConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.PropertyDefinitionConnection, error)
 	ObjectConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.ObjectDefinitionConnection, error)
 	TagConnection(ctx context.Context, obj *metadef.Namespace, first *int, after *string, last *int, before *string) (*model.TagConnection, error)
-	ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace) ([]*metadef.ResourceTypeAssociation, error)
+	ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace, filter *metadef.AssociationFilter) ([]*metadef.ResourceTypeAssociation, error)
 	Members(ctx context.Context, obj *metadef.Namespace) ([]*metadef.NamespaceMember, error)
 	ViewerCanUpdate(ctx context.Context, obj *metadef.Namespace) (bool, error)
 	ViewerCanDelete(ctx context.Context, obj *metadef.Namespace) (bool, error)
@@ -49,7 +49,7 @@ type PropertyDefinitionResolver interface {
 }
 type ResourceTypeResolver interface {
 	Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error)
-	Associations(ctx context.Context, obj *metadef.ResourceType, first *int, after *string, last *int, before *string) (*model.ResourceTypeAssociationConnection, error)
+	Associations(ctx context.Context, obj *metadef.ResourceType, filter *metadef.AssociationFilter, first *int, after *string, last *int, before *string) (*model.ResourceTypeAssociationConnection, error)
 	Capabilities(ctx context.Context, obj *metadef.ResourceType, includePrivate *bool) ([]*resource.Capability, error)
 	Capability(ctx context.Context, obj *metadef.ResourceType, name string) (*resource.Capability, error)
 	Resources(ctx context.Context, obj *metadef.ResourceType, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error)
@@ -298,6 +298,20 @@ func (ec *executionContext) field_Namespace_property_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Namespace_resourceTypeAssociations_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
+		func(ctx context.Context, v any) (*metadef.AssociationFilter, error) {
+			return ec.unmarshalOResourceTypeAssociationFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAssociationFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["filter"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Namespace_tagConnection_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -353,38 +367,46 @@ func (ec *executionContext) field_Namespace_tag_args(ctx context.Context, rawArg
 func (ec *executionContext) field_ResourceType_associations_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
+		func(ctx context.Context, v any) (*metadef.AssociationFilter, error) {
+			return ec.unmarshalOResourceTypeAssociationFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAssociationFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["filter"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+	args["after"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["last"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["before"] = arg3
+	args["before"] = arg4
 	return args, nil
 }
 
@@ -1615,7 +1637,8 @@ func (ec *executionContext) _Namespace_resourceTypeAssociations(ctx context.Cont
 			return ec.fieldContext_Namespace_resourceTypeAssociations(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Namespace().ResourceTypeAssociations(ctx, obj)
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Namespace().ResourceTypeAssociations(ctx, obj, fc.Args["filter"].(*metadef.AssociationFilter))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.ResourceTypeAssociation) graphql.Marshaler {
@@ -1625,7 +1648,7 @@ func (ec *executionContext) _Namespace_resourceTypeAssociations(ctx context.Cont
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Namespace_resourceTypeAssociations(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Namespace_resourceTypeAssociations(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Namespace",
 		Field:      field,
@@ -1634,6 +1657,17 @@ func (ec *executionContext) fieldContext_Namespace_resourceTypeAssociations(_ co
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_ResourceTypeAssociation(ctx, field)
 		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Namespace_resourceTypeAssociations_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -3340,7 +3374,7 @@ func (ec *executionContext) _ResourceType_associations(ctx context.Context, fiel
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.ResourceType().Associations(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+			return ec.Resolvers.ResourceType().Associations(ctx, obj, fc.Args["filter"].(*metadef.AssociationFilter), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceTypeAssociationConnection) graphql.Marshaler {
@@ -4585,6 +4619,57 @@ func (ec *executionContext) unmarshalInputNamespaceOrder(ctx context.Context, ob
 				return it, err
 			}
 			it.Direction = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputResourceTypeAssociationFilter(ctx context.Context, obj any) (metadef.AssociationFilter, error) {
+	var it metadef.AssociationFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"namespaces", "resourceTypes", "prefix", "propertiesTarget"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "namespaces":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("namespaces"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Namespaces = data
+		case "resourceTypes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceTypes"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceTypes = data
+		case "prefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("prefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Prefix = data
+		case "propertiesTarget":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("propertiesTarget"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PropertiesTarget = data
 		}
 	}
 	return it, nil
@@ -7990,6 +8075,14 @@ func (ec *executionContext) marshalOResourceType2ᚖgithubᚗcomᚋcadastreᚑde
 		return graphql.Null
 	}
 	return ec._ResourceType(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOResourceTypeAssociationFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAssociationFilter(ctx context.Context, v any) (*metadef.AssociationFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputResourceTypeAssociationFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceTypeConnection) graphql.Marshaler {

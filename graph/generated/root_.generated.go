@@ -116,6 +116,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputResourceOrder,
 		ec.unmarshalInputResourceProviderFilter,
 		ec.unmarshalInputResourceProviderOrder,
+		ec.unmarshalInputResourceTypeAssociationFilter,
 		ec.unmarshalInputResourceTypeAssociationInput,
 		ec.unmarshalInputResourceTypeFilter,
 		ec.unmarshalInputResourceTypeOrder,
@@ -949,7 +950,10 @@ type Namespace implements Node {
     before: String
   ): TagConnection!
   "The resource types that the namespace applies to, by type, prefix and target; at most 1000."
-  resourceTypeAssociations: [ResourceTypeAssociation!]!
+  resourceTypeAssociations(
+    "Which of them; all conditions must hold. Absent means all."
+    filter: ResourceTypeAssociationFilter
+  ): [ResourceTypeAssociation!]!
   """
   The projects that the namespace is shared with, by id: all of them for
   administrators and the owning project, for others those that concern their own.
@@ -1249,6 +1253,21 @@ type ResourceTypeAssociation implements Node {
   updatedAt: DateTime!
 }
 
+"""
+Which associations; all given conditions must hold. A namespace has at most one
+association of a type, a prefix and a properties target.
+"""
+input ResourceTypeAssociationFilter {
+  "Of any of these namespaces, by name, at most 250, compared exactly. An empty list matches nothing."
+  namespaces: [String!]
+  "With any of these resource types, by name, at most 250, compared exactly. An empty list matches nothing."
+  resourceTypes: [String!]
+  "With exactly this prefix, its separator included; ` + "`" + `\"\"` + "`" + ` is an association without one."
+  prefix: String
+  "With exactly this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one."
+  propertiesTarget: String
+}
+
 "Which resource types; all given conditions must hold."
 input ResourceTypeFilter {
   "With any of these names, at most 250, compared exactly. An empty list matches nothing."
@@ -1322,6 +1341,8 @@ type ResourceType implements Node {
   ): NamespaceConnection!
   "The associations of the type with visible namespaces, the oldest first."
   associations(
+    "Which of them; all conditions must hold. Absent means all."
+    filter: ResourceTypeAssociationFilter
     "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
     "Only rows after this cursor."

@@ -2995,9 +2995,17 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 			}
 			ok = d.writeNTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(f, v) && ok
 		case 20: // resourceTypeAssociations
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_Namespace_resourceTypeAssociations_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
 			v, known, err := writer.Kept[[]*metadef.ResourceTypeAssociation](d.Writer, f)
 			if !known {
-				v, err = d.ec.Resolvers.Namespace().ResourceTypeAssociations(d.Context(f), obj)
+				v, err = d.ec.Resolvers.Namespace().ResourceTypeAssociations(d.Context(f), obj, args["filter"].(*metadef.AssociationFilter))
 				if f.Repeated {
 					d.Keep(f, v, err)
 				}
@@ -4875,7 +4883,7 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 			}
 			v, known, err := writer.Kept[*model.ResourceTypeAssociationConnection](d.Writer, f)
 			if !known {
-				v, err = d.ec.Resolvers.ResourceType().Associations(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				v, err = d.ec.Resolvers.ResourceType().Associations(d.Context(f), obj, args["filter"].(*metadef.AssociationFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 				if f.Repeated {
 					d.Keep(f, v, err)
 				}

@@ -44,6 +44,28 @@ func namespacesMatching(filter metadef.NamespaceFilter) predicate.Namespace {
 	}
 }
 
+// associationsMatching keeps the associations that match a filter, as
+// metadef.AssociationFilter.Matches does.
+func associationsMatching(filter metadef.AssociationFilter) func(*entsql.Selector) {
+	return func(s *entsql.Selector) {
+		if filter.Namespaces != nil {
+			namespaces := entsql.Dialect(s.Dialect()).Table(namespace.Table)
+			s.Where(entsql.In(s.C(resourcetypeassociation.FieldNamespaceID), entsql.Dialect(s.Dialect()).
+				Select(namespaces.C(namespace.FieldID)).From(namespaces).
+				Where(sqldb.IsAmong(s, namespaces.C(namespace.FieldName), filter.Namespaces))))
+		}
+		if filter.ResourceTypes != nil {
+			s.Where(IsOfType(s, s.C(resourcetypeassociation.FieldResourceTypeID), filter.ResourceTypes))
+		}
+		if filter.Prefix != nil {
+			s.Where(entsql.EQ(s.C(resourcetypeassociation.FieldPrefix), *filter.Prefix))
+		}
+		if filter.PropertiesTarget != nil {
+			s.Where(entsql.EQ(s.C(resourcetypeassociation.FieldPropertiesTarget), *filter.PropertiesTarget))
+		}
+	}
+}
+
 // associatedAs returns the conditions of a filter on an association.
 func associatedAs(s *entsql.Selector, associations *entsql.SelectTable, filter metadef.NamespaceFilter) []*entsql.Predicate {
 	var conditions []*entsql.Predicate

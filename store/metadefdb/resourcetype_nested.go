@@ -20,20 +20,23 @@ import (
 
 var associationOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: resourcetypeassociation.FieldCreatedAt, IsTime: true}}
 
-func associationPaging(request page.Request) (sqldb.Paging, error) {
+func associationPaging(filter metadef.AssociationFilter, request page.Request) (sqldb.Paging, error) {
+	if err := filter.Check(); err != nil {
+		return sqldb.Paging{}, err
+	}
 	return sqldb.NewPaging("associations", associationOrders, page.Order{Field: "CREATED_AT"}, request)
 }
 
-// AssociationsOfTypes returns a page of the associations of each resource type,
-// the oldest first.
-func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, request page.Request) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
-	paging, err := associationPaging(request)
+// AssociationsOfTypes returns a page of the associations of each resource type
+// that match a filter, the oldest first.
+func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, filter metadef.AssociationFilter, request page.Request) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
+	paging, err := associationPaging(filter, request)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.Ent.ResourceTypeAssociation.Query().
 		Where(paging.OfEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
-			visible.InNamespaces(ctx))).All(ctx)
+			visible.InNamespaces(ctx), associationsMatching(filter))).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list associations of resource types: %w", err)
 	}
@@ -45,14 +48,14 @@ func typeOfAssociation(row *ent.ResourceTypeAssociation) int64 { return row.Reso
 
 // AssociationsOfTypesBehind returns which types have associations on the side
 // where the page of AssociationsOfTypes begins.
-func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []int64, request page.Request) (map[int64]bool, error) {
-	paging, err := associationPaging(request)
+func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []int64, filter metadef.AssociationFilter, request page.Request) (map[int64]bool, error) {
+	paging, err := associationPaging(filter, request)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.Ent.ResourceTypeAssociation.Query().
 		Where(paging.BehindEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
-			visible.InNamespaces(ctx))).All(ctx)
+			visible.InNamespaces(ctx), associationsMatching(filter))).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for associations of resource types: %w", err)
 	}
@@ -60,10 +63,13 @@ func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []in
 }
 
 // CountAssociationsOfTypes returns how many associations each resource type
-// has.
-func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int64) (map[int64]int, error) {
+// has that match a filter.
+func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int64, filter metadef.AssociationFilter) (map[int64]int, error) {
+	if err := filter.Check(); err != nil {
+		return nil, err
+	}
 	return associationTable.CountBy(ctx, s.DB, resourcetypeassociation.FieldResourceTypeID,
-		visible.InNamespaces(ctx), sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types))
+		visible.InNamespaces(ctx), sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types), associationsMatching(filter))
 }
 
 // NamespacesOfTypes returns a page of the namespaces that are associated with
