@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"internal/lists":              {},
 	"internal/lru":                {},
 	"internal/patience":           {},
+	"internal/soak":               {},
 	"metadef":                     {"access", "internal/lists", "metadef/internal/jsonvalue", "page", "problem", "text"},
 	"metadef/internal/jsonvalue":  {"internal/lists", "problem", "text"},
 	"metadef/metadeftest":         {"metadef"},

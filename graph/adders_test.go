@@ -137,7 +137,7 @@ func (a *adders) wrote(write numberWrite, of thing, base state, answer outcome) 
 	defer a.mu.Unlock()
 	a.attempts++
 	switch {
-	case len(answer.errors) == 0:
+	case len(answer.errors) == 0, answer.tooLong():
 		a.accepted++
 		after := state{base.counter + write.by, base.n + 1}
 		if after.counter > a.now[of].counter {
@@ -299,7 +299,7 @@ func (a *adders) add(chance *rand.Rand, w ways, at moment) (answer outcome, show
 	defer undo()
 	answer = a.run(chance, d)
 	if len(answer.errors) > 0 {
-		if !d.own {
+		if !d.own && !answer.tooLong() {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.note(answer.errors[0]+" after "+w.mutation(), fmt.Sprint(at, ": ", d.document))

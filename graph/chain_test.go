@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -277,7 +278,7 @@ func seeInOrder(t *testing.T, url string, servers int) {
 		first, last int
 	}
 	var answers []answered
-	chance := rand.New(rand.NewPCG(soakSeed(t), 29))
+	chance := rand.New(rand.NewPCG(soak.Seed(t), 29))
 	numbers := 0
 	for range chainAnswers {
 		query, seen, answer, first, last := c.read(finder, ids, chance, executors[chance.IntN(servers)])

@@ -31,7 +31,8 @@ func (e *Executor) Execute(ctx context.Context, params *graphql.RawParams) *grap
 	return e.executeWithin(ctx, params, maxTokens)
 }
 
-// ExecuteAny runs one operation of a document of any length.
+// ExecuteAny runs one operation of a document of any length, whose answer has
+// 16 MiB at most.
 func (e *Executor) ExecuteAny(ctx context.Context, params *graphql.RawParams) *graphql.Response {
 	return e.executeWithin(ctx, params, 0)
 }
@@ -46,7 +47,7 @@ func (e *Executor) executeWithin(ctx context.Context, params *graphql.RawParams,
 	if prepared.Refused != nil {
 		return &graphql.Response{Errors: prepared.Refused}
 	}
-	return e.respond(ctx, prepared.Operation, 0)
+	return e.respond(ctx, prepared.Operation, 16<<20)
 }
 
 // ExecuteWithin runs one operation whose answer has at most so many bytes.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -239,7 +240,7 @@ func beginHistory(t *testing.T, url string, servers int) (*writtenHistory, []str
 	for len(stores) < servers {
 		stores = append(stores, storetest.Open(t, url))
 	}
-	h := &writtenHistory{chance: rand.New(rand.NewPCG(soakSeed(t), 3)), endedOn: make([]int, servers)}
+	h := &writtenHistory{chance: rand.New(rand.NewPCG(soak.Seed(t), 3)), endedOn: make([]int, servers)}
 	for _, s := range stores {
 		h.executors = append(h.executors, executorOf(t, s))
 	}
@@ -263,11 +264,11 @@ func (h *writtenHistory) observeAll(t *testing.T, ids []string) []*observation {
 	})
 	var mu sync.Mutex
 	var all []*observation
-	each := max(instantAnswers, soakCount(t, "CADASTRE_SOAK_ANSWERS")/instantReaders/databases)
+	each := max(instantAnswers, soak.Count(t, "CADASTRE_SOAK_ANSWERS", 0)/instantReaders/databases)
 	for reader := range instantReaders {
 		readers.Go(func() {
 			for i := range each {
-				o := h.observe(soakSeed(t)<<32+uint64(reader*each+i), ids)
+				o := h.observe(soak.Seed(t)<<32+uint64(reader*each+i), ids)
 				mu.Lock()
 				all = append(all, o)
 				mu.Unlock()

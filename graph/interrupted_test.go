@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,6 +76,11 @@ type outcome struct {
 	uses       int    // of the context
 	text       string // data and errors
 }
+
+// tooLong reports whether nothing is wrong but the length of the answer: a path
+// that goes to and fro shows the same things over and over. What a mutation
+// writes is written by then.
+func (o outcome) tooLong() bool { return slices.Equal(o.codes, []string{"QUERY_TOO_COMPLEX"}) }
 
 // longestInterruption bounds how long an operation is held up for another one,
 // which may itself have to wait for it, as one that writes has to.

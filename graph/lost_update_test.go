@@ -3,9 +3,7 @@ package graph_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -40,14 +39,16 @@ func loseNoUpdate(t *testing.T, finder *wayFinder, url string, servers int) {
 	associations := associationsOf(t, executors[0], len(facets))
 	facets = facetsOf(func(of thing) string { return associations[of] })
 	covered := &coverage{reached: map[string]bool{}, tried: map[string]int{}}
-	seed := soakSeed(t)
+	seed := soak.Seed(t)
 	var working sync.WaitGroup
 	var every []*adders
 	for family, of := range facets {
 		a := &adders{t: t, facet: of, family: family, schema: schema, executors: executors, ids: idsOfFamily(t, executors[0], schema, family)}
 		a.begin()
 		every = append(every, a)
-		working.Go(func() { a.addByAll(finder, covered, seed, soakCount(t, "CADASTRE_SOAK_WRITES")/len(facets)/databases) })
+		working.Go(func() {
+			a.addByAll(finder, covered, seed, soak.Count(t, "CADASTRE_SOAK_WRITES", 0)/len(facets)/databases)
+		})
 	}
 	working.Wait()
 	insist(every, finder, covered, seed)
@@ -139,34 +140,6 @@ func (a *adders) report(out result) {
 
 // note notes something that went wrong.
 func (a *adders) note(err, example string) { a.errors[err] = append(a.errors[err], example) }
-
-// soakSeed returns CADASTRE_SOAK_SEED, 1 without it.
-func soakSeed(t *testing.T) uint64 {
-	t.Helper()
-	text := os.Getenv("CADASTRE_SOAK_SEED")
-	if text == "" {
-		return 1
-	}
-	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return seed
-}
-
-// soakCount returns a number of the environment, 0 without it.
-func soakCount(t *testing.T, name string) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return 0
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
 
 // associationsOf returns the ids of the associations with a prefix, by their
 // namespaces.

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -33,7 +32,7 @@ import (
 // CADASTRE_SOAK_SEED where they begin.
 func TestTheWriterAnswersAsTheExecutorOfGqlgen(t *testing.T) {
 	t.Parallel()
-	seed, documents := soakNumber(t, "CADASTRE_SOAK_SEED", 1), soakNumber(t, "CADASTRE_SOAK_DOCUMENTS", 4000)
+	seed, documents := soak.Seed(t), soak.Count(t, "CADASTRE_SOAK_DOCUMENTS", 4000)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), largeFixture()); err != nil {
 			t.Fatal(err)
@@ -45,7 +44,7 @@ func TestTheWriterAnswersAsTheExecutorOfGqlgen(t *testing.T) {
 			rounds = documents - rounds
 		}
 		for round := range rounds {
-			o.compare(rand.New(rand.NewPCG(uint64(seed), uint64(round))), round)
+			o.compare(rand.New(rand.NewPCG(seed, uint64(round))), round)
 		}
 		t.Logf("%d documents", rounds)
 		t.Logf("%d answers are whole, %d have errors beside data, %d have no data, %d bytes, %d statements saved",
@@ -54,20 +53,6 @@ func TestTheWriterAnswersAsTheExecutorOfGqlgen(t *testing.T) {
 			t.Error("the documents do not try enough")
 		}
 	})
-}
-
-// soakNumber returns the number in a variable of the environment.
-func soakNumber(t *testing.T, variable string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return n
 }
 
 // oracle compares the writer with gqlgen's executor.

@@ -16,7 +16,7 @@ import (
 func eachRandom(t *testing.T, law func(t *testing.T, d *dice, providers []Provider, r *Request)) {
 	t.Helper()
 	t.Parallel()
-	duration, start := soak(t)/3, time.Now()
+	duration, start := soaks(t)/3, time.Now()
 	for seed := uint64(1); time.Since(start) < duration; seed++ {
 		d := &dice{bytes: randomBytes(seed+1<<40, 600)}
 		providers := d.providers()

@@ -5,11 +5,11 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
@@ -181,9 +181,9 @@ func compareWithOracle(t *testing.T, bytes []byte) {
 	}
 }
 
-// soak is how long the random tests run: a moment, or CADASTRE_SOAK (a
+// soaks is how long the random tests run: a moment, or CADASTRE_SOAK (a
 // duration).
-func soak(t *testing.T) time.Duration {
+func soaks(t *testing.T) time.Duration {
 	text := os.Getenv("CADASTRE_SOAK")
 	if text == "" {
 		return 1500 * time.Millisecond
@@ -195,28 +195,15 @@ func soak(t *testing.T) time.Duration {
 	return duration
 }
 
-// soakSeed returns the seed of the first random world: 1, or CADASTRE_SOAK_SEED.
-func soakSeed(t *testing.T) uint64 {
-	text := os.Getenv("CADASTRE_SOAK_SEED")
-	if text == "" {
-		return 1
-	}
-	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("CADASTRE_SOAK_SEED: %v", err)
-	}
-	return seed
-}
-
 func TestCandidatesAreThoseOfTheDefinitions(t *testing.T) {
 	t.Parallel()
 	workers := runtime.GOMAXPROCS(0)
 	for worker := range workers {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
-			duration, start := soak(t), time.Now()
+			duration, start := soaks(t), time.Now()
 			tried := 0
-			for seed := soakSeed(t) + uint64(worker); time.Since(start) < duration; seed += uint64(workers) {
+			for seed := soak.Seed(t) + uint64(worker); time.Since(start) < duration; seed += uint64(workers) {
 				compareWithOracle(t, randomBytes(seed, 400))
 				tried++
 			}

@@ -1,12 +1,11 @@
 package placementdb
 
 import (
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
@@ -15,9 +14,9 @@ import (
 // CADASTRE_SOAK_SCHEDULES sets how many, CADASTRE_SOAK_SEED where they begin.
 func TestWorldModel(t *testing.T) {
 	t.Parallel()
-	first, schedules := SoakNumber(t, "CADASTRE_SOAK_SEED", 0), SoakNumber(t, "CADASTRE_SOAK_SCHEDULES", 3000)
+	first, schedules := soak.Seed(t), uint64(soak.Count(t, "CADASTRE_SOAK_SCHEDULES", 3000))
 	for seed := first; seed < first+schedules; seed++ {
-		s := newSchedule(uint64(seed), scheduleLength)
+		s := newSchedule(seed, scheduleLength)
 		if wrongIn(s, newModelProcess) != "" {
 			t.Fatalf("schedule %d: %s", seed, wrongIn(shrink(s, newModelProcess), newModelProcess))
 		}
@@ -76,18 +75,4 @@ func TestWorldModelCatchesABrokenDecision(t *testing.T) {
 			t.Error("20,000 schedules found nothing wrong")
 		})
 	}
-}
-
-// SoakNumber returns a number of the environment, which make soak sets.
-func SoakNumber(t testing.TB, variable string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return n
 }

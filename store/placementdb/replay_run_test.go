@@ -4,14 +4,15 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/store/placementdb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
 // TestWorldReplay runs schedules of the model on two servers of one PostgreSQL
 // database, each behind a proxy that delays, drops and cuts, and holds the same
-// invariants over every world that either had. The server crashes now and then. CADASTRE_SOAK_REPLAYS sets how
-// many, CADASTRE_SOAK_SEED where they begin.
+// invariants over every world that either had. The server crashes now and then.
+// CADASTRE_SOAK_REPLAYS sets how many, CADASTRE_SOAK_SEED where they begin.
 func TestWorldReplay(t *testing.T) {
 	t.Parallel()
 	address, crash := storetest.CrashingPostgres(t)
@@ -29,9 +30,9 @@ func TestWorldReplay(t *testing.T) {
 		stores = append(stores, storetest.Open(t, through.String()).PlacementStore)
 	}
 	run := placementdb.NewReplay(t, storetest.Database(t, address), crash, stores, proxies)
-	seed, replays := placementdb.SoakNumber(t, "CADASTRE_SOAK_SEED", 0), placementdb.SoakNumber(t, "CADASTRE_SOAK_REPLAYS", 20)
+	seed, replays := soak.Seed(t), uint64(soak.Count(t, "CADASTRE_SOAK_REPLAYS", 20))
 	for i := range replays {
-		run.Run(t, uint64(seed+i))
+		run.Run(t, seed+i)
 	}
 	run.Log(t)
 }
