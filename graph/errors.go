@@ -103,6 +103,9 @@ func extensions(ctx context.Context, code Code, field string) map[string]any {
 // code; and everything else as an internal error, whose cause is logged under
 // the request's id.
 func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gqlerror.List {
+	if len(list) == 0 {
+		return nil
+	}
 	// gqlgen's executor runs resolvers concurrently: in what order they failed
 	// means nothing.
 	list = slices.Clone(list)

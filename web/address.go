@@ -15,6 +15,9 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 	if !ok {
 		return r.RemoteAddr
 	}
+	if !isWithin(peer, trusted) {
+		return peer.String()
+	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && isWithin(peer, trusted); i-- {
 		hop, ok := parseAddress(strings.TrimSpace(hops[i]))
@@ -28,15 +31,12 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 
 // parseAddress returns an address that is given with or without a port.
 func parseAddress(text string) (netip.Addr, bool) {
-	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	pair, err := netip.ParseAddrPort(text)
+	ip := pair.Addr()
 	if err != nil {
-		pair, err := netip.ParseAddrPort(text)
-		if err != nil {
-			return ip, false
-		}
-		ip = pair.Addr()
+		ip, err = netip.ParseAddr(strings.Trim(text, "[]"))
 	}
-	return ip.Unmap().WithZone(""), true
+	return ip.Unmap().WithZone(""), err == nil
 }
 
 func isWithin(ip netip.Addr, networks []netip.Prefix) bool {

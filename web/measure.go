@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // measurements are the metrics of requests. Labels have values of closed sets:
@@ -15,7 +16,7 @@ type measurements struct {
 	requests   *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
 	inFlight   prometheus.Gauge
-	operations *prometheus.CounterVec
+	operations map[ast.Operation]prometheus.Counter
 	errors     *prometheus.CounterVec
 	cost       prometheus.Counter
 	panics     prometheus.Counter
@@ -33,9 +34,7 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "cadastre_http_requests_in_flight", Help: "Requests being answered.",
 		}),
-		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cadastre_graphql_operations_total", Help: "GraphQL operations run, by kind.",
-		}, []string{"kind"}),
+		operations: map[ast.Operation]prometheus.Counter{},
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cadastre_graphql_errors_total", Help: "GraphQL errors answered, by code.",
 		}, []string{"code"}),
@@ -46,11 +45,17 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 			Name: "cadastre_http_panics_total", Help: "Panics outside resolvers; those inside count as errors of the code INTERNAL.",
 		}),
 	}
+	operations := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cadastre_graphql_operations_total", Help: "GraphQL operations run, by kind.",
+	}, []string{"kind"})
+	for _, kind := range []ast.Operation{ast.Query, ast.Mutation} {
+		m.operations[kind] = operations.WithLabelValues(string(kind))
+	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "cadastre_build_info", Help: "Always 1; the version is the label.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	registry.MustRegister(m.requests, m.seconds, m.inFlight, m.operations, m.errors, m.cost, m.panics, build,
+	registry.MustRegister(m.requests, m.seconds, m.inFlight, operations, m.errors, m.cost, m.panics, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

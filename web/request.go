@@ -48,10 +48,10 @@ func readBody(r *http.Request, maxBytes int64) (*request, *refusal) {
 		body = http.MaxBytesReader(nil, r.Body, maxBytes)
 	}
 	text, err := io.ReadAll(body)
-	if tooMuch := new(http.MaxBytesError); errors.As(err, &tooMuch) {
-		return nil, tooLarge(r.Body)
-	}
 	if err != nil {
+		if tooMuch := new(http.MaxBytesError); errors.As(err, &tooMuch) {
+			return nil, tooLarge(r.Body)
+		}
 		return nil, bad("the body could not be read to its end")
 	}
 	value, err := parseJSON(text)

@@ -83,10 +83,9 @@ func write(w http.ResponseWriter, media string, status int, answer *graph.Answer
 	if extensions != "" {
 		end = `,"extensions":` + extensions + end
 	}
+	values := [...]string{"no-store", media + "; charset=utf-8", strconv.Itoa(out.Len() + size + len(end))}
 	header := w.Header()
-	header["Cache-Control"] = []string{"no-store"}
-	header["Content-Type"] = []string{media + "; charset=utf-8"}
-	header["Content-Length"] = []string{strconv.Itoa(out.Len() + size + len(end))}
+	header["Cache-Control"], header["Content-Type"], header["Content-Length"] = values[0:1:1], values[1:2:2], values[2:3:3]
 	w.WriteHeader(status)
 	for _, piece := range answer.Data {
 		if size > smallAnswer {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -29,6 +30,7 @@ type transport struct {
 	principals budgets
 	addresses  *buckets
 	slots      slots
+	costIs     string // the beginning of the extensions of an answer
 }
 
 func newTransport(options Options, measured *measurements) *transport {
@@ -40,6 +42,7 @@ func newTransport(options Options, measured *measurements) *transport {
 		principals: newBudgets(options.Limits),
 		addresses:  newBuckets(options.Limits.AddressPoints),
 		slots:      newSlots(options.Limits.Concurrent),
+		costIs:     fmt.Sprintf(`{"cost":{"maximum":%d,"requested":`, options.Limits.Cost),
 	}
 }
 
@@ -221,7 +224,7 @@ func (t *transport) register(source source) {
 
 // run runs an operation and writes its response, with its cost.
 func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation) {
-	t.measured.operations.WithLabelValues(string(operation.Definition.Operation)).Inc()
+	t.measured.operations[operation.Definition.Operation].Inc()
 	t.measured.cost.Add(float64(operation.Price.Cost))
 	began := time.Now()
 	answer := t.Executor.Run(ctx, operation, t.Limits.AnswerBytes)
@@ -229,7 +232,7 @@ func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string
 		t.logSlow(ctx, operation, answer.Taken, took)
 	}
 	t.count(ctx, answer.Errors)
-	write(w, media, http.StatusOK, answer, fmt.Sprintf(`{"cost":{"maximum":%d,"requested":%d}}`, t.Limits.Cost, operation.Price.Cost))
+	write(w, media, http.StatusOK, answer, t.costIs+strconv.FormatInt(operation.Price.Cost, 10)+"}}")
 	t.Executor.Release(answer)
 }
 

@@ -22,6 +22,9 @@ var errNotUnicode = errors.New("half of a surrogate pair")
 // checkVariables refuses what no variable may hold: U+0000, which no database
 // stores, a list that is too long, and values nested too deeply.
 func checkVariables(variables map[string]any, maxMembers int) error {
+	if len(variables) == 0 {
+		return nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		if err := checkValue(&path{name: clip(name, maxNameBytes)}, variables[name], maxMembers, maxNesting); err != nil {
 			return err
