@@ -26,8 +26,9 @@ const (
 	RuleCapabilitiesWrite   Rule = "capabilities.write"    // values of capabilities on resources
 	RuleCapabilityRegistry  Rule = "capabilities.registry" // names of capabilities and who discovers them
 	RuleCapabilitiesPrivate Rule = "capabilities.private"  // names and values of private capabilities
-	RulePlacementRead       Rule = "placement.read"        // providers, candidates, consumers and usages
+	RulePlacementRead       Rule = "placement.read"        // providers, candidates, and the consumers of the viewer's own project
 	RulePlacementWrite      Rule = "placement.write"       // all of placement
+	RuleConsumersReadAny    Rule = "consumers.readAny"     // consumers of any project, with their allocations and usages
 	RuleAuditRead           Rule = "audit.read"            // the audit log
 )
 
@@ -53,6 +54,7 @@ var rules = map[Rule][]string{
 	RuleCapabilitiesPrivate: {RoleAdmin},
 	RulePlacementRead:       readers,
 	RulePlacementWrite:      {RoleAdmin, RoleService},
+	RuleConsumersReadAny:    {RoleAdmin, RoleService},
 	RuleAuditRead:           {RoleAdmin},
 }
 

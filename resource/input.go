@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"strings"
 	"unicode/utf8"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -38,6 +39,19 @@ func (in Input) Check(problems *problem.Problems, path string) {
 	checkMetadata(problems, problem.Join(path, "serviceMetadata"), in.ServiceMetadata, seen)
 	CheckCapabilities(problems, problem.Join(path, "capabilities"), in.Capabilities)
 	CheckTags(problems, problem.Join(path, "tags"), in.Tags)
+}
+
+// RefuseUUID refuses a uuid for a new resource. There is one answer for all that
+// cannot be used: whether they are reserved, or whose resource has them, is not
+// said.
+func RefuseUUID(uuid string) *problem.Refusal {
+	return problem.Refuse(problem.ErrAlreadyExists, "uuid %s cannot be used: it is taken or reserved", uuid).On("input.uuid")
+}
+
+// IsReservedUUID reports whether a uuid is the nil or the max uuid of RFC 9562,
+// which identify nothing.
+func IsReservedUUID(uuid string) bool {
+	return strings.Trim(uuid, "0-") == "" || strings.Trim(uuid, "f-") == ""
 }
 
 // checkMetadata adds what is wrong with items to write: the limits of keys and

@@ -2290,12 +2290,19 @@ enum UnloadOutcome {
     "Only candidates after this cursor of the same request; it stays a position when providers come and go."
     after: String
   ): AllocationCandidateConnection @semanticNonNull
-  "The consumer with this uuid; ` + "`" + `null` + "`" + ` when it has no allocations. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
+  """
+  The consumer with this uuid; ` + "`" + `null` + "`" + ` when it has no allocations, and where it is
+  of another project, unless the viewer is an administrator or a service. Needs
+  any role (` + "`" + `FORBIDDEN` + "`" + `).
+  """
   consumer(
     "The uuid."
     uuid: UUID!
   ): Consumer
-  "The consumers that have allocations. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
+  """
+  The consumers of the viewer's project that have allocations; for administrators
+  and services those of all projects. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  """
   consumers(
     "Which consumers; all conditions must hold. Absent means all."
     filter: ConsumerFilter
@@ -2312,8 +2319,9 @@ enum UnloadOutcome {
   ): ConsumerConnection @semanticNonNull
   """
   What a project uses, in a group for each type of consumer: those without a type
-  first, then by type. A project that uses nothing has no group. Needs any role
-  (` + "`" + `FORBIDDEN` + "`" + `).
+  first, then by type. A project that uses nothing has no group, and for all but
+  administrators and services neither has any project but their own. Needs any
+  role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   usages(
     "The id of the project, 1 to 255 characters."
@@ -2616,7 +2624,11 @@ type ResourceProvider implements Node {
   traits: [String!]!
   "The uuids of all aggregates, sorted."
   aggregates: [UUID!]!
-  "What is allocated of it, in the order in which it was."
+  """
+  What is allocated of it, in the order in which it was: to consumers of the
+  viewer's project; for administrators and services to those of all projects.
+  ` + "`" + `used` + "`" + ` of its inventories counts everybody's.
+  """
   allocations(
     "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
@@ -3343,9 +3355,9 @@ extend type Mutation {
   Creates a resource with everything given for it, in one transaction. Members
   create in their own project, administrators and services in any (` + "`" + `FORBIDDEN` + "`" + `);
   ` + "`" + `capabilities` + "`" + ` and ` + "`" + `serviceMetadata` + "`" + ` need an administrator or a service. An
-  unknown type is ` + "`" + `NOT_FOUND` + "`" + `, a uuid that is taken ` + "`" + `ALREADY_EXISTS` + "`" + `, a parent
-  that is missing, not visible or of the wrong type ` + "`" + `BAD_USER_INPUT` + "`" + `, the parent of
-  another project ` + "`" + `FORBIDDEN` + "`" + `, too many metadata items ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  unknown type is ` + "`" + `NOT_FOUND` + "`" + `, a uuid that is taken or reserved ` + "`" + `ALREADY_EXISTS` + "`" + `,
+  a parent that is missing, not visible or of the wrong type ` + "`" + `BAD_USER_INPUT` + "`" + `, the
+  parent of another project ` + "`" + `FORBIDDEN` + "`" + `, too many metadata items ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   createResource(
     "The resource."
@@ -3754,7 +3766,7 @@ input CreateResourceInput {
   visibility: Visibility
   "The uuid of the resource that it is a part of. Some built-in types need one, and only of one type."
   parent: UUID
-  "Its uuid; a new one when absent."
+  "Its uuid; a new one when absent. One that is taken or reserved is ` + "`" + `ALREADY_EXISTS` + "`" + `; whose it is, is not said."
   uuid: UUID
   "Metadata that users may change; each key once."
   metadata: [KeyValueInput!]

@@ -40,19 +40,20 @@ var (
 // byName is the only order of traits and classes.
 var byName = page.Order{Field: "NAME"}
 
-// Consumers returns a page of the consumers.
+// Consumers returns a page of the consumers that the viewer sees.
 func (s *PlacementStore) Consumers(ctx context.Context, filter placement.ConsumerFilter, order page.Order, request page.Request) (page.Page[*placement.Consumer], error) {
 	var none page.Page[*placement.Consumer]
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return none, err
 	}
 	paging, err := sqldb.NewPaging("consumers", consumerOrders, order, request)
-	return sqldb.PageOf(sqldb.Unprepared(ctx), s.DB, consumerTable, paging, err, consumerNoun, func(row *ent.Consumer) (any, int64) { return row.CreatedAt, row.ID }, consumersThat(filter))
+	return sqldb.PageOf(sqldb.Unprepared(ctx), s.DB, consumerTable, paging, err, consumerNoun, func(row *ent.Consumer) (any, int64) { return row.CreatedAt, row.ID },
+		visible.Consumers(ctx), consumersThat(filter))
 }
 
 // CountConsumers returns how many consumers Consumers goes through in all.
 func (s *PlacementStore) CountConsumers(ctx context.Context, filter placement.ConsumerFilter) (int, error) {
-	return consumerTable.Count(ctx, s.DB, consumersThat(filter))
+	return consumerTable.Count(ctx, s.DB, visible.Consumers(ctx), consumersThat(filter))
 }
 
 // consumersThat keeps the consumers that a filter wants.
@@ -160,7 +161,8 @@ func classesThat(filter placement.ResourceClassFilter) predicate.ResourceClass {
 	}
 }
 
-// Usages returns what the consumers of a project use, in a group for each type.
+// Usages returns what the consumers of a project use, in a group for each type:
+// nothing for a project whose consumers the viewer does not see.
 func (s *PlacementStore) Usages(ctx context.Context, project string, user, consumerType *string) ([]*placement.UsageGroup, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
@@ -185,6 +187,8 @@ func (s *PlacementStore) Usages(ctx context.Context, project string, user, consu
 		args = append(args, *consumerType)
 		where += ` AND o.consumer_type = $` + strconv.Itoa(len(args))
 	}
+	clause, visibleTo := visible.ConsumerClause(ctx, "o.project_id", len(args)+1)
+	where, args = where+` AND `+clause, append(args, visibleTo...)
 	groups := []*placement.UsageGroup{}
 	byType := map[string]*placement.UsageGroup{}
 	err := s.Query(ctx, s.Pool, `SELECT n.type, n.consumers, c.name, CAST(SUM(a.used) AS bigint) FROM consumers o

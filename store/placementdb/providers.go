@@ -61,18 +61,19 @@ func (s *PlacementStore) ConsumerByUUID(ctx context.Context, uuid string) (*plac
 	return found[uuid], nil
 }
 
-// ConsumersByUUID returns the consumers that exist.
+// ConsumersByUUID returns the consumers that the viewer sees.
 func (s *PlacementStore) ConsumersByUUID(ctx context.Context, uuids []string) (map[string]*placement.Consumer, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}
 	found := map[string]*placement.Consumer{}
-	err := s.Query(ctx, s.Pool, `SELECT `+consumerColumns+` FROM consumers c WHERE `+s.Listed("c.uuid", "$1", "text"),
+	seen, args := visible.ConsumerClause(ctx, "c.project_id", 2)
+	err := s.Query(ctx, s.Pool, `SELECT `+consumerColumns+` FROM consumers c WHERE `+s.Listed("c.uuid", "$1", "text")+` AND `+seen,
 		func(rows *sql.Rows) error {
 			_, consumer, err := scanConsumer(rows)
 			found[consumer.UUID] = consumer
 			return err
-		}, sqldb.JSONOf(uuids))
+		}, append([]any{sqldb.JSONOf(uuids)}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("look up consumers: %w", err)
 	}
@@ -89,22 +90,23 @@ func scanConsumer(rows *sql.Rows) (int64, *placement.Consumer, error) {
 	return id, c, err
 }
 
-// AllocationsOfConsumers returns the allocations of consumers, by provider and
-// class.
+// AllocationsOfConsumers returns the allocations of the consumers that the
+// viewer sees, by provider and class.
 func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context, uuids []string) (map[string][]*placement.Allocation, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}
 	found := map[string][]*placement.Allocation{}
+	seen, args := visible.ConsumerClause(ctx, "o.project_id", 2)
 	err := s.Query(ctx, s.Pool, `SELECT o.uuid, p.uuid, c.name, a.used FROM allocations a
 		JOIN consumers o ON o.id = a.consumer_id JOIN resource_providers p ON p.id = a.provider_id
 		JOIN resource_classes c ON c.id = a.resource_class_id
-		WHERE `+s.Listed("o.uuid", "$1", "text")+` ORDER BY o.uuid, p.uuid, c.name`, func(rows *sql.Rows) error {
+		WHERE `+s.Listed("o.uuid", "$1", "text")+` AND `+seen+` ORDER BY o.uuid, p.uuid, c.name`, func(rows *sql.Rows) error {
 		a := new(placement.Allocation)
 		err := rows.Scan(&a.Consumer, &a.Provider, &a.ResourceClass, &a.Used)
 		found[a.Consumer] = append(found[a.Consumer], a)
 		return err
-	}, sqldb.JSONOf(uuids))
+	}, append([]any{sqldb.JSONOf(uuids)}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list allocations of consumers: %w", err)
 	}

@@ -20,7 +20,7 @@ import (
 // CreateResource creates a resource with everything given for it, in one
 // transaction: for members in their own project, for administrators and
 // services in any. A type that does not exist is ErrNotFound, a uuid that is
-// taken ErrAlreadyExists.
+// taken or reserved ErrAlreadyExists.
 func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input) (*resource.Resource, error) {
 	viewer := access.ViewerFrom(ctx)
 	if err := mayCreateResource(viewer, input); err != nil {
@@ -37,6 +37,9 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 	}
 	if err := s.mayWriteNow(ctx); err != nil {
 		return nil, err
+	}
+	if resource.IsReservedUUID(text.OrEmpty(input.UUID)) && input.UUID != nil {
+		return nil, resource.RefuseUUID(record.UUID)
 	}
 	if record.UUID == "" {
 		random, err := uuid.NewRandom()
@@ -62,7 +65,7 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 		return err
 	})
 	if sqldb.IsDuplicate(err) {
-		return nil, problem.Refuse(problem.ErrAlreadyExists, "resource %s already exists", record.UUID).On("input.uuid").Because(err)
+		return nil, resource.RefuseUUID(record.UUID).Because(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create a resource: %w", err)

@@ -2,6 +2,7 @@ package visible
 
 import (
 	"context"
+	"strconv"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -115,9 +116,56 @@ func OfResources(ctx context.Context) func(*entsql.Selector) {
 }
 
 // SeesPlacement refuses a viewer who may not read placement: whoever sees any
-// of it sees all of it.
+// of it sees all of it but the consumers of other projects, of which Consumers
+// tells.
 func SeesPlacement(ctx context.Context) error {
 	return access.ViewerFrom(ctx).Require(access.RulePlacementRead, "reading placement")
+}
+
+// Consumers keeps the consumers of the viewer's project, and all for a viewer
+// who may read those of any project. Allocations and usages are seen where their
+// consumer is.
+func Consumers(ctx context.Context) predicate.Consumer {
+	viewer := access.ViewerFrom(ctx)
+	return func(s *entsql.Selector) {
+		switch {
+		case !viewer.May(access.RulePlacementRead):
+			s.Where(entsql.ExprP("1 = 0"))
+		case !SeesEveryConsumer(ctx):
+			s.Where(entsql.EQ(s.C("project_id"), viewer.ProjectID))
+		}
+	}
+}
+
+// ConsumerClause returns the condition of Consumers as SQL on a column with the
+// project of a consumer, and its parameters, the first of which is numbered
+// next.
+func ConsumerClause(ctx context.Context, project string, next int) (clause string, args []any) {
+	viewer := access.ViewerFrom(ctx)
+	switch {
+	case !viewer.May(access.RulePlacementRead):
+		return "1 = 0", nil
+	case SeesEveryConsumer(ctx):
+		return "1 = 1", nil
+	}
+	return project + " = $" + strconv.Itoa(next), []any{viewer.ProjectID}
+}
+
+// OfConsumersClause is ConsumerClause for a column that refers to a consumer.
+func OfConsumersClause(ctx context.Context, consumer string, next int) (clause string, args []any) {
+	clause, args = ConsumerClause(ctx, "project_id", next)
+	if len(args) > 0 {
+		clause = consumer + " IN (SELECT id FROM consumers WHERE " + clause + ")"
+	}
+	return clause, args
+}
+
+// SeesEveryConsumer reports whether the viewer sees the consumers of all
+// projects. Whoever may write placement does: a claim needs the generation of
+// its consumer, whatever project that is of.
+func SeesEveryConsumer(ctx context.Context) bool {
+	viewer := access.ViewerFrom(ctx)
+	return viewer.May(access.RulePlacementRead) && (viewer.May(access.RuleConsumersReadAny) || viewer.May(access.RulePlacementWrite))
 }
 
 // Events keeps all audit events for a viewer who may read the audit log,

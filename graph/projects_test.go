@@ -1,0 +1,238 @@
+package graph_test
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// totals are the words of what is shown of all projects together: the use of
+// inventories, and that a provider changed.
+var totals = regexp.MustCompile(`\b(used|free|generation)\b`)
+
+// otherUUID returns the uuid of a consumer of another project than demo.
+func otherUUID(i int) string { return fmt.Sprintf("99999999-9999-4999-8999-%012d", i) }
+
+// consumersOfDemo returns claims of the project demo.
+func consumersOfDemo(random *rand.Rand) []placement.ConsumerClaim {
+	var claims []placement.ConsumerClaim
+	for i := range 2 + random.IntN(5) {
+		claims = append(claims, vcpusOf(fmt.Sprintf("88888888-8888-4888-8888-%012d", i), "demo", "mel", 1+random.IntN(3)))
+	}
+	return claims
+}
+
+func vcpusOf(uuid, project, user string, vcpus int) placement.ConsumerClaim {
+	return placement.ConsumerClaim{UUID: uuid, ProjectID: project, UserID: user, Type: new("INSTANCE"),
+		Allocations: []placement.ProviderAllocation{{Provider: provider, Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: int64(vcpus)}}}}}
+}
+
+// othersOf returns the claims of other projects: so many consumers that use so
+// much in all.
+func othersOf(count, total, from int) []placement.ConsumerClaim {
+	var claims []placement.ConsumerClaim
+	for i := range count {
+		amount := 1
+		if i == 0 {
+			amount = total - count + 1
+		}
+		claims = append(claims, vcpusOf(otherUUID(from+i), []string{"vault", "elsewhere"}[i%2], fmt.Sprint("user", from), amount))
+	}
+	return claims
+}
+
+// openProjects opens the fixture with other consumers than its own, at a fixed
+// time.
+func openProjects(t *testing.T, url string, consumers []placement.ConsumerClaim) *graph.Executor {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone},
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	content := fixture()
+	inventory := &content.Providers[0].Inventories[0]
+	inventory.Total, inventory.MaxUnit, inventory.Capacity = 1000, 1000, 1000
+	content.Claims = []placement.Claim{{Consumers: consumers}}
+	if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), content); err != nil {
+		t.Fatal(err)
+	}
+	return executorOf(t, s)
+}
+
+// TestOtherProjectsLeaveNoTrace asks stores that differ only in the consumers of
+// other projects the same queries: a member and a reader receive the same bytes
+// for as many statements, where the others use the same in other parts, and but
+// for totals where there are no others.
+func TestOtherProjectsLeaveNoTrace(t *testing.T) {
+	t.Parallel()
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(2) {
+				random := rand.New(rand.NewPCG(seed, 29))
+				own := consumersOfDemo(random)
+				count := 1 + random.IntN(4)
+				total := 10 + random.IntN(20)
+				w := &projectWorlds{t: t,
+					some:   openProjects(t, url(t), append(append([]placement.ConsumerClaim{}, own...), othersOf(count, total, 0)...)),
+					others: openProjects(t, url(t), append(append([]placement.ConsumerClaim{}, own...), othersOf(count+3, total, 50)...)),
+					none:   openProjects(t, url(t), own)}
+				for _, query := range everyQuery(t, w.some.Schema()) {
+					w.compare(query)
+				}
+				for range 60 {
+					w.compare(projectQuery(random))
+				}
+				w.follow(`{ consumers(%s) { totalCount pageInfo { hasNextPage hasPreviousPage endCursor } nodes { uuid generation createdAt } } }`)
+				w.follow(`{ resourceProvider(name: "root") { allocations(%s) { totalCount pageInfo { hasNextPage hasPreviousPage endCursor } nodes { used consumer { uuid projectId } } } } }`)
+				if w.differ < 20 {
+					t.Errorf("administrators see a difference in %d answers only: the queries do not distinguish enough", w.differ)
+				}
+			}
+		})
+	}
+}
+
+// projectWorlds are stores that differ in the consumers of other projects.
+type projectWorlds struct {
+	t                  *testing.T
+	some, others, none *graph.Executor
+	differ             int
+}
+
+func (w *projectWorlds) ask(executor *graph.Executor, viewer, query string) string {
+	ctx, statements := store.CountStatements(access.WithViewer(w.t.Context(), viewers[viewer]))
+	answer := answerText(w.t, executor.ExecuteWhole(ctx, query))
+	return fmt.Sprint(statements(), " statements: ", answer)
+}
+
+// compare asks all stores one query and returns the answer to a member.
+func (w *projectWorlds) compare(query string) string {
+	w.t.Helper()
+	var answer string
+	for _, viewer := range []string{"nobody", "reader", "member"} {
+		answer = w.ask(w.some, viewer, query)
+		if other := w.ask(w.others, viewer, query); answer != other {
+			some, others := difference(answer, other)
+			w.t.Errorf("%s asks %.300s\namong some consumers of others: %s\namong others: %s", viewer, query, some, others)
+		}
+		bare := totals.ReplaceAllString(query, "__typename")
+		if some, none := w.ask(w.some, viewer, bare), w.ask(w.none, viewer, bare); some != none {
+			with, without := difference(some, none)
+			w.t.Errorf("%s asks %.300s\nwith consumers of others: %s\nwithout: %s", viewer, bare, with, without)
+		}
+	}
+	if w.ask(w.some, "admin", query) != w.ask(w.others, "admin", query) {
+		w.differ++
+	}
+	return answer
+}
+
+// difference returns where two texts differ first.
+func difference(one, other string) (string, string) {
+	at := 0
+	for at < min(len(one), len(other)) && one[at] == other[at] {
+		at++
+	}
+	from := max(0, at-100)
+	return one[from:min(len(one), at+60)], other[from:min(len(other), at+60)]
+}
+
+var endCursor = regexp.MustCompile(`"endCursor":"([^"]+)"`)
+
+// follow goes through a list page by page, from both sides.
+func (w *projectWorlds) follow(query string) {
+	w.t.Helper()
+	for _, size := range []string{"first: 1", "first: 2"} {
+		for arguments := size; ; {
+			found := endCursor.FindStringSubmatch(w.compare(fmt.Sprintf(query, arguments)))
+			if found == nil {
+				break
+			}
+			w.compare(fmt.Sprintf(query, fmt.Sprintf(`last: 2, before: %q`, found[1])))
+			arguments = fmt.Sprintf(`%s, after: %q`, size, found[1])
+		}
+	}
+}
+
+// projectQuery returns a random query of consumers, allocations and usages.
+func projectQuery(random *rand.Rand) string {
+	pick := func(texts ...string) string { return texts[random.IntN(len(texts))] }
+	project, user := pick("demo", "vault", "elsewhere", "absent"), pick("mel", "user0", "user50")
+	filter := pick("", fmt.Sprintf("projectId: %q", project), fmt.Sprintf("userId: %q", user), `type: "INSTANCE"`,
+		fmt.Sprintf("provider: %q", provider), fmt.Sprintf("projectId: %q, userId: %q", project, user))
+	uuid := pick(otherUUID(random.IntN(3)), otherUUID(50+random.IntN(3)), fmt.Sprintf("88888888-8888-4888-8888-%012d", random.IntN(6)))
+	consumer := `{ id uuid projectId userId type generation createdAt updatedAt allocations { used resourceClass provider { name allocations { totalCount nodes { used consumer { uuid } } } } } }`
+	return pick(
+		fmt.Sprintf(`{ consumers(filter: {%s}, orderBy: {field: CREATED_AT, direction: %s}, %s) { totalCount nodes %s } }`, filter, pick("ASC", "DESC"), pick("first: 2", "last: 3", "first: 100"), consumer),
+		fmt.Sprintf(`{ consumer(uuid: %q) %s }`, uuid, consumer),
+		fmt.Sprintf(`{ nodes(ids: [%q]) { id ... on Consumer %s } }`, page.NodeID{Kind: page.KindConsumer, Key: uuid}.String(), consumer),
+		fmt.Sprintf(`{ usages(projectId: %q%s) { consumerType consumerCount usages { resourceClass used } } }`, project, pick("", fmt.Sprintf(", userId: %q", user))),
+		fmt.Sprintf(`{ resourceProviders { nodes { name inventories { used capacity } allocations(%s) { totalCount edges { cursor node { used consumer { uuid } } } } } } }`, pick("first: 1", "last: 2", "first: 50")),
+		fmt.Sprintf(`{ resource(uuid: %q) { provider { allocations { totalCount nodes { consumer { uuid userId } } } } } }`, publicHost),
+	)
+}
+
+// TestUnusableUUIDsAreRefusedAlike creates resources with uuids that cannot be
+// used: the answer and the number of statements do not tell why.
+func TestUnusableUUIDsAreRefusedAlike(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		executor := executorOf(t, openFixture(t, url))
+		create := func(viewer, uuid string) (string, int) {
+			ctx, statements := store.CountStatements(access.WithViewer(t.Context(), viewers[viewer]))
+			query := `mutation { createResource(input: {type: "physical:host", name: "x", uuid: "` + uuid + `"}) { resource { id } } }`
+			return strings.ReplaceAll(answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query})), uuid, "$"), statements()
+		}
+		for _, viewer := range []string{"member", "service"} {
+			visible, statements := create(viewer, publicHost)
+			if !strings.Contains(visible, `"ALREADY_EXISTS"`) || !strings.Contains(visible, `"input.uuid"`) {
+				t.Errorf("%s takes a uuid that is taken: %s", viewer, visible)
+			}
+			if hidden, as := create(viewer, hiddenHost); hidden != visible || as != statements {
+				t.Errorf("%s learns whose uuid it is in %d and %d statements:\n%s\n%s", viewer, statements, as, visible, hidden)
+			}
+			for _, reserved := range []string{"00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"} {
+				if answer, _ := create(viewer, reserved); answer != visible {
+					t.Errorf("%s takes %s: %s", viewer, reserved, answer)
+				}
+			}
+		}
+	})
+}
+
+// TestPolicyOpensConsumers asks for the consumers of another project as members
+// whom an operator lets see them, or write placement.
+func TestPolicyOpensConsumers(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		executor := openProjects(t, url, othersOf(2, 5, 0))
+		for rule, want := range map[string]bool{"consumers.readAny": true, "placement.write": true, "placement.read": false} {
+			policy, err := access.NewPolicy(map[string][]string{rule: {access.RoleMember}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := askAs(t, executor, viewers["member"].WithPolicy(policy), `{ consumers { totalCount nodes { projectId } } usages(projectId: "vault") { consumerCount }
+				resourceProvider(name: "root") { allocations { totalCount nodes { used } } } }`)
+			if strings.Contains(answer, `"totalCount":2`) != want || strings.Contains(answer, `"consumerCount":1`) != want || strings.Contains(answer, `"errors"`) {
+				t.Errorf("with %s for members they see: %s", rule, answer)
+			}
+		}
+	})
+}
