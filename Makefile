@@ -42,7 +42,7 @@ lint: ## what linters find in what is written by hand: all of them run, then mak
 	exit $$failed
 
 build: ## the program, without C
-	CGO_ENABLED=0 $(GO) build -o cadastre .
+	CGO_ENABLED=0 $(GO) build -buildvcs=auto -o cadastre .
 
 generate: ## ent, the merged schema, graph and client, from ent/schema and schema
 	$(GO) generate ./ent

@@ -362,7 +362,7 @@ func requestProbes() []probe {
 		{name: "an upload", body: "--x\r\nContent-Disposition: form-data; name=\"operations\"\r\n\r\n" + query + "\r\n--x--\r\n", headers: []string{"Content-Type", "multipart/form-data; boundary=x"}, status: 415, codes: badRequest},
 		{name: "a page of another site", body: query, headers: []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example.org"}, status: 403, codes: "FORBIDDEN"},
 		{name: "a page of another origin", body: query, headers: []string{"Origin", "https://evil.example.org"}, status: 403, codes: "FORBIDDEN"},
-		{name: "a preflight of another origin", method: "OPTIONS", headers: []string{"Origin", "https://evil.example.org", "Access-Control-Request-Method", "POST"}, status: 405, codes: badRequest},
+		{name: "a preflight of another origin", method: "OPTIONS", headers: []string{"Origin", "https://evil.example.org", "Access-Control-Request-Method", "POST"}, status: 403, codes: "FORBIDDEN"},
 		{name: "WebSocket", method: "GET", headers: []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol", "graphql-transport-ws"}, status: 400, codes: badRequest},
 		{name: "WebSocket of another origin", method: "GET", headers: []string{"Connection", "Upgrade", "Upgrade", "websocket", "Origin", "https://evil.example.org", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}, status: 400, codes: badRequest},
 		{name: "events of the server", body: query, headers: []string{"Accept", "text/event-stream"}, status: 406, codes: badRequest},

@@ -23,18 +23,88 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
+// configuration is what the flags of `serve` mean: every flag has been checked
+// and the files that they name have been read. Nothing has been made yet.
+type configuration struct {
+	options     cli.ServeOptions
+	loopback    bool // whether the server listens where nobody else connects
+	web         web.Options
+	certificate *web.Certificate // nil is plain HTTP
+	tokens      *auth.TokenFile  // nil without --tokens
+	policy      *auth.PolicyFile // nil without --policy
+}
+
+// configure checks all flags of `serve` and returns what they mean. Its error
+// names everything that is wrong.
+func configure(options cli.ServeOptions) (*configuration, error) {
+	c := &configuration{}
+	var errs [8]error
+	c.loopback, errs[0] = checkAddresses(options)
+	c.options, errs[1] = decide(options, c.loopback)
+	if err := store.CheckURL(options.Database); err != nil {
+		errs[2] = fmt.Errorf("--database: %w", err)
+	}
+	c.web, errs[3] = webOptions(c.options)
+	if options.TLSCert != "" && options.TLSKey != "" {
+		if c.certificate, errs[4] = web.ReadCertificate(options.TLSCert, options.TLSKey); errs[4] != nil {
+			errs[4] = fmt.Errorf("--tls-cert: %w", errs[4])
+		}
+	}
+	if options.Policy != "" {
+		if c.policy, errs[5] = auth.OpenPolicyFile(options.Policy); errs[5] != nil {
+			errs[5] = fmt.Errorf("--policy: %w", errs[5])
+		}
+	}
+	if options.Tokens != "" {
+		if c.tokens, errs[6] = auth.OpenTokenFile(options.Tokens); errs[6] != nil {
+			errs[6] = fmt.Errorf("--tokens: %w", errs[6])
+		}
+	}
+	sources, err := tokenSources(options, c.tokens)
+	errs[7] = err
+	c.web.Authenticate = authentication(auth.New(sources...), c.policy)
+	return c, errors.Join(errs[:]...)
+}
+
+// checkAddresses checks the addresses to listen on, and reports whether that of
+// the API is a loopback address.
+func checkAddresses(options cli.ServeOptions) (loopback bool, err error) {
+	listen, err := net.ResolveTCPAddr("tcp", options.Listen)
+	if err != nil {
+		err = fmt.Errorf("--listen %s: %w", options.Listen, err)
+	}
+	errs := []error{err}
+	for _, aside := range []struct {
+		flag, address string
+		loopback      bool
+	}{{"--metrics-listen", options.MetricsListen, false}, {"--pprof-listen", options.PprofListen, true}} {
+		if aside.address == "" {
+			continue
+		}
+		address, err := net.ResolveTCPAddr("tcp", aside.address)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s %s: %w", aside.flag, aside.address, err))
+		case aside.loopback && !isLoopback(address):
+			errs = append(errs, fmt.Errorf("%s: %s is not a loopback address", aside.flag, aside.address))
+		}
+	}
+	return isLoopback(listen), errors.Join(errs...)
+}
+
 // decide returns the options of `serve` with every choice made that depends on
 // more than one flag, or on whether the server listens on a loopback address.
-// It returns an error for flags that do not go together.
+// Its error names all flags that do not go together.
 func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
+	var errs []error
 	if options.Demo {
 		if !loopback { // everyone knows the tokens of a demo
-			return options, fmt.Errorf("a demo cannot listen on %s: its tokens are public, so it needs a loopback address", options.Listen)
+			errs = append(errs, fmt.Errorf("a demo cannot listen on %s: its tokens are public, so it needs a loopback address", options.Listen))
 		}
 		options.CapabilityDiscovery = string(resource.DiscoveryEveryone)
 	}
 	if !options.Demo && options.Tokens == "" && options.OIDC.Issuer == "" && options.Keystone.URL == "" {
-		return options, errors.New("no source of tokens: name a token file with --tokens, an issuer with --oidc-issuer or an identity service with --keystone-url, or try a demo cloud with --demo")
+		errs = append(errs, errors.New("no source of tokens: name a token file with --tokens, an issuer with --oidc-issuer or an identity service with --keystone-url, or try a demo cloud with --demo"))
 	}
 	profile := web.Locked
 	if loopback {
@@ -42,17 +112,17 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	}
 	options.Profile = cmp.Or(options.Profile, string(profile))
 	if (options.TLSCert == "") != (options.TLSKey == "") {
-		return options, errors.New("--tls-cert and --tls-key go together")
+		errs = append(errs, errors.New("--tls-cert and --tls-key go together"))
 	}
 	if options.TrustedOnly && options.TrustedDocuments == "" {
-		return options, errors.New("--trusted-only needs --trusted-documents")
+		errs = append(errs, errors.New("--trusted-only needs --trusted-documents"))
 	}
-	return options, nil
+	return options, errors.Join(errs...)
 }
 
 func isLoopback(address net.Addr) bool {
 	tcp, ok := address.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
+	return ok && tcp != nil && tcp.IP.IsLoopback()
 }
 
 func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
@@ -88,78 +158,70 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 	if options.Demo {
 		settings.DemoToken = demo.AdminToken
 	}
+	var errs []error
 	for _, origin := range options.AllowedOrigins {
 		if err := web.CheckOrigin(origin); err != nil {
-			return settings, fmt.Errorf("--allowed-origins: %w", err)
+			errs = append(errs, fmt.Errorf("--allowed-origins: %w", err))
 		}
 	}
 	for _, network := range options.TrustedProxy {
 		prefix, err := netip.ParsePrefix(network)
 		if err != nil {
-			return settings, fmt.Errorf("--trusted-proxy: %q is not a network; write it as 10.0.0.0/8", network)
+			errs = append(errs, fmt.Errorf("--trusted-proxy: %q is not a network; write it as 10.0.0.0/8", network))
 		}
 		settings.TrustedProxies = append(settings.TrustedProxies, prefix.Masked())
 	}
-	var err error
 	if options.TrustedDocuments != "" {
-		settings.Trusted, err = web.ReadTrustedDocuments(options.TrustedDocuments)
+		var err error
+		if settings.Trusted, err = web.ReadTrustedDocuments(options.TrustedDocuments); err != nil {
+			errs = append(errs, fmt.Errorf("--trusted-documents: %w", err))
+		}
 	}
-	return settings, err
+	return settings, errors.Join(errs...)
 }
 
 // authentication returns the function that finds the viewer behind the headers
-// of a request, under the operator's policy. It reads the files of tokens and
-// policy.
-func authentication(options cli.ServeOptions) (func(context.Context, http.Header) (access.Viewer, error), error) {
-	sources, err := tokenSources(options)
-	if err != nil {
-		return nil, err
-	}
-	var policy *access.Policy
-	if options.Policy != "" {
-		if policy, err = auth.ReadPolicy(options.Policy); err != nil {
-			return nil, err
-		}
-	}
-	authenticator := auth.New(sources...)
+// of a request, under the operator's policy as it is at the time.
+func authentication(authenticator *auth.Authenticator, policy *auth.PolicyFile) func(context.Context, http.Header) (access.Viewer, error) {
 	return func(ctx context.Context, header http.Header) (access.Viewer, error) {
 		viewer, err := authenticator.Authenticate(ctx, header)
-		return viewer.WithPolicy(policy), err
-	}, nil
+		if policy != nil {
+			viewer = viewer.WithPolicy(policy.Policy())
+		}
+		return viewer, err
+	}
 }
 
 // tokenSources returns the sources of tokens, in the order in which they are
-// asked: those of a demo and of the file, an issuer, an identity service.
-func tokenSources(options cli.ServeOptions) ([]auth.Source, error) {
-	var tokens []auth.Token
+// asked: those of a demo, a token file, an issuer, an identity service.
+func tokenSources(options cli.ServeOptions, file *auth.TokenFile) ([]auth.Source, error) {
+	var sources []auth.Source
 	if options.Demo {
+		var tokens []auth.Token
 		for token, viewer := range demo.Viewers() {
 			tokens = append(tokens, auth.NewToken(token, viewer))
 		}
+		sources = append(sources, auth.Tokens(tokens))
 	}
-	if options.Tokens != "" {
-		read, err := auth.ReadTokens(options.Tokens)
-		if err != nil {
-			return nil, err
-		}
-		tokens = append(tokens, read...)
+	if file != nil {
+		sources = append(sources, file.Find)
 	}
-	sources := []auth.Source{auth.Tokens(tokens)}
+	var errs []error
 	if options.OIDC.Issuer != "" {
 		source, err := auth.OIDC(auth.OIDCOptions(options.OIDC), time.Now)
 		if err != nil {
-			return nil, fmt.Errorf("--oidc-issuer: %w", err)
+			errs = append(errs, fmt.Errorf("--oidc-issuer: %w", err))
 		}
 		sources = append(sources, source)
 	}
 	if options.Keystone.URL != "" {
 		source, err := auth.Keystone(auth.KeystoneOptions(options.Keystone), time.Now)
 		if err != nil {
-			return nil, fmt.Errorf("--keystone-url: %w", err)
+			errs = append(errs, fmt.Errorf("--keystone-url: %w", err))
 		}
 		sources = append(sources, source)
 	}
-	return sources, nil
+	return sources, errors.Join(errs...)
 }
 
 func newLog(format string, to io.Writer) *slog.Logger {

@@ -42,6 +42,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	program := cli.Program{
 		Version: version(),
+		Commit:  commit(),
 		SDL:     schema.SDL(),
 		Stdin:   os.Stdin,
 		Serve: func(ctx context.Context, options cli.ServeOptions) error {
@@ -60,46 +61,108 @@ func version() string {
 	if info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
-		}
+	if revision := commitOf(info.Settings); revision != "" {
+		return revision
 	}
 	return "development"
 }
 
-// serve runs a server until the context ends.
+// commit returns the commit that was built, and whether files were changed
+// since; it is empty where the program was not built from a repository.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return commitOf(info.Settings)
+}
+
+func commitOf(settings []debug.BuildSetting) string {
+	revision, changed := "", ""
+	for _, setting := range settings {
+		switch {
+		case setting.Key == "vcs.revision":
+			revision = setting.Value
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			changed = ", changed since"
+		}
+	}
+	if revision == "" {
+		return ""
+	}
+	return revision + changed
+}
+
+// serve runs a server until the context ends. It checks all flags, then takes
+// its addresses, and only then opens the database.
 func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writer) error {
+	received := hangups()
 	log := newLog(options.LogFormat, stderr)
 	useMemory(log)
-	listener, err := net.Listen("tcp", options.Listen)
-	if err != nil {
-		return fmt.Errorf("listen on %s: %w", options.Listen, err)
-	}
-	defer func() { _ = listener.Close() }() // closed already after serving
-	if options, err = decide(options, isLoopback(listener.Addr())); err != nil {
-		return err
-	}
-	settings, err := webOptions(options)
+	c, err := configure(options)
 	if err != nil {
 		return err
 	}
-	if settings.Authenticate, err = authentication(options); err != nil {
+	options = c.options
+	reloading, stop := context.WithCancel(ctx)
+	defer stop()
+	go reloadOn(reloading, received, c.reloadables(options), log)
+	listeners, err := listen(c)
+	if err != nil {
 		return err
 	}
+	defer listeners.close()
 	s, err := store.Open(ctx, storeOptions(options, log))
 	if err != nil {
 		return err
 	}
-	settings.Executor = graph.NewExecutor(&graph.Resolver{Store: s}, log)
-	settings.Metrics, settings.Ready, settings.Log = metricsOf(s), s.Ready, log
+	c.web.Executor = graph.NewExecutor(&graph.Resolver{Store: s}, log)
+	c.web.Metrics, c.web.Ready, c.web.Log = metricsOf(s), s.Ready, log
 	if options.Demo {
-		err = startDemo(ctx, s, stdout, "http://"+listener.Addr().String())
+		err = startDemo(ctx, s, stdout, "http://"+listeners.api.Addr().String())
 	}
 	if err == nil {
-		err = serveHTTP(ctx, listener, settings, options)
+		err = serveHTTP(ctx, listeners, c)
 	}
 	return errors.Join(err, s.Close())
+}
+
+// listeners are the addresses that a server has taken.
+type listeners struct {
+	api, metrics, profiles net.Listener // the last two are nil without their flags
+}
+
+// listen takes the addresses of a server: all of them, or none.
+func listen(c *configuration) (*listeners, error) {
+	l := &listeners{}
+	for _, of := range []struct {
+		flag, address string
+		into          *net.Listener
+	}{
+		{"--listen", c.options.Listen, &l.api},
+		{"--metrics-listen", c.options.MetricsListen, &l.metrics},
+		{"--pprof-listen", c.options.PprofListen, &l.profiles},
+	} {
+		if of.address == "" {
+			continue
+		}
+		listener, err := net.Listen("tcp", of.address)
+		if err != nil {
+			l.close()
+			return nil, fmt.Errorf("%s %s: %w", of.flag, of.address, err)
+		}
+		*of.into = listener
+	}
+	return l, nil
+}
+
+// close gives the addresses back. Those that were served are closed already.
+func (l *listeners) close() {
+	for _, listener := range []net.Listener{l.api, l.metrics, l.profiles} {
+		if listener != nil {
+			_ = listener.Close()
+		}
+	}
 }
 
 // startDemo fills the store and prints how to use the demo.
@@ -111,54 +174,32 @@ func startDemo(ctx context.Context, s *store.Store, stdout io.Writer, address st
 	return nil
 }
 
-// serveHTTP serves the API, and the metrics where they have an address of their
-// own, until the context ends.
-func serveHTTP(ctx context.Context, listener net.Listener, settings web.Options, options cli.ServeOptions) error {
-	stopMetrics, err := serveAside(ctx, aside{flag: "--metrics-listen", address: options.MetricsListen, what: "measuring",
-		handler: web.NewMetricsHandler(settings.Metrics)}, settings.Log)
-	if err != nil {
-		return err
-	}
-	stopProfiles, err := serveAside(ctx, aside{flag: "--pprof-listen", address: options.PprofListen, what: "profiling",
-		handler: profiles(), loopback: true}, settings.Log)
-	if err != nil {
-		return errors.Join(err, stopMetrics())
-	}
-	database, _, _ := strings.Cut(options.Database, "://") // the rest holds a secret
-	settings.Log.Info("serving", "address", listener.Addr().String(), "database", database)
-	err = web.Serve(ctx, listener, web.New(settings), web.ServeOptions{CertFile: options.TLSCert, KeyFile: options.TLSKey, Log: settings.Log})
+// serveHTTP serves the API, and the metrics and profiles that have an address of
+// their own, until the context ends.
+func serveHTTP(ctx context.Context, listeners *listeners, c *configuration) error {
+	log := c.web.Log
+	stopMetrics := serveAside(ctx, listeners.metrics, "measuring", web.NewMetricsHandler(c.web.Metrics), log)
+	stopProfiles := serveAside(ctx, listeners.profiles, "profiling", profiles(), log)
+	database, _, _ := strings.Cut(c.options.Database, "://") // the rest holds a secret
+	log.Info("serving", "address", listeners.api.Addr().String(), "database", database)
+	err := web.Serve(ctx, listeners.api, web.New(c.web), web.ServeOptions{Certificate: c.certificate, Log: log})
 	return errors.Join(err, stopProfiles(), stopMetrics())
-}
-
-// aside is what is served on an address of its own.
-type aside struct {
-	flag, address string
-	what          string // for the log
-	handler       http.Handler
-	loopback      bool // whether only a loopback address will do
 }
 
 // serveAside serves something on an address of its own, if there is one, until
 // stop is called.
-func serveAside(ctx context.Context, a aside, log *slog.Logger) (stop func() error, err error) {
-	if a.address == "" {
-		return func() error { return nil }, nil
+func serveAside(ctx context.Context, listener net.Listener, what string, handler http.Handler, log *slog.Logger) (stop func() error) {
+	if listener == nil {
+		return func() error { return nil }
 	}
-	listener, err := net.Listen("tcp", a.address)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.flag, err)
-	}
-	if a.loopback && !isLoopback(listener.Addr()) {
-		return nil, errors.Join(fmt.Errorf("%s: %s is not a loopback address", a.flag, a.address), listener.Close())
-	}
-	log.Info(a.what, "address", listener.Addr().String())
+	log.Info(what, "address", listener.Addr().String())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the last requests are measured, too
 	served := make(chan error, 1)
-	go func() { served <- web.Serve(ctx, listener, a.handler, web.ServeOptions{Log: log}) }()
+	go func() { served <- web.Serve(ctx, listener, handler, web.ServeOptions{Log: log}) }()
 	return func() error {
 		cancel()
 		return <-served
-	}, nil
+	}
 }
 
 // profiles returns the handler of the profiles of the process: CPU, heap and

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -226,15 +227,26 @@ func TestMetricsAndProfilesAreServedElsewhere(t *testing.T) {
 func TestTheExitStatus(t *testing.T) {
 	t.Parallel()
 	program := built(t)
+	if info, err := os.Stat(".git"); err == nil && info.IsDir() { // go build knows the commit of such a tree
+		head, err := exec.Command("git", "rev-parse", "HEAD").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		built, err := exec.Command(program, "--version").Output()
+		if err != nil || !strings.Contains(string(built), " (commit "+strings.TrimSpace(string(head))) {
+			t.Errorf("--version prints %q, %v, want the commit %s", built, err, head)
+		}
+	}
 	for args, want := range map[string]struct {
 		status int
 		says   string // at the beginning, to the standard output or, in an error, the other
 	}{
 		"version":                {0, "cadastre "},
+		"--version":              {0, "cadastre "},
 		"metadata set --help":    {0, "Usage: cadastre metadata set"},
 		"":                       {1, "cadastre: expected one of "},
 		"serve --limit-depth=-1": {1, "cadastre: serve: --limit-depth must be 0 or more, is -1"},
-		"serve --listen nowhere": {1, "cadastre: listen on nowhere: "},
+		"serve --listen nowhere": {1, "cadastre: --listen nowhere: "},
 		"metadata get x --server http://127.0.0.1:1": {1, "cadastre: http://127.0.0.1:1: "},
 	} {
 		command := exec.Command(program, strings.Fields(args)...)
@@ -269,4 +281,49 @@ func TestFlagsThatSayNothingAreRefused(t *testing.T) {
 			t.Errorf("%s %s: %v", flag, value, err)
 		}
 	}
+}
+
+// TestFlagsAreCheckedBeforeAnythingIsMade starts servers with one wrong flag
+// each, and one with all of them.
+func TestFlagsAreCheckedBeforeAnythingIsMade(t *testing.T) {
+	t.Parallel()
+	broken := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, []byte("["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	refused := func(want []string, flags ...string) {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "cadastre.db")
+		err := run(t.Context(), append([]string{"serve", "--demo", "--listen", "127.0.0.1:0", "--database", "sqlite://" + path}, flags...), io.Discard, io.Discard)
+		for _, want := range want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: got %v, want %q", flags, err, want)
+			}
+		}
+		if files, _ := filepath.Glob(path + "*"); len(files) > 0 {
+			t.Errorf("%q: made %q", flags, files)
+		}
+	}
+	all, named := []string(nil), []string(nil)
+	for _, flag := range [][2]string{
+		{"--metrics-listen", "nowhere"}, {"--pprof-listen", "0.0.0.0:0"}, {"--tls-cert", broken}, {"--tls-key", broken},
+		{"--tokens", broken}, {"--policy", broken}, {"--trusted-documents", broken}, {"--trusted-proxy", "10.0.0.1"},
+		{"--allowed-origins", "dash.example.org"}, {"--oidc-issuer", "nowhere"}, {"--keystone-url", "nowhere"},
+	} {
+		refused([]string{flag[0]}, flag[0], flag[1])
+		all = append(all, flag[0], flag[1])
+		if flag[0] != "--tls-key" { // the certificate comes first
+			named = append(named, flag[0])
+		}
+	}
+	refused(named, all...)
+	refused([]string{"--listen nowhere", "--tls-cert"}, "--listen", "nowhere", "--tls-cert", broken)
+	refused([]string{"--trusted-only", "--tokens"}, "--demo=false", "--trusted-only")
+	refused([]string{"--database: "}, "--database", "mysql://u:secret@h/db")
+	refused([]string{"--metrics-listen " + taken.Addr().String()}, "--metrics-listen", taken.Addr().String())
 }

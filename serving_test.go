@@ -105,7 +105,7 @@ func boot(t *testing.T, args ...string) (s *serving, stop func()) {
 func built(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "cadastre")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=auto", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program

@@ -133,6 +133,43 @@ func NewPolicy(overrides map[string][]string) (*Policy, error) {
 	return &Policy{roles: overrides}, problems.Err()
 }
 
+// Differences returns the rules and fields for which two policies have other
+// roles, sorted.
+func (p *Policy) Differences(other *Policy) []string {
+	names := map[string]bool{}
+	for _, of := range []*Policy{p, other} {
+		if of != nil {
+			for name := range of.roles {
+				names[name] = true
+			}
+		}
+	}
+	var differ []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if !slices.Equal(p.overridden(name), other.overridden(name)) {
+			differ = append(differ, name)
+		}
+	}
+	return differ
+}
+
+// overridden returns the roles that the policy has for a rule or a field,
+// sorted: where it has none, the default of a rule, and for a field a word that
+// is not a role.
+func (p *Policy) overridden(name string) []string {
+	roles, isRule := rules[Rule(name)]
+	overridden := false
+	if p != nil {
+		if own, ok := p.roles[name]; ok {
+			roles, overridden = own, true
+		}
+	}
+	if !isRule && !overridden {
+		return []string{"as its rule"}
+	}
+	return slices.Sorted(slices.Values(roles))
+}
+
 // rolesFor returns the roles that may do what a rule covers, by way of a field
 // of Query or Mutation where one is known.
 func (p *Policy) rolesFor(rule Rule, field string) []string {

@@ -33,19 +33,22 @@ func NewToken(text string, viewer access.Viewer) Token {
 // token.
 func Tokens(tokens []Token) Source {
 	tokens = slices.Clone(tokens)
-	return func(_ context.Context, text string) (access.Viewer, error) {
-		given := sha256.Sum256([]byte(text))
-		found := -1
-		for i := range tokens {
-			if subtle.ConstantTimeCompare(given[:], tokens[i].SHA256[:]) == 1 {
-				found = i
-			}
+	return func(_ context.Context, text string) (access.Viewer, error) { return find(tokens, text) }
+}
+
+// find returns the viewer of a token.
+func find(tokens []Token, text string) (access.Viewer, error) {
+	given := sha256.Sum256([]byte(text))
+	found := -1
+	for i := range tokens {
+		if subtle.ConstantTimeCompare(given[:], tokens[i].SHA256[:]) == 1 {
+			found = i
 		}
-		if found < 0 {
-			return access.Viewer{}, errUnknown()
-		}
-		return tokens[found].Viewer, nil
 	}
+	if found < 0 {
+		return access.Viewer{}, errUnknown()
+	}
+	return tokens[found].Viewer, nil
 }
 
 // tokenEntry is an entry of a token file.

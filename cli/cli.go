@@ -17,7 +17,9 @@ import (
 // Program is what the command line knows of the program that it belongs to.
 type Program struct {
 	Version string
-	SDL     string
+	// Commit is the commit that the program was built from; empty is not known.
+	Commit string
+	SDL    string
 	// Stdin is where answers to questions are read from; nil is empty.
 	Stdin io.Reader
 	// Serve runs a server until the context ends.
@@ -31,7 +33,18 @@ type commands struct {
 	Capability capabilityCommand `cmd:"" help:"List and register capabilities, and set who discovers them."`
 	Metadata   metadataCommand   `cmd:"" help:"Read and write the metadata of resources."`
 	Schema     schemaCommand     `cmd:"" help:"Print the GraphQL schema."`
-	Version    versionCommand    `cmd:"" help:"Print the version."`
+	Version    versionCommand    `cmd:"" help:"Print the version and the commit."`
+
+	PrintVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version and the commit."`
+}
+
+// inWords returns the version and the commit.
+func (p Program) inWords() string {
+	commit := p.Commit
+	if commit == "" {
+		commit = "unknown"
+	}
+	return fmt.Sprintf("cadastre %s (commit %s)", p.Version, commit)
 }
 
 // Run runs the command that the arguments name. Its error is for people: the
@@ -41,7 +54,7 @@ func Run(ctx context.Context, program Program, args []string, stdout, stderr io.
 	exited := false
 	parser, err := kong.New(&commands{}, kong.Name("cadastre"),
 		kong.Description("One GraphQL API for metadata definitions, resources, capabilities and placement."),
-		kong.Writers(stdout, stderr), kong.DefaultEnvars("CADASTRE"),
+		kong.Writers(stdout, stderr), kong.DefaultEnvars("CADASTRE"), kong.Vars{"version": program.inWords()},
 		kong.Exit(func(int) { exited = true }), kong.Bind(run))
 	if err != nil {
 		return err
@@ -81,7 +94,7 @@ func (schemaCommand) Run(run *session) error {
 type versionCommand struct{}
 
 func (versionCommand) Run(run *session) error {
-	return run.printf("cadastre %s\n", run.program.Version)
+	return run.printf("%s\n", run.program.inWords())
 }
 
 // remote are the flags of every command that is a client of a server.

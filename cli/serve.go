@@ -15,7 +15,7 @@ import (
 // and max bound a number; without them it is 0 or more.
 type ServeOptions struct {
 	Listen               string `default:"127.0.0.1:8080" help:"Address to listen on."`
-	Database             string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME."`
+	Database             string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE; the mode is require when absent, disable for a server without TLS."`
 	NoPreparedStatements bool   `help:"Send every statement to PostgreSQL as it is, for poolers that give each transaction another connection."`
 	Tokens               string `type:"path" help:"YAML file of tokens, with the user, project and roles of each."`
 	Policy               string `type:"path" help:"YAML file of rules that override who may do what."`
@@ -37,7 +37,7 @@ type ServeOptions struct {
 	AuditRetention time.Duration `default:"2160h" min:"1ms" help:"How long audit events are kept."`
 
 	Profile          string   `enum:",open,locked" default:"" help:"How much the server discloses: open (introspection, IDE, any query by GET) or locked; open on a loopback address and locked elsewhere when absent."`
-	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins whose pages may send requests, such as https://dashboard.example.org."`
+	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins whose pages may send requests, such as https://dashboard.example.org, or http://localhost:* for any port of this machine."`
 	TrustedProxy     []string `placeholder:"NETWORK" help:"Networks of the proxies before the server, such as 10.0.0.0/8, whose X-Forwarded-For is trusted."`
 	MetricsListen    string   `help:"Address to serve /metrics on, and there only; otherwise it is where everything else is."`
 	PprofListen      string   `help:"Loopback address to serve profiles of the process on, under /debug/pprof; none when absent."`

@@ -102,6 +102,10 @@ type Store struct {
 	*auditdb.AuditStore
 }
 
+// CheckURL returns an error for a text that does not name a database, and opens
+// nothing; see Options.URL.
+func CheckURL(url string) error { return sqldb.CheckURL(url) }
+
 // Open opens the database, brings its tables to the newest version and makes
 // sure that what is built in is there. Several servers may open one PostgreSQL
 // database at once; a SQLite file opens for one.

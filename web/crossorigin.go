@@ -3,51 +3,103 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
+// anyPort is the end of an allowed origin that stands for every port of its
+// host.
+const anyPort = ":*"
+
+// allowedHeaders are the headers that pages of allowed origins may send: those
+// that the server reads, and those that clients and tracers of browsers add to
+// every request, which it ignores.
+const allowedHeaders = "Accept, Authorization, Cache-Control, Content-Type, X-Auth-Token, X-Request-Id, X-Requested-With, X-Correlation-Id, " +
+	"traceparent, tracestate, baggage, sentry-trace, b3, X-B3-TraceId, X-B3-SpanId, X-B3-ParentSpanId, X-B3-Sampled, X-B3-Flags, " +
+	"uber-trace-id, newrelic, X-Amzn-Trace-Id, X-Cloud-Trace-Context, X-Datadog-Origin, X-Datadog-Parent-Id, X-Datadog-Sampling-Priority, X-Datadog-Trace-Id, " +
+	"apollographql-client-name, apollographql-client-version, Apollo-Require-Preflight, X-Apollo-Operation-Id, X-Apollo-Operation-Name, " +
+	"graphql-client-name, graphql-client-version, GraphQL-Preflight"
+
 // CheckOrigin returns an error for a text that is not an origin such as
 // https://dash.example.org or http://localhost:3000: scheme and host, no path.
+// The port of this machine's own names and addresses may be `*`.
 func CheckOrigin(origin string) error {
-	address, err := url.Parse(origin)
-	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" || address.Scheme+"://"+address.Host != origin {
+	base, wild := strings.CutSuffix(origin, anyPort)
+	address, err := url.Parse(base)
+	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" || address.Scheme+"://"+address.Host != base {
 		return fmt.Errorf("%q is not an origin: write it as https://dash.example.org, without a path", origin)
 	}
+	if wild && (address.Port() != "" || !isThisMachine(address.Hostname())) {
+		return fmt.Errorf("%q is not an origin: only localhost and loopback addresses may have any port, as http://localhost:*", origin)
+	}
 	return nil
+}
+
+// isThisMachine reports whether a host is a name or an address of the machine
+// that asks.
+func isThisMachine(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}
+
+// allows reports whether an allowed origin is that of a page.
+func allows(allowed, origin string) bool {
+	base, wild := strings.CutSuffix(allowed, anyPort)
+	if !wild {
+		return allowed == origin
+	}
+	rest, ok := strings.CutPrefix(origin, base)
+	if !ok || rest == "" {
+		return ok
+	}
+	_, err := strconv.ParseUint(rest[1:], 10, 16)
+	return rest[0] == ':' && err == nil
 }
 
 // crossOrigin answers the pages of allowed origins, and refuses requests that a
 // browser sends for pages of other ones.
 func crossOrigin(next *transport) http.Handler {
-	allowed := next.AllowedOrigins
+	refuse := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden, message: refusalOf(r.Header.Get("Origin"))})
+	})
 	protection := http.NewCrossOriginProtection()
-	for _, origin := range allowed {
-		if err := protection.AddTrustedOrigin(origin); err != nil {
-			panic(err) // the caller is to use CheckOrigin
-		}
-	}
-	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden,
-			message: "requests from pages of other sites are refused"})
-	}))
+	protection.SetDenyHandler(refuse)
 	protected := protection.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
+		header, origin := w.Header(), r.Header.Get("Origin")
 		header.Add("Vary", "Origin")
-		if origin := r.Header.Get("Origin"); origin != "" && slices.Contains(allowed, origin) {
+		allowed := origin != "" && slices.ContainsFunc(next.AllowedOrigins, func(allowed string) bool { return allows(allowed, origin) })
+		preflight := origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+		if allowed {
 			header.Set("Access-Control-Allow-Origin", origin)
 			header.Set("Access-Control-Expose-Headers", "Retry-After, X-Request-Id")
-			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-				header.Set("Access-Control-Allow-Methods", "GET, POST")
-				header.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, X-Auth-Token, X-Request-Id")
-				header.Set("Access-Control-Max-Age", "600")
-				w.WriteHeader(http.StatusNoContent)
-				return
-			}
 		}
-		protected.ServeHTTP(w, r)
+		switch {
+		case allowed && preflight:
+			header.Set("Access-Control-Allow-Methods", "GET, POST")
+			header.Set("Access-Control-Allow-Headers", allowedHeaders)
+			header.Set("Access-Control-Max-Age", "600")
+			w.WriteHeader(http.StatusNoContent)
+		case allowed:
+			next.ServeHTTP(w, r)
+		case preflight:
+			refuse(w, r)
+		default:
+			protected.ServeHTTP(w, r)
+		}
 	})
+}
+
+// refusalOf returns why requests from pages of an origin are refused, with the
+// flag that admits them.
+func refusalOf(origin string) string {
+	if CheckOrigin(origin) != nil { // none, or not one that could be allowed
+		return "requests from pages of other sites are refused: --allowed-origins of the server names those that are not"
+	}
+	return fmt.Sprintf("requests from pages of %s are refused: --allowed-origins of the server does not name it", clip(origin, 200))
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/web"
 )
@@ -298,8 +299,62 @@ func TestPagesOfOtherSitesAreRefused(t *testing.T) {
 		t.Error("the refusal is not counted")
 	}
 	got := s.send("OPTIONS", "/graphql", "", "Origin", "https://evil.example.org", "Access-Control-Request-Method", "POST", "X-Auth-Token", "")
-	if got.status != 405 || got.header.Get("Access-Control-Allow-Origin") != "" {
-		t.Errorf("a preflight: %d %v", got.status, got.header)
+	if got.status != 403 || got.header.Get("Access-Control-Allow-Origin") != "" || !strings.Contains(got.body, "pages of https://evil.example.org are refused: --allowed-origins") {
+		t.Errorf("a preflight: %d %v %s", got.status, got.header, got.body)
+	}
+	if got := s.query("{ __typename }", "Origin", "https://evil.example.org"); !strings.Contains(got.body, "--allowed-origins") {
+		t.Errorf("the refusal does not name the flag: %s", got.body)
+	}
+}
+
+// TestAnyPortOfThisMachine allows the pages of this machine, whatever port they
+// come from.
+func TestAnyPortOfThisMachine(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.AllowedOrigins = []string{"http://localhost:*", "http://[::1]:*", "https://dash.example.org"}
+	})
+	for origin, allowed := range map[string]bool{
+		"http://localhost:5173": true, "http://localhost:65535": true, "http://localhost": true, "http://[::1]:3000": true, "https://dash.example.org": true,
+		"https://localhost:5173": false, "http://localhost:5173.evil.example.org": false, "http://localhost.evil.example.org:80": false, "http://localhost:": false,
+		"http://localhost:*": false, "http://localhost:99999": false, "http://localhost:-1": false, "http://127.0.0.1:5173": false, "https://dash.example.org:8443": false, "null": false,
+	} {
+		want := map[bool]int{true: 200, false: 403}[allowed]
+		if got := s.query("{ __typename }", "Origin", origin, "Sec-Fetch-Site", "cross-site"); got.status != want || allowed != (got.header.Get("Access-Control-Allow-Origin") == origin) {
+			t.Errorf("%s: %d %v", origin, got.status, got.header)
+		}
+	}
+	got := s.send("OPTIONS", "/graphql", "", "Origin", "http://localhost:5173", "Access-Control-Request-Method", "POST", "X-Auth-Token", "")
+	for _, header := range []string{"traceparent", "tracestate", "baggage", "sentry-trace", "b3", "apollographql-client-name", "apollographql-client-version", "X-Request-Id"} {
+		if got.status != 204 || !strings.Contains(got.header.Get("Access-Control-Allow-Headers"), header) {
+			t.Errorf("the preflight does not allow %s: %d %v", header, got.status, got.header)
+		}
+	}
+	for origin, want := range map[string]bool{"http://localhost:*": true, "https://127.0.0.1:*": true, "http://[::1]:*": true,
+		"http://dash.example.org:*": false, "http://localhost:80:*": false, "localhost:*": false, "http://localhost:*/": false, "http://10.0.0.1:*": false} {
+		if (web.CheckOrigin(origin) == nil) != want {
+			t.Errorf("%s: %v", origin, web.CheckOrigin(origin))
+		}
+	}
+}
+
+// TestTheTimeOfARequestHasAUnit reads the log as programs do.
+func TestTheTimeOfARequestHasAUnit(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.query("{ __typename }")
+	var took time.Duration
+	for line := range strings.Lines(s.log.String()) {
+		var entry struct{ Msg, Took string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Errorf("%v in %s", err, line)
+		}
+		if entry.Msg == "request" {
+			took, _ = time.ParseDuration(entry.Took)
+		}
+	}
+	if took <= 0 || took > time.Minute {
+		t.Errorf("the request took %v:\n%s", took, s.log)
 	}
 }
 

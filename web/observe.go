@@ -44,7 +44,7 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 			measured.answered(route(r), r, recorder.status, took)
 			log.LogAttrs(r.Context(), level(r, recorder.status), "request", slog.String("requestId", id),
 				slog.String("method", r.Method), slog.String("path", clip(r.URL.Path, 100)), slog.Int("status", recorder.status),
-				slog.Int64("bytes", recorder.bytes), slog.Duration("took", took), slog.String("address", entry.address),
+				slog.Int64("bytes", recorder.bytes), slog.String("took", took.String()), slog.String("address", entry.address),
 				slog.String("user", entry.viewer.UserID), slog.String("operation", entry.operation), slog.String("code", entry.code))
 		}()
 		next.ServeHTTP(recorder, r)

@@ -73,6 +73,32 @@ func readManifest(path string) (map[string]string, error) {
 	return out, nil
 }
 
+// Reload reads the manifest again, whether it changed or not, and returns what
+// changed, in words; nothing is empty. A manifest that cannot be read changes
+// nothing.
+func (t *TrustedDocuments) Reload() (changed string, err error) {
+	before, now, err := t.byHash.reload()
+	if err != nil {
+		return "", err
+	}
+	added, removed := countMissing(now, before), countMissing(before, now)
+	if added+removed == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("documents: %d added, %d removed", added, removed), nil
+}
+
+// countMissing returns how many documents of one manifest another one lacks.
+func countMissing(of, in map[string]string) int {
+	missing := 0
+	for hash := range of {
+		if _, ok := in[hash]; !ok {
+			missing++
+		}
+	}
+	return missing
+}
+
 // get returns a document by its hash.
 func (t *TrustedDocuments) get(hash string, log *slog.Logger) (string, bool) {
 	if t == nil {

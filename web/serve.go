@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,10 +29,8 @@ type ServeOptions struct {
 	WriteTime time.Duration
 	// IdleTime is how long a connection is kept without a request; 0 is 60 s.
 	IdleTime time.Duration
-	// CertFile and KeyFile are a certificate chain and its key in PEM; both empty
-	// is plain HTTP. They are read anew when the files change, at most once a
-	// minute.
-	CertFile, KeyFile string
+	// Certificate is that of the server; nil is plain HTTP.
+	Certificate *Certificate
 	// Log gets what goes wrong with connections; nil is slog.Default().
 	Log *slog.Logger
 }
@@ -59,14 +56,8 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ErrorLog:          slog.NewLogLogger(options.Log.Handler(), slog.LevelDebug),
 	}
-	if options.CertFile != "" || options.KeyFile != "" {
-		certificate, err := watchCertificate(options.CertFile, options.KeyFile)
-		if err != nil {
-			return errors.Join(fmt.Errorf("read the certificate: %w", err), listener.Close())
-		}
-		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			return certificate.content(options.Log), nil
-		}}
+	if options.Certificate != nil {
+		server.TLSConfig = options.Certificate.config(options.Log)
 	}
 	served := make(chan error, 1)
 	go func() {

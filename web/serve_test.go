@@ -182,17 +182,18 @@ func TestServeByTLSFollowsItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) })
-	if err := web.Serve(context.Background(), listener, handler, web.ServeOptions{CertFile: certFile, KeyFile: keyFile}); err == nil || !strings.Contains(err.Error(), certFile) {
+	if _, err := web.ReadCertificate(certFile, keyFile); err == nil || !strings.Contains(err.Error(), certFile) {
 		t.Errorf("without the file: %v", err)
 	}
 	authority := writeCertificate(t, certFile, keyFile)
-	if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	certificate, err := web.ReadCertificate(certFile, keyFile)
+	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- web.Serve(ctx, listener, handler, web.ServeOptions{CertFile: certFile, KeyFile: keyFile})
+		served <- web.Serve(ctx, listener, handler, web.ServeOptions{Certificate: certificate})
 	}()
 	pool := x509.NewCertPool()
 	pool.AddCert(authority)

@@ -1,7 +1,10 @@
 package web
 
 import (
+	"bytes"
 	"crypto/tls"
+	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -9,11 +12,38 @@ import (
 // looked at again.
 const certificateInterval = time.Minute
 
-// watchCertificate returns the certificate of a chain and its key, read again
-// when the file of the chain changed, so that a renewed one needs no restart.
-func watchCertificate(certFile, keyFile string) (*watchedFile[*tls.Certificate], error) {
-	return watchFile(certFile, certificateInterval, func(string) (*tls.Certificate, error) {
+// Certificate is a certificate chain with its key, read again when the file of
+// the chain changed, so that a renewed one needs no restart.
+type Certificate struct {
+	pair *watchedFile[*tls.Certificate]
+}
+
+// ReadCertificate returns the certificate of two files in PEM.
+func ReadCertificate(certFile, keyFile string) (*Certificate, error) {
+	pair, err := watchFile(certFile, certificateInterval, func(string) (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 		return &pair, err
 	})
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate: %w", err)
+	}
+	return &Certificate{pair}, nil
+}
+
+// Reload reads the files again, whether they changed or not, and returns what
+// changed, in words; nothing is empty. Files that cannot be read change nothing.
+func (c *Certificate) Reload() (changed string, err error) {
+	before, now, err := c.pair.reload()
+	if err != nil || bytes.Equal(before.Leaf.Raw, now.Leaf.Raw) {
+		return "", err
+	}
+	return fmt.Sprintf("certificate: number %x, valid until %s, in place of number %x, valid until %s", now.Leaf.SerialNumber,
+		now.Leaf.NotAfter.UTC().Format(time.RFC3339), before.Leaf.SerialNumber, before.Leaf.NotAfter.UTC().Format(time.RFC3339)), nil
+}
+
+// config returns the settings of a server with this certificate.
+func (c *Certificate) config(log *slog.Logger) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return c.pair.content(log), nil
+	}}
 }

@@ -44,12 +44,25 @@ func (f *watchedFile[T]) load() error {
 	if current := f.current.Load(); current != nil && current.modified.Equal(info.ModTime()) {
 		return nil
 	}
+	_, _, err = f.reload()
+	return err
+}
+
+// reload reads the file, and returns what it held when it was read last and what
+// it holds now. Only an error changes nothing.
+func (f *watchedFile[T]) reload() (before, now T, err error) {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return before, now, err
+	}
 	value, err := f.read(f.path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.path, err)
+		return before, now, fmt.Errorf("%s: %w", f.path, err)
 	}
-	f.current.Store(&fileContent[T]{value: value, modified: info.ModTime()})
-	return nil
+	if former := f.current.Swap(&fileContent[T]{value: value, modified: info.ModTime()}); former != nil {
+		before = former.value
+	}
+	return before, value, nil
 }
 
 // content returns the latest content that could be read.

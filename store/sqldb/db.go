@@ -47,6 +47,9 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 		d.requestID = func(context.Context) string { return "" }
 	}
 	db.requestID = d.requestID
+	if err := db.closeToOthers(); err != nil {
+		d.Log.WarnContext(ctx, "the database file is not private", "error", err)
+	}
 	return d, nil
 }
 

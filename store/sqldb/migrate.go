@@ -46,13 +46,20 @@ func newMigrator(of goose.Dialect, pool *sql.DB, folder string, options ...goose
 	return goose.NewProvider(of, pool, files, append(options, goose.WithTableName("schema_migrations"))...)
 }
 
-// migrate brings the database to the newest migration.
+// migrate brings the database to the newest migration. It refuses a database
+// that a newer program has migrated, and leaves it as it is.
 func (d *Database) migrate(ctx context.Context) error {
 	migrator, err := d.migrator()
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	_, err = migrator.Up(ctx)
+	err = checkNotNewer(ctx, migrator)
+	if err == nil {
+		_, err = migrator.Up(ctx)
+	}
+	if err == nil { // a newer program may have migrated it meanwhile
+		err = checkNotNewer(ctx, migrator)
+	}
 	if d.dialectName == dialect.SQLite {
 		err = errors.Join(err, migrator.Close())
 	}
@@ -60,4 +67,19 @@ func (d *Database) migrate(ctx context.Context) error {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
 	return nil
+}
+
+// checkNotNewer returns an error for a database with a migration beyond those
+// that this program knows.
+func checkNotNewer(ctx context.Context, migrator *goose.Provider) error {
+	known := int64(0)
+	for _, source := range migrator.ListSources() {
+		known = max(known, source.Version)
+	}
+	version, err := migrator.GetDBVersion(ctx)
+	if err == nil && version > known {
+		err = fmt.Errorf("the database is newer than this program: its schema has version %d, and the program knows those up to %d; "+
+			"start the program that migrated it, or a newer one", version, known)
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -27,22 +28,44 @@ const (
 	followerConnections = 2
 )
 
-// openDatabase opens what a database URL names: sqlite://PATH or
-// postgres://... . The lock is held on a SQLite file, which belongs to one
-// program, and is nil on PostgreSQL.
-func openDatabase(ctx context.Context, databaseURL string, unprepared bool) (*Database, *flock.Flock, error) {
+// CheckURL returns an error for a text that does not name a database:
+// sqlite://PATH or postgres://... . It opens nothing.
+func CheckURL(databaseURL string) error {
+	path, err := parseURL(databaseURL)
+	if err == nil && path == "" {
+		_, _, err = postgresConfig(databaseURL)
+	}
+	return err
+}
+
+// parseURL returns the path of the SQLite file that a database URL names; it is
+// empty for PostgreSQL.
+func parseURL(databaseURL string) (path string, err error) {
 	scheme, rest, found := strings.Cut(databaseURL, "://")
 	switch {
 	case found && scheme == "sqlite" && rest != "":
-		return openSQLite(ctx, rest)
+		return rest, nil
 	case found && (scheme == "postgres" || scheme == "postgresql"):
-		db, err := openPostgres(ctx, databaseURL)
-		if err == nil && !unprepared {
-			db.prepared = &preparedStatements{uses: map[string]int{}, kept: map[string]*sql.Stmt{}}
-		}
-		return db, nil, err
+		return "", nil
 	}
-	return nil, nil, errors.New("a database is named as sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME")
+	return "", errors.New("a database is named as sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE")
+}
+
+// openDatabase opens what a database URL names. The lock is held on a SQLite
+// file, which belongs to one program, and is nil on PostgreSQL.
+func openDatabase(ctx context.Context, databaseURL string, unprepared bool) (*Database, *flock.Flock, error) {
+	path, err := parseURL(databaseURL)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case path != "":
+		return openSQLite(ctx, path)
+	}
+	db, err := openPostgres(ctx, databaseURL)
+	if err == nil && !unprepared {
+		db.prepared = &preparedStatements{uses: map[string]int{}, kept: map[string]*sql.Stmt{}}
+	}
+	return db, nil, err
 }
 
 func openSQLite(ctx context.Context, path string) (*Database, *flock.Flock, error) {
@@ -53,6 +76,9 @@ func openSQLite(ctx context.Context, path string) (*Database, *flock.Flock, erro
 	}
 	if !held {
 		return nil, nil, fmt.Errorf("the database file %s is in use by another server; one SQLite file serves one server, use PostgreSQL for several", path)
+	}
+	if err := createPrivate(path); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("create the database file: %w", err), lock.Unlock())
 	}
 	db := &Database{dialectName: dialect.SQLite, path: path}
 	if db.writer, err = openSQLitePool(path, 1, "foreign_keys(1)"); err != nil {
@@ -89,15 +115,16 @@ func openSQLitePool(path string, connections int, pragmas ...string) (*sql.DB, e
 	return db, nil
 }
 
-// openPostgres opens a pool. Session settings travel in the start-up packet, so
-// they cost no statement; parameters travel with their statement, in one round
-// trip.
-func openPostgres(ctx context.Context, databaseURL string) (*Database, error) {
-	address, err := url.Parse(databaseURL)
+// postgresConfig returns the settings of a PostgreSQL database, and its URL with
+// those that the URL leaves open. Settings of a session travel in the start-up
+// packet, so they cost no statement; parameters travel with their statement, in
+// one round trip.
+func postgresConfig(databaseURL string) (config pq.Config, address string, err error) {
+	parsed, err := url.Parse(databaseURL)
 	if err != nil {
-		return nil, errors.New("the database URL cannot be read")
+		return config, "", errors.New("the database URL cannot be read")
 	}
-	settings := address.Query()
+	settings := parsed.Query()
 	for name, value := range map[string]string{
 		"application_name":              "cadastre",
 		"binary_parameters":             "yes",
@@ -110,8 +137,20 @@ func openPostgres(ctx context.Context, databaseURL string) (*Database, error) {
 			settings.Set(name, value)
 		}
 	}
-	address.RawQuery = settings.Encode()
-	connector, err := pq.NewConnector(address.String())
+	parsed.RawQuery = settings.Encode()
+	if config, err = pq.NewConfig(parsed.String()); err != nil {
+		return config, "", fmt.Errorf("read the database URL: %w", err)
+	}
+	return config, parsed.String(), nil
+}
+
+// openPostgres opens a pool.
+func openPostgres(ctx context.Context, databaseURL string) (*Database, error) {
+	config, address, err := postgresConfig(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	connector, err := pq.NewConnectorConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
 	}
@@ -120,10 +159,10 @@ func openPostgres(ctx context.Context, databaseURL string) (*Database, error) {
 	pool.SetMaxIdleConns(idleConnections)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
 	if err := pool.PingContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("reach the database: %w", err), pool.Close())
+		return nil, errors.Join(fmt.Errorf("reach the database: %w", explainTLS(err, cmp.Or(config.SSLMode, pq.SSLModeRequire))), pool.Close())
 	}
 	followers := sql.OpenDB(connector)
 	followers.SetMaxOpenConns(followerConnections)
 	followers.SetConnMaxIdleTime(5 * time.Minute)
-	return &Database{dialectName: dialect.Postgres, address: address.String(), writer: pool, readers: pool, followers: followers}, nil
+	return &Database{dialectName: dialect.Postgres, address: address, writer: pool, readers: pool, followers: followers}, nil
 }

@@ -1,0 +1,103 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cadastre-dev/cadastre/access"
+)
+
+// TokenFile is the tokens of a file, which can be read again while they are in
+// use.
+type TokenFile struct {
+	path   string
+	tokens atomic.Pointer[[]Token]
+}
+
+// OpenTokenFile returns the tokens of a file, as ReadTokens reads it.
+func OpenTokenFile(path string) (*TokenFile, error) {
+	f := &TokenFile{path: path}
+	_, err := f.Reload()
+	return f, err
+}
+
+// Find is a Source: it returns the viewer of a token of the file.
+func (f *TokenFile) Find(_ context.Context, text string) (access.Viewer, error) {
+	return find(*f.tokens.Load(), text)
+}
+
+// Reload reads the file again and returns what changed, in words; nothing is
+// empty. A file that cannot be read changes nothing.
+func (f *TokenFile) Reload() (changed string, err error) {
+	read, err := ReadTokens(f.path)
+	if err != nil {
+		return "", err
+	}
+	before := f.tokens.Swap(&read)
+	if before == nil {
+		return "", nil
+	}
+	former := make(map[[sha256.Size]byte]access.Viewer, len(*before))
+	for _, token := range *before {
+		former[token.SHA256] = token.Viewer
+	}
+	added, other := 0, 0
+	for _, token := range read {
+		viewer, ok := former[token.SHA256]
+		delete(former, token.SHA256)
+		switch {
+		case !ok:
+			added++
+		case !isSame(viewer, token.Viewer):
+			other++
+		}
+	}
+	if added+other+len(former) == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("tokens: %d added, %d removed, %d of another user, project or roles", added, len(former), other), nil
+}
+
+// isSame reports whether two viewers are the same user with the same rights.
+func isSame(a, b access.Viewer) bool {
+	return a.UserID == b.UserID && a.ProjectID == b.ProjectID &&
+		slices.Equal(slices.Sorted(slices.Values(a.Roles)), slices.Sorted(slices.Values(b.Roles)))
+}
+
+// PolicyFile is the policy of a file, which can be read again while it is in use.
+type PolicyFile struct {
+	path    string
+	current atomic.Pointer[access.Policy]
+}
+
+// OpenPolicyFile returns the policy of a file, as ReadPolicy reads it.
+func OpenPolicyFile(path string) (*PolicyFile, error) {
+	f := &PolicyFile{path: path}
+	_, err := f.Reload()
+	return f, err
+}
+
+// Policy returns what the file held when it was last read.
+func (f *PolicyFile) Policy() *access.Policy { return f.current.Load() }
+
+// Reload reads the file again and returns the rules and fields that it has other
+// roles for than before, in words; none is empty. A file that cannot be read
+// changes nothing.
+func (f *PolicyFile) Reload() (changed string, err error) {
+	read, err := ReadPolicy(f.path)
+	if err != nil {
+		return "", err
+	}
+	before := f.current.Swap(read)
+	if before == nil {
+		return "", nil
+	}
+	if names := read.Differences(before); len(names) > 0 {
+		return "rules: " + strings.Join(names, ", "), nil
+	}
+	return "", nil
+}
