@@ -66,7 +66,20 @@ type Permission struct {
 	// the viewer's role; or because owners may, where the operator lets them.
 	// Elsewhere the role is asked first.
 	AfterVisibility bool
+	// Besides is who else may use the field, on namespaces of theirs.
+	Besides Besides
 }
+
+// Besides is who may use a field of Mutation besides those that its rule lets:
+// members of projects, on some namespaces.
+type Besides int
+
+// Who may use a field besides.
+const (
+	NobodyElse Besides = iota
+	Owners             // of the project that owns the namespace, where the operator lets them
+	Editors            // and of projects that it is shared with as editors
+)
 
 // permissions is the table of every field of Query and Mutation. A field
 // without a row is refused to everyone, and a test finds it.
@@ -80,9 +93,10 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RuleViewer}, `viewer node nodes`)
 	add(Permission{Rule: RuleDefinitionsRead}, `namespaces namespace resourceTypes resourceType tags definitions
 		validateMetadata exportNamespaces`)
-	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true}, `createNamespace importNamespaces unloadNamespaces updateNamespace deleteNamespace deleteNamespaceContents
-		createProperty updateProperty deleteProperty createObject updateObject deleteObject setTags updateTag deleteTag
+	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: Owners}, `createNamespace importNamespaces unloadNamespaces deleteNamespace
 		associateResourceType updateResourceTypeAssociation disassociateResourceType shareNamespace unshareNamespace`)
+	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: Editors}, `updateNamespace deleteNamespaceContents
+		createProperty updateProperty deleteProperty createObject updateObject deleteObject setTags updateTag deleteTag`)
 	add(Permission{Rule: RuleResourceTypesWrite}, `createResourceType`)
 	add(Permission{Rule: RuleResourceTypesWrite, AfterVisibility: true}, `updateResourceType deleteResourceType`)
 	add(Permission{Rule: RuleResourcesRead}, `resources resource metadataKeys explainResources`)

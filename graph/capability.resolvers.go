@@ -94,4 +94,11 @@ func (r *resourceTypeResolver) Capability(ctx context.Context, obj *metadef.Reso
 
 func (r *Resolver) Capability() generated.CapabilityResolver { return &capabilityResolver{r} }
 
-type capabilityResolver struct{ *Resolver }
+func (r *Resolver) ResourceCapability() generated.ResourceCapabilityResolver {
+	return &resourceCapabilityResolver{r}
+}
+
+type (
+	capabilityResolver         struct{ *Resolver }
+	resourceCapabilityResolver struct{ *Resolver }
+)

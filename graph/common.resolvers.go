@@ -35,11 +35,18 @@ func (r *queryResolver) Viewer(ctx context.Context) (*access.Viewer, error) {
 	return &viewer, nil
 }
 
+func (r *viewerResolver) Roles(ctx context.Context, obj *access.Viewer) ([]model.Role, error) {
+	return model.RolesOf(*obj), nil
+}
+
 func (r *Resolver) Mutation() generated.MutationResolver { return &mutationResolver{r} }
 
 func (r *Resolver) Query() generated.QueryResolver { return &queryResolver{r} }
 
+func (r *Resolver) Viewer() generated.ViewerResolver { return &viewerResolver{r} }
+
 type (
 	mutationResolver struct{ *Resolver }
 	queryResolver    struct{ *Resolver }
+	viewerResolver   struct{ *Resolver }
 )

@@ -67,6 +67,20 @@ var (
 		})
 )
 
+// Of permissions, by what the viewer is to a namespace or a resource.
+var (
+	standingAtMember      = dataloader.NewValue("NamespaceMember.viewerCanUpdate", func(m *metadef.NamespaceMember) int64 { return m.NamespaceID }, (*store.Store).Standings)
+	standingAtProperty    = dataloader.NewValue("PropertyDefinition.viewerCanUpdate", func(p *metadef.PropertyDefinition) int64 { return p.NamespaceID }, (*store.Store).Standings)
+	standingAtObject      = dataloader.NewValue("ObjectDefinition.viewerCanUpdate", func(o *metadef.ObjectDefinition) int64 { return o.NamespaceID }, (*store.Store).Standings)
+	standingAtTag         = dataloader.NewValue("Tag.viewerCanUpdate", func(t *metadef.Tag) int64 { return t.NamespaceID }, (*store.Store).Standings)
+	standingAtAssociation = dataloader.NewValue("ResourceTypeAssociation.viewerCanUpdate", func(a *metadef.ResourceTypeAssociation) int64 { return a.NamespaceID }, (*store.Store).Standings)
+
+	usesOfType           = dataloader.NewValue("ResourceType.viewerCanDelete", resourceTypeID, (*store.Store).ResourceTypesInUse)
+	usesOfResource       = dataloader.NewValue("Resource.viewerCanDelete", resourceID, (*store.Store).ResourcesInUse)
+	resourceOfItem       = dataloader.NewOne("MetadataItem.viewerCanUpdate", func(item *resource.MetadataItem) int64 { return item.ResourceID }, (*store.Store).ResourcesByID)
+	resourceOfCapability = dataloader.NewOne("ResourceCapability.viewerCanUpdate", func(c *resource.ResourceCapability) int64 { return c.ResourceID }, (*store.Store).ResourcesByID)
+)
+
 // Of resources and metadata.
 var (
 	typeOfResource     = dataloader.NewOne("Resource.type", func(r *resource.Resource) int64 { return r.TypeID }, (*store.Store).TypesOfResources)

@@ -112,16 +112,6 @@ func (r *namespaceResolver) Members(ctx context.Context, obj *metadef.Namespace)
 	return membersOfNamespace.Load(ctx, r.Store, obj)
 }
 
-func (r *namespaceResolver) ViewerCanUpdate(ctx context.Context, obj *metadef.Namespace) (bool, error) {
-	members, err := r.Members(ctx, obj)
-	return r.Store.Standing(ctx, obj, members).MayDefine(), err
-}
-
-func (r *namespaceResolver) ViewerCanDelete(ctx context.Context, obj *metadef.Namespace) (bool, error) {
-	members, err := r.Members(ctx, obj)
-	return r.Store.Standing(ctx, obj, members).MayManage() && !obj.Protected, err
-}
-
 func (r *objectDefinitionResolver) Properties(ctx context.Context, obj *metadef.ObjectDefinition) ([]*metadef.PropertyDefinition, error) {
 	properties, err := propertiesOfObject.Load(ctx, r.Store, obj)
 	return metadef.PropertiesOfObject(obj, properties), err
@@ -245,6 +235,10 @@ func (r *Resolver) AppliedNamespace() generated.AppliedNamespaceResolver {
 
 func (r *Resolver) Namespace() generated.NamespaceResolver { return &namespaceResolver{r} }
 
+func (r *Resolver) NamespaceMember() generated.NamespaceMemberResolver {
+	return &namespaceMemberResolver{r}
+}
+
 func (r *Resolver) ObjectDefinition() generated.ObjectDefinitionResolver {
 	return &objectDefinitionResolver{r}
 }
@@ -264,6 +258,7 @@ func (r *Resolver) Tag() generated.TagResolver { return &tagResolver{r} }
 type (
 	appliedNamespaceResolver        struct{ *Resolver }
 	namespaceResolver               struct{ *Resolver }
+	namespaceMemberResolver         struct{ *Resolver }
 	objectDefinitionResolver        struct{ *Resolver }
 	propertyDefinitionResolver      struct{ *Resolver }
 	resourceTypeResolver            struct{ *Resolver }

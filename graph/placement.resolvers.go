@@ -281,13 +281,22 @@ func (r *Resolver) AllocationCandidateConnection() generated.AllocationCandidate
 
 func (r *Resolver) Consumer() generated.ConsumerResolver { return &consumerResolver{r} }
 
+func (r *Resolver) Inventory() generated.InventoryResolver { return &inventoryResolver{r} }
+
+func (r *Resolver) ResourceClass() generated.ResourceClassResolver { return &resourceClassResolver{r} }
+
 func (r *Resolver) ResourceProvider() generated.ResourceProviderResolver {
 	return &resourceProviderResolver{r}
 }
+
+func (r *Resolver) Trait() generated.TraitResolver { return &traitResolver{r} }
 
 type (
 	allocationResolver                    struct{ *Resolver }
 	allocationCandidateConnectionResolver struct{ *Resolver }
 	consumerResolver                      struct{ *Resolver }
+	inventoryResolver                     struct{ *Resolver }
+	resourceClassResolver                 struct{ *Resolver }
 	resourceProviderResolver              struct{ *Resolver }
+	traitResolver                         struct{ *Resolver }
 )

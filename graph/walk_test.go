@@ -131,6 +131,7 @@ var requiredArguments = map[string]string{
 	"Query.consumer":                    `(uuid: "66666666-6666-4666-8666-666666666666")`,
 	"Query.usages":                      `(projectId: "demo")`,
 	"Query.explainResources":            `(filter: {types: ["physical:host"]})`,
+	"Viewer.can":                        `(operation: CREATE_TRAIT)`,
 	"Namespace.property":                `(name: "size")`,
 	"Namespace.object":                  `(name: "Group")`,
 	"Namespace.tag":                     `(name: "TOP")`,

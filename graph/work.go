@@ -62,6 +62,8 @@ func works() document.Works {
 		"ProviderSummary.traits":                          {Given: ofProvider(tableProviderTraits)},
 		"ResourceProvider.traits":                         {Given: ofProvider(tableProviderTraits)},
 		"ResourceProvider.resource":                       {Statements: 1, Given: one(tableResources)},
+		"Trait.viewerCanDelete":                           {World: true, Given: usedWork},
+		"ResourceClass.viewerCanDelete":                   {World: true, Given: usedWork},
 		"Allocation.provider":                             {Statements: 1, World: true},
 		"Allocation.consumer":                             {Statements: 1, Given: one(tableConsumers)},
 		"Consumer.allocations":                            {Statements: 1, Given: many(tableAllocations, tableConsumers)},

@@ -22,8 +22,20 @@ func metadefWorks() document.Works {
 		"Namespace.tagConnection":            {Statements: 1, Given: chosen(tableTags, tableNamespaces)},
 		"Namespace.resourceTypeAssociations": {Statements: 1, Given: many(tableAssociations, tableNamespaces)},
 		"Namespace.members":                  {Statements: 1, Given: many(tableMembers, tableNamespaces)},
-		"Namespace.viewerCanUpdate":          {Statements: 1, Given: chosen(tableMembers, tableNamespaces)},
-		"Namespace.viewerCanDelete":          {Statements: 1, Given: chosen(tableMembers, tableNamespaces)},
+
+		"Namespace.viewerCanUpdate":               {Statements: 1, Given: chosen(tableMembers, tableNamespaces)},
+		"Namespace.viewerCanDelete":               {Statements: 1, Given: chosen(tableMembers, tableNamespaces)},
+		"NamespaceMember.viewerCanUpdate":         {Statements: 1, Given: standingWork},
+		"NamespaceMember.viewerCanDelete":         {Statements: 1, Given: standingWork},
+		"PropertyDefinition.viewerCanUpdate":      {Statements: 1, Given: standingWork},
+		"PropertyDefinition.viewerCanDelete":      {Statements: 1, Given: standingWork},
+		"ObjectDefinition.viewerCanUpdate":        {Statements: 1, Given: standingWork},
+		"ObjectDefinition.viewerCanDelete":        {Statements: 1, Given: standingWork},
+		"Tag.viewerCanUpdate":                     {Statements: 1, Given: standingWork},
+		"Tag.viewerCanDelete":                     {Statements: 1, Given: standingWork},
+		"ResourceTypeAssociation.viewerCanUpdate": {Statements: 1, Given: standingWork},
+		"ResourceTypeAssociation.viewerCanDelete": {Statements: 1, Given: standingWork},
+		"ResourceType.viewerCanDelete":            {Statements: 1, Given: usesWork(tableResourceTypes, tableAssociations, tableResources, tableCapabilities)},
 
 		"ObjectDefinition.properties":  {Statements: 1, Given: many(tableProperties, tableObjects)},
 		"ObjectDefinition.namespace":   {Statements: 1, Given: one(tableNamespaces)},
@@ -49,6 +61,26 @@ func metadefWorks() document.Works {
 		"ObjectDefinition.description":   {Bytes: 100},
 		"AuditEvent.before":              {Bytes: 200},
 		"AuditEvent.after":               {Bytes: 200},
+	}
+}
+
+// standingWork is what a viewer is to namespaces: the namespaces themselves and
+// the project's memberships of them.
+func standingWork(c document.Call) document.Work {
+	of, members := readOf(c, c.Objects(), tableNamespaces), readOf(c, c.Objects(), tableMembers)
+	return document.Work{Read: of.Read + members.Read, Scanned: of.Scanned + members.Scanned}
+}
+
+// usesWork looks whether rows of some tables refer to the objects, which are of
+// another.
+func usesWork(of string, by ...string) func(document.Call) document.Work {
+	return func(c document.Call) document.Work {
+		work := readOf(c, c.Objects(), of)
+		for _, table := range by {
+			more := readOf(c, c.Objects(), table)
+			work.Read, work.Scanned = work.Read+more.Read, work.Scanned+more.Scanned
+		}
+		return work
 	}
 }
 

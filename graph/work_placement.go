@@ -20,6 +20,11 @@ func providersWork(c document.Call) document.Work {
 	return document.Work{Tests: 2 * all * int64(1+len(filter))}
 }
 
+// usedWork looks for a provider that has a trait or a resource class.
+func usedWork(c document.Call) document.Work {
+	return document.Work{Tests: divide(c.Objects()*c.Size(tableProviders), 8)}
+}
+
 // requestSize is how large the answers to a request for candidates are.
 type requestSize struct {
 	amounts   int64 // resource classes that are asked for

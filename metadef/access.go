@@ -13,6 +13,13 @@ type NamespaceStanding struct {
 	// OwnerWrites: members of the owning project write it, which the operator
 	// allows.
 	OwnerWrites bool
+	Protected   bool // whether the namespace is protected
+}
+
+// At returns the standing at a field of Mutation.
+func (s NamespaceStanding) At(field string) NamespaceStanding {
+	s.Viewer = s.Viewer.At(field)
+	return s
 }
 
 // MayManage reports whether the viewer may do everything with the namespace:
@@ -26,6 +33,14 @@ func (s NamespaceStanding) MayManage() bool {
 func (s NamespaceStanding) MayDefine() bool {
 	return s.MayManage() || s.Role == Editor && s.Viewer.Has(access.RoleMember)
 }
+
+// MayDelete reports whether the viewer may delete the namespace, or what it takes
+// the same to delete: nobody may while it is protected.
+func (s NamespaceStanding) MayDelete() bool { return s.MayManage() && !s.Protected }
+
+// MayUndefine reports whether the viewer may delete what is defined in the
+// namespace: nobody may while it is protected.
+func (s NamespaceStanding) MayUndefine() bool { return s.MayDefine() && !s.Protected }
 
 // CheckManage refuses whoever may not manage the namespace, at a field of
 // Mutation.

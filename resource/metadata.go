@@ -64,6 +64,12 @@ func (r MetadataRules) owns(item MetadataItem) bool {
 	return !item.UserModifiable || slices.Contains(r.ProtectedKeys, item.Key)
 }
 
+// MayChange reports whether a viewer who may write the resource may change an
+// item of it.
+func (r MetadataRules) MayChange(viewer access.Viewer, item MetadataItem) bool {
+	return viewer.May(access.RuleServiceMetadata) || !r.owns(item)
+}
+
 // MetadataPlan is what a change comes to, given the items that are there.
 type MetadataPlan struct {
 	Set      []MetadataItem // to write, new or changed; ID is 0 for new ones
@@ -138,15 +144,12 @@ func itemNamed(key string, there map[string]*MetadataItem) MetadataItem {
 
 // mayName refuses a viewer who names an item that only services change.
 func (c MetadataChange) mayName(viewer access.Viewer, rules MetadataRules, there map[string]*MetadataItem) error {
-	if viewer.May(access.RuleServiceMetadata) {
-		return nil
-	}
 	keys := slices.Clone(c.Keys)
 	for _, item := range c.Items {
 		keys = append(keys, item.Key)
 	}
 	for _, key := range keys {
-		if rules.owns(itemNamed(key, there)) {
+		if !rules.MayChange(viewer, itemNamed(key, there)) {
 			return problem.Refuse(problem.ErrForbidden, "metadata key %q can be changed by administrators and services only", key)
 		}
 	}

@@ -560,6 +560,34 @@ func (d *direct) objectCapability(s *document.Selection, obj *resource.Capabilit
 				break
 			}
 			ok = d.Integer(int64(v)) && ok
+		case 6: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Capability().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 7: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Capability().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -633,6 +661,34 @@ func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool
 			ok = d.Time(obj.CreatedAt) && ok
 		case 8: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
+		case 9: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Consumer().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 10: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Consumer().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -1376,6 +1432,34 @@ func (d *direct) objectInventory(s *document.Selection, obj *placement.Inventory
 		case 9: // free
 			v := obj.Free()
 			ok = d.Integer(v) && ok
+		case 10: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Inventory().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 11: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Inventory().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -1468,6 +1552,34 @@ func (d *direct) objectMetadataItem(s *document.Selection, obj *resource.Metadat
 				break
 			}
 			ok = d.writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, v) && ok
+		case 7: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.MetadataItem().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 8: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.MetadataItem().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -3148,6 +3260,34 @@ func (d *direct) objectNamespaceMember(s *document.Selection, obj *metadef.Names
 			ok = d.String(string(obj.Role)) && ok
 		case 2: // createdAt
 			ok = d.Time(obj.CreatedAt) && ok
+		case 3: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.NamespaceMember().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 4: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.NamespaceMember().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -3234,6 +3374,34 @@ func (d *direct) objectObjectDefinition(s *document.Selection, obj *metadef.Obje
 			ok = d.Time(obj.CreatedAt) && ok
 		case 7: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
+		case 8: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ObjectDefinition().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 9: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ObjectDefinition().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -3448,6 +3616,34 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 			ok = d.Time(obj.CreatedAt) && ok
 		case 26: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
+		case 27: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.PropertyDefinition().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 28: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.PropertyDefinition().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -4351,7 +4547,35 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				break
 			}
 			ok = d.writeOResourceCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapabilityᚄ(f, v) && ok
-		case 17: // provider
+		case 17: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 18: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 19: // provider
 			v, known, err := writer.Kept[*model.ResourceProvider](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Resource().Provider(d.Context(f), obj)
@@ -4413,6 +4637,34 @@ func (d *direct) objectResourceCapability(s *document.Selection, obj *resource.R
 			ok = d.String(obj.Value) && ok
 		case 2: // private
 			ok = d.Boolean(obj.Private) && ok
+		case 3: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceCapability().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 4: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceCapability().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -4436,6 +4688,20 @@ func (d *direct) objectResourceClass(s *document.Selection, obj *placement.Resou
 			ok = d.String(obj.Name) && ok
 		case 1: // custom
 			ok = d.Boolean(obj.Custom) && ok
+		case 2: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceClass().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -4753,6 +5019,34 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 			ok = d.Time(obj.CreatedAt) && ok
 		case 14: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
+		case 15: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceProvider().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 16: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceProvider().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -4938,7 +5232,35 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				break
 			}
 			ok = d.writeOCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapability(f, v) && ok
-		case 10: // resources
+		case 10: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceType().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 11: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceType().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 12: // resources
 			args := d.Arguments(f)
 			if args == nil {
 				args = d.Bind(f, d.ec.field_ResourceType_resources_args)
@@ -5018,6 +5340,34 @@ func (d *direct) objectResourceTypeAssociation(s *document.Selection, obj *metad
 			ok = d.Time(obj.CreatedAt) && ok
 		case 6: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
+		case 7: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceTypeAssociation().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 8: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceTypeAssociation().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -5546,6 +5896,34 @@ func (d *direct) objectTag(s *document.Selection, obj *metadef.Tag) bool {
 			ok = d.Integer(int64(v)) && ok
 		case 7: // createdAt
 			ok = d.Time(obj.CreatedAt) && ok
+		case 8: // viewerCanUpdate
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Tag().ViewerCanUpdate(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
+		case 9: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Tag().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -5634,6 +6012,20 @@ func (d *direct) objectTrait(s *document.Selection, obj *placement.Trait) bool {
 			ok = d.String(obj.Name) && ok
 		case 1: // custom
 			ok = d.Boolean(obj.Custom) && ok
+		case 2: // viewerCanDelete
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Trait().ViewerCanDelete(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Boolean(v) && ok
 		}
 	}
 	if !ok {
@@ -6014,9 +6406,57 @@ func (d *direct) objectViewer(s *document.Selection, obj *access.Viewer) bool {
 		case 1: // projectId
 			ok = d.String(obj.ProjectID) && ok
 		case 2: // roles
-			ok = d.writeNString2ᚕstringᚄ(f, obj.Roles) && ok
+			v, known, err := writer.Kept[[]model.Role](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Viewer().Roles(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeNRole2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRoleᚄ(f, v) && ok
 		case 3: // isAdmin
 			v := obj.IsAdmin()
+			ok = d.Boolean(v) && ok
+		case 4: // rules
+			v, known, err := writer.Kept[[]model.AccessRule](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Viewer().Rules(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeNAccessRule2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAccessRuleᚄ(f, v) && ok
+		case 5: // can
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_Viewer_can_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			v, known, err := writer.Kept[bool](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Viewer().Can(d.Context(f), obj, args["operation"].(model.Operation))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
 			ok = d.Boolean(v) && ok
 		}
 	}
@@ -8118,6 +8558,38 @@ func (d *direct) writeNResourceUsage2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastre
 	for i := range v {
 		d.At(i)
 		ok = d.writeNResourceUsage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceUsage(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNRole2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRoleᚄ(f *document.Field, v []model.Role) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.String(string(v[i])) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNAccessRule2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAccessRuleᚄ(f *document.Field, v []model.AccessRule) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.String(string(v[i])) && ok
 	}
 	d.Leave()
 	if !ok {

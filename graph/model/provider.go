@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 )
@@ -60,6 +62,12 @@ func (p *ResourceProvider) Root() *ResourceProvider {
 		return root
 	}
 	return p
+}
+
+// InUse reports whether the provider has children or allocations.
+func (p *ResourceProvider) InUse() bool {
+	isUsed := func(inventory placement.Inventory) bool { return inventory.Used != 0 }
+	return slices.ContainsFunc(p.Inventories, isUsed) || p.World.HasChildren(p.UUID)
 }
 
 // Children returns a page of the children of the provider, ordered by name.

@@ -1,6 +1,7 @@
-// Command generate merges the schema into one text and runs gqlgen with a plugin
-// of ours, from the project's folder: beside gqlgen's own executor it makes the
-// functions that write an answer field by field.
+// Command generate writes the enum of operations into the schema, merges the
+// schema into one text and runs gqlgen with a plugin of ours, from the project's
+// folder: beside gqlgen's own executor it makes the functions that write an
+// answer field by field.
 package main
 
 import (
@@ -12,6 +13,9 @@ import (
 
 func main() {
 	log.SetFlags(0)
+	if err := writeOperations(); err != nil {
+		log.Fatalf("write the enum of operations: %v", err)
+	}
 	cfg, err := config.LoadConfigFromDefaultLocations()
 	if err != nil {
 		log.Fatalf("read gqlgen.yml: %v", err)

@@ -165,7 +165,7 @@ func (s *MetadefStore) standingIn(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 	if err != nil {
 		return metadef.NamespaceStanding{}, err
 	}
-	standing := metadef.NamespaceStanding{Viewer: viewer, Owner: row.Owner, OwnerWrites: s.options.OwnerWrites}
+	standing := metadef.NamespaceStanding{Viewer: viewer, Owner: row.Owner, OwnerWrites: s.options.OwnerWrites, Protected: row.Protected}
 	if standing.MayManage() {
 		return standing, nil
 	}

@@ -2,6 +2,7 @@ package metadefdb
 
 import (
 	"context"
+	"fmt"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -43,7 +45,7 @@ func visibleMembers(ctx context.Context) func(*entsql.Selector) {
 
 // Standing returns what the viewer is to a namespace with these members.
 func (s *MetadefStore) Standing(ctx context.Context, of *metadef.Namespace, members []*metadef.NamespaceMember) metadef.NamespaceStanding {
-	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: of.Owner, OwnerWrites: s.options.OwnerWrites}
+	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: of.Owner, OwnerWrites: s.options.OwnerWrites, Protected: of.Protected}
 	for _, member := range members {
 		if member.ProjectID == standing.Viewer.ProjectID || member.ProjectID == metadef.EveryProject {
 			standing.Role = metadef.StrongerRole(standing.Role, member.Role)
@@ -51,6 +53,39 @@ func (s *MetadefStore) Standing(ctx context.Context, of *metadef.Namespace, memb
 	}
 	return standing
 }
+
+// Standings returns what the viewer is to the namespaces that the viewer may
+// see.
+func (s *MetadefStore) Standings(ctx context.Context, namespaces []int64) (map[int64]metadef.NamespaceStanding, error) {
+	viewer := access.ViewerFrom(ctx)
+	build := entsql.Dialect(s.Pool.Dialect())
+	all, members := build.Table(namespace.Table), build.Table(namespacemember.Table)
+	selector := build.Select().From(all).LeftJoin(members).OnP(entsql.And(
+		entsql.ColumnsEQ(members.C(namespacemember.FieldNamespaceID), all.C(namespace.FieldID)),
+		entsql.In(members.C(namespacemember.FieldProjectID), viewer.ProjectID, metadef.EveryProject)))
+	selector.Select(all.C(namespace.FieldID), all.C(namespace.FieldOwner), all.C(namespace.FieldProtected), members.C(namespacemember.FieldRole)).
+		Where(entsql.And(sqldb.IsAmong(selector, all.C(namespace.FieldID), namespaces), visible.NamespaceCondition(viewer, all.C)))
+	standings := map[int64]metadef.NamespaceStanding{}
+	err := s.Select(ctx, selector, func(rows *entsql.Rows) error {
+		standing := metadef.NamespaceStanding{Viewer: viewer, OwnerWrites: s.options.OwnerWrites}
+		var id int64
+		var role *string
+		if err := rows.Scan(&id, &standing.Owner, &standing.Protected, &role); err != nil {
+			return err
+		}
+		standing.Role = metadef.StrongerRole(standings[id].Role, metadef.MemberRole(text.OrEmpty(role)))
+		standings[id] = standing
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look up who may change namespaces: %w", err)
+	}
+	return standings, nil
+}
+
+// OwnersWrite reports whether members of the project that owns a namespace
+// write it.
+func (s *MetadefStore) OwnersWrite() bool { return s.options.OwnerWrites }
 
 // ShareNamespace shares a namespace with a project, or with all ("*"), or
 // changes the role of one that it is shared with.

@@ -9,6 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -74,6 +75,19 @@ func refuseUnknownResourceType(name string) *problem.Refusal {
 func (s *MetadefStore) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
 	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), sqldb.Among(resourcetype.FieldID, ids)).All(ctx)
 	return sqldb.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
+}
+
+// ResourceTypesInUse returns which of the types an association, a resource or a
+// capability refers to.
+func (s *MetadefStore) ResourceTypesInUse(ctx context.Context, ids []int64) (map[int64]bool, error) {
+	used, err := sqldb.Column[int64](ctx, s.DB, s.Pool, `SELECT t.id FROM resource_types t WHERE `+s.Listed("t.id", "$1", "bigint")+` AND (
+		EXISTS (SELECT 1 FROM resource_type_associations a WHERE a.resource_type_id = t.id) OR
+		EXISTS (SELECT 1 FROM resources r WHERE r.resource_type_id = t.id) OR
+		EXISTS (SELECT 1 FROM capabilities c WHERE c.resource_type_id = t.id))`, sqldb.JSONOf(ids))
+	if err != nil {
+		return nil, fmt.Errorf("look up which resource types are in use: %w", err)
+	}
+	return lists.Set(used, lists.Itself[int64]), nil
 }
 
 // TypesOfResources returns the resource types of the rows, for resources that

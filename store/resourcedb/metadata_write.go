@@ -188,6 +188,12 @@ func newMetadataItem(tx *sqldb.Tx, item resource.MetadataItem, now time.Time) *e
 		SetCreatedAt(now).SetUpdatedAt(now)
 }
 
+// MayChangeItem reports whether a viewer who may write a resource may change an
+// item of it.
+func (s *ResourceStore) MayChangeItem(viewer access.Viewer, item resource.MetadataItem) bool {
+	return s.metadataRules().MayChange(viewer, item)
+}
+
 func (s *ResourceStore) metadataRules() resource.MetadataRules {
 	return resource.MetadataRules{MaxItems: s.limits.MetadataItems, ProtectedKeys: s.options.ProtectedMetadataKeys}
 }

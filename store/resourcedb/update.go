@@ -196,6 +196,18 @@ func (s *ResourceStore) removeResource(ctx context.Context, tx *sqldb.Tx, row *e
 	return nil
 }
 
+// ResourcesInUse returns which of the resources have children or are linked to a
+// resource provider: those that DeleteResource refuses.
+func (s *ResourceStore) ResourcesInUse(ctx context.Context, ids []int64) (map[int64]bool, error) {
+	used, err := sqldb.Column[int64](ctx, s.DB, s.Pool, `SELECT r.id FROM resources r WHERE `+s.Listed("r.id", "$1", "bigint")+` AND (
+		EXISTS (SELECT 1 FROM resources c WHERE c.parent_id = r.id) OR
+		EXISTS (SELECT 1 FROM resource_providers p WHERE p.resource_id = r.id))`, sqldb.JSONOf(ids))
+	if err != nil {
+		return nil, fmt.Errorf("look up which resources are in use: %w", err)
+	}
+	return lists.Set(used, lists.Itself[int64]), nil
+}
+
 // SetResourceTags makes a resource have exactly these tags.
 func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags []string, revision *int) (*resource.Resource, error) {
 	err := s.mayWriteInput(ctx, func(problems *problem.Problems) {
