@@ -150,7 +150,7 @@ func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
 // documents.
 func webOptions(options cli.ServeOptions) (web.Options, error) {
 	settings := web.Options{
-		Version: version(), Profile: web.Profile(options.Profile), Limits: web.Limits(options.Limits),
+		Version: version(), Profile: web.Profile(options.Profile), SchemaAccess: web.SchemaAccess(options.SchemaAccess), Limits: web.Limits(options.Limits),
 		SlowOperation:  options.SlowOperation,
 		AllowedOrigins: options.AllowedOrigins, TrustedOnly: options.TrustedOnly,
 		MetricsElsewhere: options.MetricsListen != "",

@@ -37,6 +37,7 @@ type ServeOptions struct {
 	AuditRetention time.Duration `default:"2160h" min:"1ms" help:"How long audit events are kept."`
 
 	Profile          string   `enum:",open,locked" default:"" help:"How much the server discloses: open (introspection, IDE, any query by GET) or locked; open on a loopback address and locked elsewhere when absent."`
+	SchemaAccess     string   `enum:",anyone,viewers,admins" default:"" help:"Who may read the schema, at /schema.graphql and by introspection, which always needs a token: anyone, viewers (whoever has a valid token) or admins; anyone in the open profile and viewers in the locked one when absent."`
 	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins whose pages may send requests, such as https://dashboard.example.org, or http://localhost:* for any port of this machine."`
 	TrustedProxy     []string `placeholder:"NETWORK" help:"Networks of the proxies before the server, such as 10.0.0.0/8, whose X-Forwarded-For is trusted."`
 	MetricsListen    string   `help:"Address to serve /metrics on, and there only; otherwise it is where everything else is."`

@@ -19,6 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/internal/lru"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/schema"
 )
 
 // transport serves /graphql: GraphQL over HTTP by POST and, for queries, GET.
@@ -92,10 +93,38 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	if refused != nil {
 		return refused
 	}
+	if operation.Introspects() {
+		if refused := t.mayReadSchema(viewer); refused != nil {
+			return refused
+		}
+	}
 	if refused := t.spend(viewer, operation); refused != nil {
 		return refused
 	}
 	t.run(ctx, w, media, operation)
+	return nil
+}
+
+// serveSchema answers with the schema's SDL.
+func (t *transport) serveSchema(w http.ResponseWriter, r *http.Request) {
+	if t.SchemaAccess != SchemaForAnyone {
+		viewer, refused := t.viewer(w, r)
+		if refused == nil {
+			refused = t.mayReadSchema(viewer)
+		}
+		if refused != nil {
+			t.refuse(w, r, mediaJSON, *refused)
+			return
+		}
+	}
+	plain(w, http.StatusOK, schema.SDL())
+}
+
+// mayReadSchema refuses the schema to viewers who may not read it.
+func (t *transport) mayReadSchema(viewer access.Viewer) *refusal {
+	if t.SchemaAccess == SchemaForAdmins && !viewer.IsAdmin() {
+		return &refusal{status: http.StatusForbidden, code: graph.CodeIntrospectionDisabled, message: "only administrators may read the schema"}
+	}
 	return nil
 }
 

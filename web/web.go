@@ -18,7 +18,6 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
-	"github.com/cadastre-dev/cadastre/schema"
 )
 
 // Profile is how much the server reveals and accepts.
@@ -31,6 +30,16 @@ const (
 	// Locked is for exposed servers: no IDE, no hints at names of the schema in
 	// error messages, and only persisted documents by GET.
 	Locked Profile = "locked"
+)
+
+// SchemaAccess is who may read the schema, at /schema.graphql and by
+// introspection. Introspection needs a token in any case.
+type SchemaAccess string
+
+const (
+	SchemaForAnyone  SchemaAccess = "anyone"
+	SchemaForViewers SchemaAccess = "viewers" // whoever has a valid token
+	SchemaForAdmins  SchemaAccess = "admins"
 )
 
 // Options configure a handler.
@@ -50,6 +59,9 @@ type Options struct {
 	Log *slog.Logger
 	// Profile is Open or Locked; empty is Locked.
 	Profile Profile
+	// SchemaAccess is who may read the schema; empty is SchemaForAnyone in the open
+	// profile and SchemaForViewers in the other one.
+	SchemaAccess SchemaAccess
 	// DemoToken is sent by the IDE by itself; empty outside a demo.
 	DemoToken string
 	// SlowOperation is how long an operation runs that is logged as a slow one; 0
@@ -90,15 +102,22 @@ func New(options Options) http.Handler {
 	if options.Limits == (Limits{}) {
 		options.Limits = DefaultLimits()
 	}
+	if options.SchemaAccess == "" {
+		options.SchemaAccess = SchemaForViewers
+		if options.Profile == Open {
+			options.SchemaAccess = SchemaForAnyone
+		}
+	}
 	measured := newMeasurements(options.Metrics, options.Version)
+	transport := newTransport(options, measured)
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", crossOrigin(newTransport(options, measured)))
+	mux.Handle("/graphql", crossOrigin(transport))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", readyz(options))
 	if !options.MetricsElsewhere {
 		addMetrics(mux, options.Metrics)
 	}
-	mux.HandleFunc("GET /schema.graphql", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, schema.SDL()) })
+	mux.HandleFunc("GET /schema.graphql", transport.serveSchema)
 	if options.Profile == Open {
 		addIDE(mux, options.DemoToken)
 	}

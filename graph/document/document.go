@@ -8,6 +8,7 @@ package document
 import (
 	"errors"
 	"maps"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -100,6 +101,11 @@ type Operation struct {
 
 // Plan returns the plan of the operation.
 func (o *Operation) Plan() *Plan { return o.planned }
+
+// Introspects reports whether the operation asks for the schema.
+func (o *Operation) Introspects() bool {
+	return slices.ContainsFunc(o.planned.Root.Fields, func(f *Field) bool { return f.Number == Schema || f.Number == Type })
+}
 
 // NewReader returns a reader of documents of the schema, whose fields do the
 // works on tables of about the sizes.
