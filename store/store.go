@@ -145,9 +145,14 @@ func (s *Store) Close() error {
 	return errors.Join(s.PlacementStore.Close(), s.DB.Close())
 }
 
-// Ready reports why the store cannot serve at the moment: the database cannot
-// be reached, or the placement world may be out of date. Nil means ready.
+// readyWithin is how long Ready waits for the database.
+const readyWithin = 3 * time.Second
+
+// Ready reports why the store cannot serve at the moment: the database does not
+// answer soon, or the placement world may be out of date. Nil means ready.
 func (s *Store) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
 	if err := s.Ping(ctx); err != nil {
 		return fmt.Errorf("reach the database: %w", err)
 	}

@@ -27,6 +27,9 @@ const (
 	StaleAfter = 30 * time.Second
 	// coalesce is how long commits are gathered before others are told.
 	coalesce = 20 * time.Millisecond
+	// pingEvery is how often the connection that listens is asked for a sign of
+	// life. Without one for twice as long it is made anew.
+	pingEvery = 5 * time.Second
 	// listenWithin is how long a starting server waits until it can listen.
 	listenWithin = 5 * time.Second
 )
@@ -67,7 +70,7 @@ func (s *PlacementStore) follow(ctx context.Context, address string) (*follower,
 		return nil, fmt.Errorf("look up the database schema: %w", err)
 	}
 	f.channel = "cadastre_placement_" + schema
-	f.listener = pq.NewListener(address, 50*time.Millisecond, 5*time.Second, f.connection)
+	f.listener = pq.NewDialListener(sqldb.Dialer{Limit: 2 * pingEvery}, address, 50*time.Millisecond, 5*time.Second, f.connection)
 	go f.subscribe(ctx)
 	select {
 	case <-f.subscribed:
@@ -110,7 +113,16 @@ func (f *follower) start(loaded time.Time) {
 	f.stop = cancel
 	f.running.Go(func() { f.run(ctx) })
 	f.running.Go(func() { f.announce(ctx) })
+	f.running.Go(func() { f.ping(ctx) })
 	f.wake()
+}
+
+// ping has the connection that listens say something. Where nothing arrives the
+// connection fails, which connection is told.
+func (f *follower) ping(ctx context.Context) {
+	for sqldb.Pause(ctx, pingEvery); ctx.Err() == nil; sqldb.Pause(ctx, pingEvery) {
+		_ = f.listener.Ping()
+	}
 }
 
 // close ends following.

@@ -24,6 +24,7 @@ type Proxy struct {
 	faults  []fault       // of the next COMMITs
 	drops   bool          // notifications do not arrive
 	slow    time.Duration // notifications are so late
+	hole    bool          // nothing arrives
 	late    int           // COMMITs on their way
 	running sync.WaitGroup
 }
@@ -96,6 +97,19 @@ func (p *Proxy) Notifications(drop bool, delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drops, p.slow = drop, delay
+}
+
+// Swallow has nothing arrive from now on, on either side, or lets it through.
+func (p *Proxy) Swallow(all bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hole = all
+}
+
+func (p *Proxy) swallows() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hole
 }
 
 // Repair lets everything through from now on.
@@ -189,6 +203,9 @@ func (p *Proxy) up(l *link) {
 				continue
 			}
 		}
+		if p.swallows() {
+			continue
+		}
 		if _, err := l.server.Write(message); err != nil {
 			return
 		}
@@ -242,6 +259,9 @@ func (p *Proxy) down(l *link) {
 				continue
 			}
 			time.Sleep(slow)
+		}
+		if p.swallows() {
+			continue
 		}
 		if _, err := l.client.Write(message); err != nil {
 			return

@@ -9,6 +9,7 @@ import (
 
 	"entgo.io/ent/dialect"
 	"github.com/gofrs/flock"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/cadastre-dev/cadastre/ent"
 )
@@ -26,6 +27,7 @@ type DB struct {
 	requestID  func(context.Context) string
 	residents  []*Resident
 	tableSizes tableSizes
+	pings      singleflight.Group
 	background []func() // what ends that which runs until Close
 }
 
@@ -104,8 +106,22 @@ func (d *DB) Repeat(every time.Duration, warning string, run func(context.Contex
 	}
 }
 
-// Ping reports whether the database answers.
-func (d *DB) Ping(ctx context.Context) error { return d.Pool.readers.PingContext(ctx) }
+// Ping returns an error unless the database answers before the context ends.
+// Callers at the same time share a question: where the database hangs, each takes
+// a connection until the driver gives up.
+func (d *DB) Ping(ctx context.Context) error {
+	asked := d.pings.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), StatementTimeout)
+		defer cancel()
+		return nil, d.Pool.followers.PingContext(ctx)
+	})
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case answer := <-asked:
+		return answer.Err
+	}
+}
 
 // Migrate brings the tables to the newest version.
 func (d *DB) Migrate(ctx context.Context) error { return d.Pool.migrate(ctx) }

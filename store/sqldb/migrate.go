@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 
 	"entgo.io/ent/dialect"
 	"github.com/pressly/goose/v3"
@@ -29,13 +30,29 @@ func (d *Database) migrator() (*goose.Provider, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newMigrator(goose.DialectPostgres, d.writer, "migrations/postgres", goose.WithSessionLocker(locker))
+		pool, err := openUnbounded(d.address)
+		if err != nil {
+			return nil, err
+		}
+		return newMigrator(goose.DialectPostgres, pool, "migrations/postgres", goose.WithSessionLocker(locker))
 	}
 	pool, err := openSQLitePool(d.path, 1, "foreign_keys(0)")
 	if err != nil {
 		return nil, err
 	}
 	return newMigrator(goose.DialectSQLite3, pool, "migrations/sqlite")
+}
+
+// openUnbounded opens a PostgreSQL database for what may take its time.
+func openUnbounded(address string) (*sql.DB, error) {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	settings := parsed.Query()
+	settings.Set("statement_timeout", "0")
+	parsed.RawQuery = settings.Encode()
+	return sql.Open("postgres", parsed.String())
 }
 
 func newMigrator(of goose.Dialect, pool *sql.DB, folder string, options ...goose.ProviderOption) (*goose.Provider, error) {
@@ -60,9 +77,7 @@ func (d *Database) migrate(ctx context.Context) error {
 	if err == nil { // a newer program may have migrated it meanwhile
 		err = checkNotNewer(ctx, migrator)
 	}
-	if d.dialectName == dialect.SQLite {
-		err = errors.Join(err, migrator.Close())
-	}
+	err = errors.Join(err, migrator.Close())
 	if err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}

@@ -154,6 +154,7 @@ func openPostgres(ctx context.Context, databaseURL string) (*Database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
 	}
+	connector.Dialer(Dialer{Limit: answerLimit(config.Runtime["statement_timeout"])})
 	pool := sql.OpenDB(connector)
 	pool.SetMaxOpenConns(postgresConnections)
 	pool.SetMaxIdleConns(idleConnections)

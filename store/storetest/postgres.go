@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +30,8 @@ type cluster struct {
 	url   string
 	stop  func()
 	crash func() error // ends the server at once, without a last word, and starts it again
+	// signal sends a signal to all processes of the server.
+	signal func(syscall.Signal) error
 }
 
 // startCluster names the server of CADASTRE_TEST_POSTGRES, or starts one in a
@@ -97,7 +100,8 @@ func startCluster(t testing.TB) (*cluster, error) {
 			return control("start", "-l", filepath.Join(folder, "log"), "-o", fmt.Sprintf(
 				"-p %d -k %s -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=300", port, folder))
 		},
-		url: fmt.Sprintf("postgres://cadastre@127.0.0.1:%d/postgres?sslmode=disable", port),
+		signal: func(s syscall.Signal) error { return signalAll(data, s) },
+		url:    fmt.Sprintf("postgres://cadastre@127.0.0.1:%d/postgres?sslmode=disable", port),
 		stop: func() {
 			if crashed {
 				_ = control("stop", "-m", "immediate")
@@ -112,6 +116,33 @@ func startCluster(t testing.TB) (*cluster, error) {
 		return nil, fmt.Errorf("%w\n%s", err, io.LimitReader(&output, 4096))
 	}
 	return c, nil
+}
+
+// signalAll sends a signal to the server of a data folder and to the processes
+// that it started.
+func signalAll(data string, s syscall.Signal) error {
+	lines, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+	if err != nil {
+		return err
+	}
+	server, _, _ := strings.Cut(string(lines), "\n")
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, stat := range stats {
+		text, err := os.ReadFile(stat)
+		if err != nil {
+			continue // it has ended
+		}
+		pid, rest, _ := strings.Cut(string(text), " ")
+		fields := strings.Fields(rest[strings.LastIndex(rest, ")")+1:]) // state, parent, ...
+		if id, err := strconv.Atoi(pid); err == nil && (pid == server || fields[1] == server) {
+			errs = append(errs, syscall.Kill(id, s))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // awaitServer waits until the server takes connections, for at most the limit.

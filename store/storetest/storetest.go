@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -100,6 +101,33 @@ func PostgresDatabase(t testing.TB) string {
 // and what ends that server at once, without a last word, and starts it again.
 func CrashingPostgres(t testing.TB) (url string, crash func()) {
 	t.Helper()
+	own := ownCluster(t)
+	return own.url, func() {
+		if err := own.crash(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// HangingPostgres is the URL of an empty database of a server of the test's own,
+// and what stops that server in the middle of everything, and has it go on.
+func HangingPostgres(t testing.TB) (url string, hang, goOn func()) {
+	t.Helper()
+	own := ownCluster(t)
+	send := func(s syscall.Signal) func() {
+		return func() {
+			if err := own.signal(s); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(func() { _ = own.signal(syscall.SIGCONT) }) // before it is told to end
+	return own.url, send(syscall.SIGSTOP), send(syscall.SIGCONT)
+}
+
+// ownCluster starts a server that ends with the test.
+func ownCluster(t testing.TB) *cluster {
+	t.Helper()
 	if os.Getenv("CADASTRE_TEST_POSTGRES") != "" {
 		t.Skip("CADASTRE_TEST_POSTGRES names a server that is not ours to end")
 	}
@@ -111,11 +139,7 @@ func CrashingPostgres(t testing.TB) (url string, crash func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(own.stop)
-	return own.url, func() {
-		if err := own.crash(); err != nil {
-			t.Error(err)
-		}
-	}
+	return own
 }
 
 // temporary creates a schema or database and drops it when the test ends.

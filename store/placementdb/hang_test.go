@@ -1,0 +1,104 @@
+package placementdb_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/placementdb"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestADatabaseThatHangs has a database stop in the middle of everything, and its
+// packets vanish: statements end a second after their limit, the server is not
+// ready within five, and when the database goes on, so does everything.
+func TestADatabaseThatHangs(t *testing.T) {
+	t.Parallel()
+	t.Run("stopped", func(t *testing.T) {
+		t.Parallel()
+		address, hang, goOn := storetest.HangingPostgres(t)
+		hangAndGoOn(t, address, hang, goOn)
+	})
+	t.Run("black hole", func(t *testing.T) {
+		t.Parallel()
+		at, err := url.Parse(storetest.Postgres(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy := placementdb.NewProxy(t, at.Host)
+		at.Host = proxy.Address()
+		hangAndGoOn(t, at.String(), func() { proxy.Swallow(true) }, func() { proxy.Swallow(false) })
+	})
+}
+
+// hangLimit is how long a statement may take, in milliseconds as in the URL of a
+// database.
+const hangLimit = "1000"
+
+func hangAndGoOn(t *testing.T, address string, hang, goOn func()) {
+	at, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := at.Query()
+	settings.Set("statement_timeout", hangLimit)
+	at.RawQuery = settings.Encode()
+	s := storetest.Open(t, at.String())
+	ctx := storetest.AsAdmin()
+	if _, _, err := s.CreateResourceProvider(ctx, placement.NewProvider{Name: "before"}); err != nil {
+		t.Fatal(err)
+	}
+	hang()
+	var asking sync.WaitGroup
+	for range 30 { // more than there are connections
+		asking.Go(func() {
+			failsInTime(t, "read", func(ctx context.Context) error {
+				_, err := s.NamespaceNamed(ctx, "none")
+				return err
+			})
+		})
+	}
+	asking.Go(func() {
+		failsInTime(t, "write", func(ctx context.Context) error {
+			_, _, err := s.CreateResourceProvider(ctx, placement.NewProvider{Name: "meanwhile"})
+			return err
+		})
+	})
+	asking.Go(func() {
+		began := time.Now()
+		if err := s.Ready(ctx); err == nil || time.Since(began) > patience.Of(t, 5*time.Second) {
+			t.Errorf("ready after %v: %v", time.Since(began), err)
+		}
+	})
+	asking.Wait()
+	goOn()
+	storetest.Within(t, 20*time.Second, "ready again", func() bool { return s.Ready(ctx) == nil })
+	storetest.Within(t, 20*time.Second, "written again", func() bool {
+		_, _, err := s.CreateResourceProvider(ctx, placement.NewProvider{Name: "after"})
+		return err == nil || errors.Is(err, problem.ErrAlreadyExists)
+	})
+	storetest.Within(t, 20*time.Second, "the world of the database", func() bool {
+		difference, err := s.WorldDifference(ctx)
+		return err == nil && difference == ""
+	})
+}
+
+// failsInTime asks as a request does and holds that it is refused for want of a
+// database soon after the limit of a statement.
+func failsInTime(t *testing.T, what string, ask func(context.Context) error) {
+	t.Helper()
+	limit := patience.Of(t, 4*time.Second)
+	ctx, cancel := context.WithTimeout(storetest.AsAdmin(), limit/2)
+	defer cancel()
+	began := time.Now()
+	err := ask(ctx)
+	if !errors.Is(err, problem.ErrUnavailable) && !errors.Is(err, problem.ErrTimeout) || time.Since(began) > limit+2*time.Second {
+		t.Errorf("%s after %v: %v", what, time.Since(began), err)
+	}
+}
