@@ -70,7 +70,7 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 	if len(r.Rows) != want {
 		t.Errorf("got %d rows, want %d", len(r.Rows), want)
 	}
-	if want := 8 * len(o.databases); len(r.Goals) != want {
+	if want := 10 * len(o.databases); len(r.Goals) != want {
 		t.Errorf("got %d goals, want %d", len(r.Goals), want)
 	}
 	checkRows(t, r.Rows)
@@ -207,7 +207,7 @@ func TestWorldFollowsFromItsSeed(t *testing.T) {
 	if full != 10 || used != 100 {
 		t.Errorf("of 200 hosts %d are full and %d are used, want 10 and 100", full, used)
 	}
-	for i, want := range []int{370, 20, 5, 1, 1} {
+	for i, want := range []int{500, 20, 5, 1, 1} {
 		holders := 0
 		for _, resource := range w.resources {
 			for _, held := range resource["metadata"].([]object) {

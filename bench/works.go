@@ -64,6 +64,20 @@ func works() []work {
 			goal:     goal{ratio: 30},
 		},
 		{
+			name: "candidates on hosts with a pair of 0.5 %, first 10", operations: 20, list: candidatesList(),
+			request: candidatesOnHosts(10, rarePair(), `nodes { allocations { provider { uuid name } resources { resourceClass amount } } }`),
+			goal:    goal{median: 10},
+		},
+		{
+			name: "candidates on hosts with a pair of 50 %, first 10", operations: 20, list: candidatesList(),
+			request: candidatesOnHosts(10, commonPair(), `nodes { allocations { provider { uuid name } resources { resourceClass amount } } }`),
+			goal:    goal{median: 30},
+		},
+		{
+			name: "candidates on hosts with a pair of 50 %, first 1000, full answer", operations: 4, list: candidatesList(),
+			request: candidatesOnHosts(1000, commonPair(), fullCandidates),
+		},
+		{
 			name: "20 namespaces with properties, 32 clients", clients: 32, operations: 320, list: []string{"namespaces", "nodes"},
 			request: read(`{ namespaces(first: 20) { nodes { name displayName properties { name jsonSchema } } } }`, nil),
 			compared: postgraphile("namespaces.nodes", `{ namespaces: allNamespaces(first: 20, orderBy: [NAME_ASC]) { nodes {
@@ -176,6 +190,16 @@ func read(query string, variables object) func(*world, int) request {
 // of it: for a usual instance, on hosts with a trait that most of them have.
 func candidates(first int, selection string) func(*world, int) request {
 	return read(candidatesOf(selection), object{"first": first, "resources": usualInstance(), "traits": commonTraits()[:1]})
+}
+
+// candidatesOnHosts is candidates on the hosts whose resources hold a pair.
+func candidatesOnHosts(first int, held pair, selection string) func(*world, int) request {
+	const query = `query($first: Int!, $resources: [ResourceAmountInput!]!, $traits: [String!]!, $hosts: ResourceFilter!) {
+		allocationCandidates(first: $first, resources: $resources, requiredAll: $traits, hosts: $hosts) { `
+	return read(query+selection+` } }`, object{
+		"first": first, "resources": usualInstance(), "traits": commonTraits()[:1],
+		"hosts": object{"metadata": []object{item(held.key, held.value)}},
+	})
 }
 
 // candidatesOf returns the query for candidates with a selection.

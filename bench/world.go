@@ -45,6 +45,7 @@ type definitions struct {
 // provider is a host with everything that belongs to it.
 type provider struct {
 	uuid, name  string
+	resource    string // uuid of the resource that it is linked to; empty for none
 	traits      []string
 	aggregates  []string
 	inventories []object // inputs of setInventories
@@ -80,9 +81,12 @@ type pair struct {
 // rarePair is held by 0.5 % of the resources.
 func rarePair() pair { return pair{key: "backup_policy", value: "legal-hold", permille: 5} }
 
+// commonPair is held by half of the resources.
+func commonPair() pair { return pair{key: "environment", value: "production", permille: 500} }
+
 func pairs() []pair {
 	return []pair{
-		{key: "environment", value: "production", permille: 370},
+		commonPair(),
 		{key: "cost_center", value: "DE-4100", permille: 20},
 		rarePair(),
 		{key: "data_class", value: "restricted", permille: 1},
@@ -102,6 +106,9 @@ func newWorld(seed uint64, of size, files []definitions) *world {
 		w.providers = append(w.providers, w.newProvider(random, i, occupied[i], of.providers))
 	}
 	w.addResources(random, of.resources)
+	for i := range min(of.providers, of.resources) {
+		w.providers[i].resource = w.uuid("resource", i)
+	}
 	return w
 }
 
@@ -275,7 +282,11 @@ func (w *world) load(ctx context.Context, c *client) error {
 	}
 	var created, traits, aggregates []object
 	for _, p := range w.providers {
-		created = append(created, object{"uuid": p.uuid, "name": p.name})
+		one := object{"uuid": p.uuid, "name": p.name}
+		if p.resource != "" {
+			one["resource"] = p.resource
+		}
+		created = append(created, one)
 		traits = append(traits, object{"provider": p.uuid, "traits": p.traits})
 		aggregates = append(aggregates, object{"provider": p.uuid, "aggregates": p.aggregates})
 	}
@@ -285,11 +296,11 @@ func (w *world) load(ctx context.Context, c *client) error {
 		inputs       []object
 	}{
 		{"createTrait", "CreateTraitInput", fieldsAtOnce, w.traits},
+		{"createResource", "CreateResourceInput", fieldsAtOnce, w.resources},
 		{"createResourceProvider", "CreateResourceProviderInput", fieldsAtOnce, created},
 		{"setProviderTraits", "SetProviderTraitsInput", fieldsAtOnce, traits},
 		{"setProviderAggregates", "SetProviderAggregatesInput", fieldsAtOnce, aggregates},
 		{"reshape", "ReshapeInput", 1, w.reshapes()},
-		{"createResource", "CreateResourceInput", fieldsAtOnce, w.resources},
 	} {
 		group, sending := errgroup.WithContext(ctx)
 		group.SetLimit(loadersAtOnce)

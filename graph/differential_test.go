@@ -27,6 +27,7 @@ var lists = []string{
 	`{ resourceType(name: "${kind}") { capabilities(includePrivate: true) { name private valueCount values(first: 2, startsWith: "${text}") { value resourceCount } } resources(first: 1) { nodes { name } } } }`,
 	`{ resourceProviders(orderBy: {field: ${order}, direction: ${direction}}, first: ${number}) { totalCount nodes { name generation } } consumers { nodes { uuid generation } } }`,
 	`{ resourceProviders(filter: {resources: [{resourceClass: "VCPU", amount: ${number}}], requiredAll: ["CUSTOM_A"]}) { nodes { uuid } } traits(filter: {custom: true}) { nodes { name } } }`,
+	`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: ${number}}], hosts: {nameContains: "${text}"}) { totalCount explain { steps { constraint remaining } } } resourceProviders(filter: {resource: {types: ["${type}"]}}) { totalCount nodes { name } } }`,
 	`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: ${number}}], first: ${number}) { totalCount nodes { allocations { provider { uuid } } } pageInfo { endCursor } explain { considered steps { constraint eliminated remaining } } } }`,
 	`{ usages(projectId: "p") { consumerType consumerCount usages { resourceClass used } } auditEvents(first: ${number}) { nodes { action kind key before after } } }`,
 }

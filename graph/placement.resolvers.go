@@ -164,14 +164,20 @@ func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape)
 	return payload, nil
 }
 
-func (r *queryResolver) ResourceProviders(ctx context.Context, filter *placement.ProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error) {
+func (r *queryResolver) ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error) {
 	wanted, order := valueOf(filter), page.Order{Field: string(model.ResourceProviderOrderFieldName)}
 	if orderBy != nil {
 		order = page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 	}
+	var problems problem.Problems
+	hosts, err := r.hostsOf(ctx, "filter.resource", wanted.Resource, &problems)
+	if err != nil {
+		return nil, err
+	}
+	wanted.Hosts = hosts
 	return providerConnection(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page page.Request) (store.ProviderPage, error) {
-			return r.Store.ResourceProviders(ctx, wanted, order, page)
+			return r.Store.ResourceProviders(ctx, wanted.ProviderFilter, order, page, problems)
 		})
 }
 
@@ -190,8 +196,13 @@ func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string, name
 	return registered(ctx, model.ProviderIn(world, found)), nil
 }
 
-func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, first *int, after *string) (*model.AllocationCandidateConnection, error) {
 	world, err := r.Store.World(ctx)
+	if err != nil {
+		return nil, err
+	}
+	position, limit, problems := candidateCursor(first, after)
+	chosen, err := r.hostsOf(ctx, "hosts", hosts, &problems)
 	if err != nil {
 		return nil, err
 	}
@@ -201,9 +212,8 @@ func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*p
 			Forbidden: forbidden, MemberOf: model.Values(memberOf), InTree: valueOf(inTree),
 		},
 		Groups: model.Values(groups), Policy: groupPolicy, SameSubtree: model.Values(sameSubtree),
-		RootRequired: rootRequired, RootForbidden: rootForbidden,
+		RootRequired: rootRequired, RootForbidden: rootForbidden, Hosts: chosen,
 	}
-	position, limit, problems := candidateCursor(first, after)
 	if err := addProblems(problems, placement.Validate(world, request)).Err(); err != nil {
 		return nil, err
 	}

@@ -329,7 +329,7 @@ func crowd() store.Content {
 			return placement.Inventory{ResourceClass: class, Total: 64, MinUnit: 1, MaxUnit: 64, StepSize: 1, AllocationRatio: 1, Capacity: 64}
 		}
 		world.Providers = append(world.Providers,
-			placement.Provider{UUID: root, Name: fmt.Sprintf("root %d", i), Traits: []string{"HW_CPU_X86_AVX"}, Inventories: []placement.Inventory{inventory("VCPU"), inventory("MEMORY_MB")}},
+			placement.Provider{UUID: root, Name: fmt.Sprintf("root %d", i), Resource: fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", i), Traits: []string{"HW_CPU_X86_AVX"}, Inventories: []placement.Inventory{inventory("VCPU"), inventory("MEMORY_MB")}},
 			placement.Provider{UUID: fmt.Sprintf("eeeeeeee-0000-4000-8000-%012d", i), Name: fmt.Sprintf("child %d", i), Parent: root, Traits: []string{"HW_NUMA_ROOT"}, Inventories: []placement.Inventory{inventory("MEMORY_MB")}})
 		world.Claims = append(world.Claims, placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: fmt.Sprintf("ffffffff-0000-4000-8000-%012d", i),
 			ProjectID: "demo", UserID: "mel", Type: new("INSTANCE"), Allocations: []placement.ProviderAllocation{{Provider: root,
@@ -371,6 +371,7 @@ func TestPricesOfKnownOperations(t *testing.T) {
 			resources(first: 20, filter: {types: ["OS::Nova::Server"]}) { totalCount nodes { uuid name type { name } metadata { key value } } } }`, 25},
 		{"a search", `{ resources(first: 20, filter: {nameContains: "x"}) { nodes { name } totalCount } }`, 30},
 		{"a page of candidates", "{ " + candidates + " }", 250},
+		{"a page of candidates on hosts", "{ " + strings.Replace(candidates, "first: 1000", `first: 1000, hosts: {metadata: [{key: "power", value: "green"}]}`, 1) + " }", 300},
 		{"a page of resources", `{ resources(first: 1000) { nodes { uuid name metadata { key value } } } }`, 650},
 		{"49 tests of every item", "{ " + anyOf + " }", 0},
 		{"60 times 49 tests of every item", "{ " + many + " }", 0},

@@ -17,7 +17,19 @@ func usagesWork(c document.Call) document.Work {
 func providersWork(c document.Call) document.Work {
 	all := c.Size(tableProviders)
 	filter := objectOf(c.Argument("filter"))
-	return document.Work{Tests: 2 * all * int64(1+len(filter))}
+	work := hostsWork(c, filter["resource"])
+	work.Tests += 2 * all * int64(1+len(filter))
+	return work
+}
+
+// hostsWork looks up which providers have resources that match a filter, if there
+// is one. They come in one row.
+func hostsWork(c document.Call, filter any) document.Work {
+	if filter == nil {
+		return document.Work{}
+	}
+	s := searchFor(c, objectOf(filter))
+	return document.Work{Statements: 1 + s.statements, Scanned: s.rows + s.scanned + c.Size(tableProviders), Read: 1, Tests: s.tests}
 }
 
 // usedWork looks for a provider that has a trait or a resource class.
@@ -64,7 +76,9 @@ func ofRequest(length func(requestSize) int64) func(document.Call) document.Work
 func candidatesWork(c document.Call) document.Work {
 	all := c.Size(tableProviders)
 	size := requestOf(c)
-	return document.Work{Tests: 2*all*size.amounts + 10*c.Page()*size.providers}
+	work := hostsWork(c, c.Argument("hosts"))
+	work.Tests += 2*all*size.amounts + 10*c.Page()*size.providers
+	return work
 }
 
 // candidateCountWork goes on to the last candidate, or until as many are counted

@@ -75,8 +75,10 @@ const (
 )
 
 // searchOf returns what the filter among the arguments of a field takes.
-func searchOf(c document.Call) search {
-	filter := objectOf(c.Argument("filter"))
+func searchOf(c document.Call) search { return searchFor(c, objectOf(c.Argument("filter"))) }
+
+// searchFor returns what a filter of resources takes.
+func searchFor(c document.Call, filter map[string]any) search {
 	all := c.Size(tableResources)
 	s := search{rows: all}
 	narrow := func(argument string, rows int64) {

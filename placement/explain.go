@@ -14,10 +14,12 @@ type Explanation struct {
 	Nearest    []NearMiss
 }
 
-// ExplanationStep is what one constraint did. Every class of the unsuffixed
-// group and every suffixed group starts anew from all providers and is narrowed
-// constraint by constraint until none remain; then the providers that remain
-// for any of them are narrowed by what concerns the request as a whole.
+// ExplanationStep is what one constraint did. The hosts come first: they leave
+// the providers of their trees and those that share with them. Every class of
+// the unsuffixed group and every suffixed group starts anew from these, or from
+// all providers, and is narrowed constraint by constraint until none remain; then
+// the providers that remain for any of them are narrowed by what concerns the
+// request as a whole.
 type ExplanationStep struct {
 	Constraint string // with its argument's path if it has one: "groups[1].forbidden CUSTOM_X"
 	Eliminated int
@@ -31,6 +33,9 @@ func Explain(w *World, r *Request) Explanation {
 	for _, id := range w.byUUID.all() {
 		e.all.add(id)
 	}
+	if r.Hosts != nil {
+		e.explainHosts(r.Hosts)
+	}
 	for _, d := range w.demands(r.Unsuffixed.Resources) {
 		e.explainSlot("", &r.Unsuffixed, []demand{d})
 	}
@@ -41,8 +46,8 @@ func Explain(w *World, r *Request) Explanation {
 	return Explanation{Considered: w.Len(), Steps: e.steps, Nearest: nearestMisses(w, r)}
 }
 
-// explainer collects the steps of an explanation. Remaining are the providers
-// that remain for any slot.
+// explainer collects the steps of an explanation. All are the providers that
+// every slot starts from, remaining those that remain for any slot.
 type explainer struct {
 	*World
 	all, remaining mask
@@ -52,6 +57,26 @@ type explainer struct {
 // add adds the step of a constraint that left after of before providers.
 func (e *explainer) add(constraint string, before, after int) {
 	e.steps = append(e.steps, ExplanationStep{Constraint: constraint, Eliminated: before - after, Remaining: after})
+}
+
+// explainHosts leaves the providers that a tree of the hosts can use.
+func (e *explainer) explainHosts(hosts *Hosts) {
+	before, roots, left := e.all.size(), e.rootsOf(hosts), e.newMask()
+	for _, anchor := range e.trees.all() {
+		if !roots.has(anchor.members[0]) {
+			continue
+		}
+		for _, id := range anchor.members {
+			left.add(id)
+		}
+		for _, id := range anchor.aggregates {
+			for _, member := range e.aggregateIndex.at(id).sharing {
+				left.add(member)
+			}
+		}
+	}
+	e.all = left
+	e.add("hosts", before, left.size())
 }
 
 // explainSlot takes all providers through the constraints of a slot until none

@@ -20,6 +20,9 @@ type ProviderFilter struct {
 	RequiredAnySets []TraitSet
 	Forbidden       []string
 	Resources       []Amount
+	// Hosts selects the providers of the trees of some roots; nil selects those of
+	// every tree.
+	Hosts *Hosts
 }
 
 // Validate returns every problem of the filter, each at its path below path.
@@ -51,6 +54,7 @@ func (w *World) Filter(f ProviderFilter) []*Provider {
 	g := f.asGroup()
 	s := w.groupSlot(&g)
 	p := &plan{world: w}
+	hosts := w.rootsOf(f.Hosts)
 	var uuids map[string]bool
 	if f.UUIDs != nil {
 		uuids = map[string]bool{}
@@ -62,7 +66,7 @@ func (w *World) Filter(f ProviderFilter) []*Provider {
 	var selected []*Provider
 	consider := func(id int32) {
 		n := w.nodes.at(id)
-		if (uuids == nil || uuids[n.provider.UUID]) && p.serves(&s, n, n.tree) {
+		if (uuids == nil || uuids[n.provider.UUID]) && hosts.has(n.tree.members[0]) && p.serves(&s, n, n.tree) {
 			selected = append(selected, n.provider)
 		}
 	}

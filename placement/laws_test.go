@@ -55,7 +55,12 @@ func TestStricterRequestNeverAddsCandidates(t *testing.T) {
 			g = &stricter.Groups[d.roll(len(r.Groups))]
 		}
 		trait := diceTraits[d.roll(3)]
-		switch d.roll(8) {
+		switch d.roll(9) {
+		case 8:
+			stricter.Hosts = &Hosts{Filter: "some", Rows: []int64{rowOf(d.roll(4)), rowOf(d.roll(4))}}
+			if r.Hosts != nil {
+				stricter.Hosts.Rows = slices.DeleteFunc(stricter.Hosts.Rows, func(row int64) bool { return !slices.Contains(r.Hosts.Rows, row) })
+			}
 		case 0:
 			g.RequiredAll = append(slices.Clone(g.RequiredAll), trait)
 		case 1:

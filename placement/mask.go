@@ -1,6 +1,9 @@
 package placement
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // mask is a set of dense ids as plain words; nil stands for all of them.
 type mask []uint64
@@ -47,6 +50,20 @@ func (m mask) removeAll(sets []bitset) {
 			m[i] &^= sets[s].word(i)
 		}
 	}
+}
+
+// rootsOf returns the mask of the hosts, nil for no restriction.
+func (w *World) rootsOf(hosts *Hosts) mask {
+	if hosts == nil {
+		return nil
+	}
+	m, rows := w.newMask(), slices.Sorted(slices.Values(hosts.Rows))
+	for _, t := range w.trees.all() {
+		if _, found := slices.BinarySearch(rows, w.nodes.at(t.members[0]).provider.Row); found {
+			m.add(t.members[0])
+		}
+	}
+	return m
 }
 
 // matching returns the mask of the providers that meet constraints on their own

@@ -88,6 +88,9 @@ func compile(w *World, r *Request) *plan {
 		root := Group{RequiredAll: r.RootRequired}
 		p.restrictAnchors(w.matching(root.clauses(), r.RootForbidden, nil))
 	}
+	if r.Hosts != nil {
+		p.restrictAnchors(w.rootsOf(r.Hosts))
+	}
 	p.numberClasses()
 	return p
 }

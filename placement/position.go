@@ -181,6 +181,9 @@ func (r *Request) fingerprint() fingerprint {
 	w.writeSets(subtrees)
 	w.writeSet(r.RootRequired)
 	w.writeSet(r.RootForbidden)
+	if r.Hosts != nil {
+		w.writeList(r.Hosts.Filter)
+	}
 	sum := sha256.Sum256(w.text)
 	return fingerprint(sum[:8])
 }

@@ -39,6 +39,9 @@ func uuidOf(n int) string {
 	return fmt.Sprintf("%02x0000%02x-0000-4000-8000-0000000000%02x", (n*167+13)%256, n%256, n%256)
 }
 
+// rowOf numbers rows in another order than uuids.
+func rowOf(n int) int64 { return int64(1000 - 7*n) }
+
 func aggregateOf(n int) string { return fmt.Sprintf("aaaaaaaa-0000-4000-8000-0000000000%02x", n) }
 
 func (d *dice) subset(of []string, oneIn int) []string {
@@ -56,7 +59,7 @@ func (d *dice) aggregates(oneIn int) []string {
 }
 
 func (d *dice) provider(n int) Provider {
-	p := Provider{UUID: uuidOf(n), Name: fmt.Sprintf("p%d", n), Version: 1}
+	p := Provider{UUID: uuidOf(n), Name: fmt.Sprintf("p%d", n), Version: 1, Row: rowOf(n)}
 	if n > 0 && !d.chance(3) {
 		p.Parent = uuidOf(d.roll(n))
 	}
@@ -147,6 +150,14 @@ func (d *dice) request(providers int) *Request {
 	}
 	if d.chance(6) {
 		r.RootForbidden = d.subset(diceTraits, 3)
+	}
+	if d.chance(5) {
+		r.Hosts = &Hosts{Filter: "some"}
+		for n := range providers + 1 { // one that does not exist too
+			if !d.chance(3) {
+				r.Hosts.Rows = append(r.Hosts.Rows, rowOf(n))
+			}
+		}
 	}
 	return r
 }

@@ -36,6 +36,19 @@ type Request struct {
 	// must have, and must not have.
 	RootRequired  []string
 	RootForbidden []string
+	// Hosts restricts the anchor roots to some; nil allows every root.
+	Hosts *Hosts
+}
+
+// Hosts are the roots that something beside the world chose: what they are linked
+// to meets a filter.
+type Hosts struct {
+	// Filter is what they were chosen by. A position in the candidates of one
+	// filter is none in those of another, whatever roots the two choose.
+	Filter string
+	// Rows are their row ids (Provider.Row). One that is not the row id of a root
+	// chooses nothing.
+	Rows []int64
 }
 
 // Group is one request group: amounts, and the constraints on the providers

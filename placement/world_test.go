@@ -255,14 +255,19 @@ func TestFilterSelectsEachProviderByItself(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, _ *Request) {
 		g := d.group("", len(providers))
 		o := newOracle(providers)
+		var hosts *Hosts
+		if d.chance(3) {
+			hosts = &Hosts{Rows: []int64{rowOf(d.roll(5)), rowOf(d.roll(5)), 99}}
+		}
 		var want []string
 		for _, p := range providers {
-			if o.servesGroup(p.UUID, o.root(p.UUID), &g) {
+			if o.servesGroup(p.UUID, o.root(p.UUID), &g) && (hosts == nil || slices.Contains(hosts.Rows, o.providers[o.root(p.UUID)].Row)) {
 				want = append(want, p.Name)
 			}
 		}
 		slices.Sort(want)
 		f := filterOf(&g)
+		f.Hosts = hosts
 		if got := named(NewWorld(diceNames, providers).Filter(f)); got != strings.Join(want, " ") {
 			t.Errorf("got %s, want %v: %+v", got, want, f)
 		}

@@ -91,9 +91,9 @@ type QueryResolver interface {
 	Definitions(ctx context.Context, resourceType string, target *string, search *string) ([]*metadef.AppliedNamespace, error)
 	ValidateMetadata(ctx context.Context, resourceType string, target *string, values []*metadef.KeyValue) (*metadef.MetadataReport, error)
 	ExportNamespaces(ctx context.Context, names []string, resourceTypes []string) ([]string, error)
-	ResourceProviders(ctx context.Context, filter *placement.ProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error)
+	ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error)
 	ResourceProvider(ctx context.Context, uuid *string, name *string) (*model.ResourceProvider, error)
-	AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, first *int, after *string) (*model.AllocationCandidateConnection, error)
+	AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, first *int, after *string) (*model.AllocationCandidateConnection, error)
 	Consumer(ctx context.Context, uuid string) (*model.Consumer, error)
 	Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *model.ConsumerOrder, first *int, after *string, last *int, before *string) (*model.ConsumerConnection, error)
 	Usages(ctx context.Context, projectID string, userID *string, consumerType *string) ([]*placement.UsageGroup, error)
@@ -942,22 +942,30 @@ func (ec *executionContext) field_Query_allocationCandidates_args(ctx context.Co
 		return nil, err
 	}
 	args["rootForbidden"] = arg11
-	arg12, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	arg12, err := graphql.ProcessArgField(ctx, rawArgs, "hosts",
+		func(ctx context.Context, v any) (*resource.Filter, error) {
+			return ec.unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["hosts"] = arg12
+	arg13, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg12
-	arg13, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["first"] = arg13
+	arg14, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg13
+	args["after"] = arg14
 	return args, nil
 }
 
@@ -1347,8 +1355,8 @@ func (ec *executionContext) field_Query_resourceProviders_args(ctx context.Conte
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
-		func(ctx context.Context, v any) (*placement.ProviderFilter, error) {
-			return ec.unmarshalOResourceProviderFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderFilter(ctx, v)
+		func(ctx context.Context, v any) (*model.ResourceProviderFilter, error) {
+			return ec.unmarshalOResourceProviderFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4565,7 +4573,7 @@ func (ec *executionContext) _Query_resourceProviders(ctx context.Context, field 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ResourceProviders(ctx, fc.Args["filter"].(*placement.ProviderFilter), fc.Args["orderBy"].(*model.ResourceProviderOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+			return ec.Resolvers.Query().ResourceProviders(ctx, fc.Args["filter"].(*model.ResourceProviderFilter), fc.Args["orderBy"].(*model.ResourceProviderOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceProviderConnection) graphql.Marshaler {
@@ -4653,7 +4661,7 @@ func (ec *executionContext) _Query_allocationCandidates(ctx context.Context, fie
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().AllocationCandidates(ctx, fc.Args["resources"].([]*placement.Amount), fc.Args["requiredAll"].([]string), fc.Args["requiredAny"].([]string), fc.Args["requiredAnySets"].([]*placement.TraitSet), fc.Args["forbidden"].([]string), fc.Args["memberOf"].([]*placement.AggregateFilter), fc.Args["inTree"].(*string), fc.Args["groups"].([]*placement.Group), fc.Args["groupPolicy"].(placement.GroupPolicy), fc.Args["sameSubtree"].([]*placement.Subtree), fc.Args["rootRequired"].([]string), fc.Args["rootForbidden"].([]string), fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().AllocationCandidates(ctx, fc.Args["resources"].([]*placement.Amount), fc.Args["requiredAll"].([]string), fc.Args["requiredAny"].([]string), fc.Args["requiredAnySets"].([]*placement.TraitSet), fc.Args["forbidden"].([]string), fc.Args["memberOf"].([]*placement.AggregateFilter), fc.Args["inTree"].(*string), fc.Args["groups"].([]*placement.Group), fc.Args["groupPolicy"].(placement.GroupPolicy), fc.Args["sameSubtree"].([]*placement.Subtree), fc.Args["rootRequired"].([]string), fc.Args["rootForbidden"].([]string), fc.Args["hosts"].(*resource.Filter), fc.Args["first"].(*int), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AllocationCandidateConnection) graphql.Marshaler {

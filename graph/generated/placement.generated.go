@@ -4633,8 +4633,8 @@ func (ec *executionContext) unmarshalInputResourceClassFilter(ctx context.Contex
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputResourceProviderFilter(ctx context.Context, obj any) (placement.ProviderFilter, error) {
-	var it placement.ProviderFilter
+func (ec *executionContext) unmarshalInputResourceProviderFilter(ctx context.Context, obj any) (model.ResourceProviderFilter, error) {
+	var it model.ResourceProviderFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -4644,7 +4644,7 @@ func (ec *executionContext) unmarshalInputResourceProviderFilter(ctx context.Con
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "uuids", "inTree", "memberOf", "requiredAll", "requiredAny", "requiredAnySets", "forbidden", "resources"}
+	fieldsInOrder := [...]string{"name", "uuids", "inTree", "memberOf", "requiredAll", "requiredAny", "requiredAnySets", "forbidden", "resources", "resource"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -4714,6 +4714,13 @@ func (ec *executionContext) unmarshalInputResourceProviderFilter(ctx context.Con
 				return it, err
 			}
 			it.Resources = data
+		case "resource":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resource"))
+			data, err := ec.unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Resource = data
 		}
 	}
 	return it, nil
@@ -8896,7 +8903,7 @@ func (ec *executionContext) marshalOResourceProviderConnection2ᚖgithubᚗcom�
 	return ec._ResourceProviderConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOResourceProviderFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderFilter(ctx context.Context, v any) (*placement.ProviderFilter, error) {
+func (ec *executionContext) unmarshalOResourceProviderFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderFilter(ctx context.Context, v any) (*model.ResourceProviderFilter, error) {
 	if v == nil {
 		return nil, nil
 	}

@@ -2555,8 +2555,9 @@ extend type ResourceClass {
 	{Name: "../../schema/placement.graphql", Input: `extend type Query {
   """
   The resource providers, each judged by itself: its own inventories, traits and
-  aggregates, without what its tree or a sharing provider could add. Needs any
-  role (` + "`" + `FORBIDDEN` + "`" + `). Answered from memory, without any SQL.
+  aggregates, without what its tree or a sharing provider could add; only the
+  filter's ` + "`" + `resource` + "`" + ` is about the root of its tree. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  Answered from memory: without ` + "`" + `resource` + "`" + `, no SQL runs.
   """
   resourceProviders(
     "Which providers; all conditions must hold. Absent means all."
@@ -2593,8 +2594,9 @@ extend type ResourceClass {
   the uuid of the anchor root, then group by group (the unsuffixed first, then by
   suffix), classes by name, providers by their path of uuids. The whole answer,
   ` + "`" + `resource` + "`" + ` of a provider excepted, is of one instant. It is advice: nothing is
-  held, and the claim checks again. The decision runs no SQL. Needs any role
-  (` + "`" + `FORBIDDEN` + "`" + `); a request that needs too long a search is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  held, and the claim checks again. The decision runs no SQL but the one statement
+  that finds ` + "`" + `hosts` + "`" + `. Needs any role (` + "`" + `FORBIDDEN` + "`" + `); a request that needs too long a
+  search is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
   """
   allocationCandidates(
     "What the unsuffixed group asks for, at most 64 classes, each once."
@@ -2621,6 +2623,16 @@ extend type ResourceClass {
     rootRequired: [String!]
     "Traits that the root of the candidate's tree itself must not have."
     rootForbidden: [String!]
+    """
+    Only trees whose root is linked to a resource that matches: by its type, metadata,
+    tags, capabilities, expressions, whatever ` + "`" + `resources` + "`" + ` can be filtered by. A
+    resource that the viewer may not see matches nothing, and so does a root without
+    one; ` + "`" + `{}` + "`" + ` asks for any resource that the viewer may see. Providers that share
+    with such a tree may serve as ever. Looked up before the search, in one statement,
+    and one more where capabilities are asked for by name. What is wrong with it is
+    ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
+    """
+    hosts: ResourceFilter
     "How many candidates at most: 0 to 1000, 50 when absent."
     first: Int
     "Only candidates after this cursor of the same request; it stays a position when providers come and go."
@@ -2878,6 +2890,12 @@ input ResourceProviderFilter {
   forbidden: [String!]
   "With an inventory that could give each of these amounts now; at most 64 classes, each once."
   resources: [ResourceAmountInput!]
+  """
+  In a tree whose root is linked to a resource that matches, as ` + "`" + `hosts` + "`" + ` of
+  ` + "`" + `allocationCandidates` + "`" + ` has it: children follow their root, whatever they are linked
+  to themselves.
+  """
+  resource: ResourceFilter
 }
 
 "The order of a list of resource providers."
@@ -3136,9 +3154,10 @@ type CandidateExplanation {
   "How many providers there are in all."
   considered: Int!
   """
-  What each constraint took away. Every class of the unsuffixed group and every
-  suffixed group starts from all providers; what concerns the request as a whole
-  comes last.
+  What each constraint took away. ` + "`" + `hosts` + "`" + ` comes first: it leaves the providers of
+  the trees that it allows and those that share with them. Every class of the
+  unsuffixed group and every suffixed group starts from these, or from all
+  providers; what concerns the request as a whole comes last.
   """
   steps: [ExplanationStep!]!
   "The trees that lack least, at most 5: those with the fewest things missing first."

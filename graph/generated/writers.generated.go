@@ -4038,7 +4038,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.ResourceProviderConnection](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Query().ResourceProviders(d.Context(f), args["filter"].(*placement.ProviderFilter), args["orderBy"].(*model.ResourceProviderOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			v, err = d.ec.Resolvers.Query().ResourceProviders(d.Context(f), args["filter"].(*model.ResourceProviderFilter), args["orderBy"].(*model.ResourceProviderOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -4082,7 +4082,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Query().AllocationCandidates(d.Context(f), args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["first"].(*int), args["after"].(*string))
+			v, err = d.ec.Resolvers.Query().AllocationCandidates(d.Context(f), args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["hosts"].(*resource.Filter), args["first"].(*int), args["after"].(*string))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // ResourceProvider is a provider of one world: what is selected below it comes
@@ -85,6 +86,13 @@ func (p *ResourceProvider) Inventory(resourceClass string) *placement.Inventory 
 		}
 	}
 	return nil
+}
+
+// ResourceProviderFilter selects providers: by themselves, and by the resource of
+// their root.
+type ResourceProviderFilter struct {
+	placement.ProviderFilter
+	Resource *resource.Filter
 }
 
 // ResourceProviderConnection is a page of providers.

@@ -32,13 +32,14 @@ var providerKeys = map[string]func(*placement.Provider) string{
 func sortableTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 // ResourceProviders returns a page of the providers, each judged by itself,
-// from the world.
-func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order page.Order, request page.Request) (ProviderPage, error) {
+// from the world. Problems are what the caller found wrong with the rest of the
+// input: they are refused together with what is wrong here.
+func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order page.Order, request page.Request, problems problem.Problems) (ProviderPage, error) {
 	world, err := s.World(ctx)
 	if err != nil {
 		return ProviderPage{}, err
 	}
-	problems := problemsOf(filter.Validate(world, "filter"))
+	problems = append(problems, problemsOf(filter.Validate(world, "filter"))...)
 	var found []*placement.Provider
 	if len(problems) == 0 {
 		found = world.Filter(filter)

@@ -109,7 +109,7 @@ func (a *alternatives) itemTest(test resource.Test) *entsql.Predicate {
 	value, is := a.items.C(metadataitem.FieldValue), entsql.EQ(a.items.C(metadataitem.FieldKey), test.Name)
 	switch test.Operator {
 	case resource.Equals:
-		return entsql.And(is, sqldb.IsAmong(a.s, a.items.C(metadataitem.FieldValueHash), hashesOf(test.Operands)), sqldb.IsAmong(a.s, value, test.Operands))
+		return entsql.And(is, hasValue(a.s, a.items, test.Operands))
 	case resource.HasPrefix:
 		return entsql.And(is, hasPrefix(value, a.items.C(metadataitem.FieldValuePrefix), test.Operands[0]))
 	case resource.Has:

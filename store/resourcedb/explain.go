@@ -19,7 +19,7 @@ import (
 // conditions before it: in one statement, which numbers each resource by the
 // conditions that it held before the first that it did not.
 func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Filter) (*resource.Explanation, error) {
-	clauses, err := s.clausesOf(ctx, filter)
+	clauses, err := s.clausesOf(ctx, "filter", filter)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package resourcedb
 
 import (
 	"context"
+	"slices"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -24,6 +25,7 @@ import (
 type clause struct {
 	name    string // how explainResources shows it
 	holds   func(*entsql.Selector) *entsql.Predicate
+	byID    bool // whether it asks for the id of a resource and for no other column
 	ignored bool
 	// comparesNumbers is the capabilities whose values it compares as numbers.
 	comparesNumbers []int64
@@ -32,25 +34,30 @@ type clause struct {
 // resourcesMatching keeps the resources that the viewer may see and that match
 // a filter.
 func (s *ResourceStore) resourcesMatching(ctx context.Context, filter resource.Filter) (predicate.Resource, error) {
-	clauses, err := s.clausesOf(ctx, filter)
+	clauses, err := s.clausesOf(ctx, "filter", filter)
 	if err != nil {
 		return nil, err
 	}
 	visible := visible.Resources(ctx)
 	return func(s *entsql.Selector) {
 		visible(s)
-		for i, clause := range clauses {
-			if clause.ignored {
-				continue
-			}
-			holds := clause.holds(s) // with the name that the table has now: a statement around it may give it another
-			if i >= joinedClauses {
-				s.Where(entsql.P(func(b *entsql.Builder) { b.WriteString("(").Join(holds).WriteString(") IS TRUE") }))
-			} else {
-				s.Where(holds)
-			}
-		}
+		keep(s, clauses)
 	}, nil
+}
+
+// keep keeps what clauses hold of.
+func keep(s *entsql.Selector, clauses []clause) {
+	for i, clause := range clauses {
+		if clause.ignored {
+			continue
+		}
+		holds := clause.holds(s) // with the name that the table has now: a statement around it may give it another
+		if i >= joinedClauses {
+			s.Where(entsql.P(func(b *entsql.Builder) { b.WriteString("(").Join(holds).WriteString(") IS TRUE") }))
+		} else {
+			s.Where(holds)
+		}
+	}
 }
 
 // joinedClauses is how many clauses PostgreSQL may join with the resources. It
@@ -58,11 +65,11 @@ func (s *ResourceStore) resourcesMatching(ctx context.Context, filter resource.F
 // after these it asks one by one, as it does with what stands behind IS TRUE.
 const joinedClauses = 8
 
-// clausesOf returns the conditions of a filter, one by one.
-func (s *ResourceStore) clausesOf(ctx context.Context, filter resource.Filter) ([]clause, error) {
+// clausesOf returns the conditions of a filter at a path, one by one.
+func (s *ResourceStore) clausesOf(ctx context.Context, path string, filter resource.Filter) ([]clause, error) {
 	var problems problem.Problems
-	filter.Check(&problems, "filter")
-	plan := filter.Plan(&problems, "filter")
+	filter.Check(&problems, path)
+	plan := filter.Plan(&problems, path)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
@@ -76,7 +83,7 @@ func (s *ResourceStore) clausesOf(ctx context.Context, filter resource.Filter) (
 	}
 	clauses := s.plainClauses(ctx, filter)
 	for _, c := range conditions {
-		of := clause{name: c.Clause, holds: condition{c.Condition, known}.holds, ignored: c.Ignored}
+		of := clause{name: c.Clause, holds: condition{c.Condition, known}.holds, byID: true, ignored: c.Ignored}
 		if c.Condition.Kind == resource.ConditionCapability && c.Condition.Test.ComparesNumbers() {
 			of.comparesNumbers = known[c.Condition.Test.Name]
 		}
@@ -123,23 +130,36 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 		})
 	}
 	for _, tag := range filter.Tags {
-		add("tags "+tag.Name, func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, tag) })
+		clauses = append(clauses, clause{name: "tags " + tag.Name, byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, tag) }})
 	}
 	for _, pair := range filter.Metadata {
-		add("metadata "+pair.Key+": "+pair.Value, func(s *entsql.Selector) *entsql.Predicate { return hasPair(s, pair) })
+		clauses = append(clauses, clause{name: "metadata " + pair.Key + ": " + pair.Value, byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasPair(s, pair) }})
 	}
 	return clauses
 }
 
-// hasPair holds for the resources that have a key with exactly that value. The
-// index holds the hash of the value; the value itself is compared after it.
+// hasPair holds for the resources that have a key with exactly that value.
 func hasPair(s *entsql.Selector, pair metadef.KeyValue) *entsql.Predicate {
 	items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
-	return resourcesWith(s, items, entsql.And(
-		entsql.EQ(items.C(metadataitem.FieldKey), pair.Key),
-		entsql.EQ(items.C(metadataitem.FieldValueHash), sqldb.HashOf(pair.Value)),
-		entsql.EQ(items.C(metadataitem.FieldValue), pair.Value),
-	))
+	return resourcesWith(s, items, entsql.And(entsql.EQ(items.C(metadataitem.FieldKey), pair.Key), hasValue(s, items, []string{pair.Value})))
+}
+
+// hasValue holds for the items with one of some values. An index holds the
+// prefixes of values, which are the values themselves where they are short; where
+// one is long, another holds the hashes of values, which are compared after it.
+func hasValue(s *entsql.Selector, items *entsql.SelectTable, values []string) *entsql.Predicate {
+	if !slices.ContainsFunc(values, func(value string) bool { return !sqldb.IsWholePrefix(value) }) {
+		return among(s, items.C(metadataitem.FieldValuePrefix), values)
+	}
+	return entsql.And(among(s, items.C(metadataitem.FieldValueHash), hashesOf(values)), among(s, items.C(metadataitem.FieldValue), values))
+}
+
+// among holds where a column has one of some values.
+func among[Value int64 | string](s *entsql.Selector, column string, values []Value) *entsql.Predicate {
+	if len(values) == 1 {
+		return entsql.EQ(column, values[0])
+	}
+	return sqldb.IsAmong(s, column, values)
 }
 
 // hasPrefix holds where a column begins with a text. Another column keeps the

@@ -47,13 +47,13 @@ func TestMetadataIsFoundByAnIndex(t *testing.T) {
 			t.Errorf("%d statements, want 3", statements())
 		}
 		long, prefix := strings.Repeat("界", 80), "value-77"
-		for _, where := range []resource.MetadataCondition{{Key: "key-1", Prefix: &prefix}, {Key: "key-2", Prefix: &long}, {Key: "key-4", In: []string{"value-1", "value-2"}}} {
+		for _, where := range []resource.MetadataCondition{{Key: "key-1", Prefix: &prefix}, {Key: "key-2", Prefix: &long}, {Key: "key-4", In: []string{"value-1", "value-2"}}, {Key: "key-4", In: []string{"value-1", long}}} {
 			if _, err := s.CountResources(ctx, resource.Filter{Where: &resource.ConditionInput{Metadata: &where}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		checkIndexes(t, s, *recorded, "metadataitem_key_value_hash_resource_id", "metadataitem_resource_id_key", "metadataitem_key_value_hash_resource_id",
-			"metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_hash_resource_id")
+		checkIndexes(t, s, *recorded, "metadataitem_key_value_prefix_resource_id", "metadataitem_resource_id_key", "metadataitem_key_value_prefix_resource_id",
+			"metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_hash_resource_id")
 	})
 }
 

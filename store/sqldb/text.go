@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"unicode/utf8"
 )
 
 // prefixLength is how many characters of a long text a column keeps for an
@@ -35,6 +36,10 @@ func PrefixOf(text string) string {
 	}
 	return text
 }
+
+// IsWholePrefix reports whether a text is its own prefix and that of no longer
+// text: what is equal to it is found by the column that keeps prefixes.
+func IsWholePrefix(text string) bool { return utf8.RuneCountInString(text) < prefixLength }
 
 // TextOf returns a text that a driver read from a column which ent does not
 // know.

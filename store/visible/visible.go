@@ -110,6 +110,9 @@ func Resources(ctx context.Context) predicate.Resource {
 	return func(s *entsql.Selector) { s.Where(ResourceCondition(viewer, s.C)) }
 }
 
+// AreResourcesOpen reports whether Resources keeps all resources for the viewer.
+func AreResourcesOpen(ctx context.Context) bool { return seesEveryResource(access.ViewerFrom(ctx)) }
+
 // OfResources is Resources for a table that refers to its resource.
 func OfResources(ctx context.Context) func(*entsql.Selector) {
 	return refersTo(ctx, "resources", "resource_id", seesEveryResource, ResourceCondition)
