@@ -118,28 +118,20 @@ func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gq
 }
 
 // bounded returns the first document.MaxErrors of the errors and, of the others,
-// the first of each root field that has none among those: a root field that is
-// null because it failed is never without an error.
+// the first of each field that has none among those: a field that is null
+// because it failed is never without an error. How many fields there can be
+// bounds package writer.
 func bounded(list gqlerror.List) gqlerror.List {
 	var out gqlerror.List
 	told := map[string]bool{}
 	for _, err := range list {
-		field := rootField(err)
+		field := err.Path.String()
 		if len(out) < document.MaxErrors || field != "" && !told[field] {
 			out = append(out, err)
 		}
 		told[field] = true
 	}
 	return out
-}
-
-// rootField returns the key in the answer of the root field that an error is in,
-// and the empty string for an error of the whole operation.
-func rootField(err *gqlerror.Error) string {
-	if len(err.Path) == 0 {
-		return ""
-	}
-	return fmt.Sprint(err.Path[0])
 }
 
 // comparePaths orders paths by the index within lists, and by name elsewhere.

@@ -142,5 +142,5 @@ func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Mar
 // failed reports whether the root field with a key in the answer, or anything
 // below it, has an error.
 func failed(ctx context.Context, key string) bool {
-	return slices.ContainsFunc(graphql.GetErrors(ctx), func(err *gqlerror.Error) bool { return rootField(err) == key })
+	return slices.ContainsFunc(graphql.GetErrors(ctx), func(err *gqlerror.Error) bool { return len(err.Path) > 0 && err.Path[0] == ast.PathName(key) })
 }

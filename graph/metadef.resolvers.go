@@ -225,8 +225,9 @@ func (r *tagResolver) Namespace(ctx context.Context, obj *metadef.Tag) (*metadef
 	return namespaceOfTag.Load(ctx, r.Store, obj)
 }
 
-func (r *tagResolver) ResourceCount(ctx context.Context, obj *metadef.Tag) (int, error) {
-	return countOfTagged.Load(ctx, r.Store, obj)
+func (r *tagResolver) ResourceCount(ctx context.Context, obj *metadef.Tag) (*int, error) {
+	count, err := countOfTagged.Load(ctx, r.Store, obj)
+	return &count, err
 }
 
 func (r *Resolver) AppliedNamespace() generated.AppliedNamespaceResolver {

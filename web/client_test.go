@@ -44,20 +44,7 @@ func client(t *testing.T, program string, args ...string) []byte {
 func TestToolsOfClientsCompileTheSchema(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	args := []string{s.url, "admin-token"}
-	for _, pattern := range []string{"../client/operations/*.graphql", "ide/queries/*.graphql"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) < 3 {
-			t.Fatalf("got %v, %v", files, err)
-		}
-		for _, file := range files {
-			whole, err := filepath.Abs(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			args = append(args, whole)
-		}
-	}
+	args := append([]string{s.url, "admin-token"}, operations(t, "../client/operations", "ide/queries")...)
 	var said map[string]string
 	if err := json.Unmarshal(client(t, "compile.js", args...), &said); err != nil || len(said) != 3 {
 		t.Fatalf("%v in %v", err, said)
@@ -67,6 +54,46 @@ func TestToolsOfClientsCompileTheSchema(t *testing.T) {
 			t.Errorf("%s: %s", tool, complaint)
 		}
 	}
+}
+
+// TestANormalisedCacheHasNoWarning runs the queries of the tabs of the IDE over
+// the demo cloud through a normalised cache, with the keys that docs/clients.md
+// gives: it warns of nothing, and answers each query again by itself.
+func TestANormalisedCacheHasNoWarning(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	if err := demo.Fill(context.Background(), s.store); err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Complaints, Ran []string }
+	if err := json.Unmarshal(client(t, "urql.mjs", append([]string{s.url, "admin-token"}, operations(t, "ide/queries")...)...), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, complaint := range got.Complaints {
+		t.Errorf("%.1000s", complaint)
+	}
+	if len(got.Ran) < 5 {
+		t.Errorf("ran %q only", got.Ran)
+	}
+}
+
+// operations returns the whole paths of the files of operations in folders.
+func operations(t *testing.T, folders ...string) (paths []string) {
+	t.Helper()
+	for _, folder := range folders {
+		files, err := filepath.Glob(folder + "/*.graphql")
+		if err != nil || len(files) < 3 {
+			t.Fatalf("got %v, %v", files, err)
+		}
+		for _, file := range files {
+			whole, err := filepath.Abs(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, whole)
+		}
+	}
+	return paths
 }
 
 // tool returns the path of a program of the machine.

@@ -78,7 +78,7 @@ type TagResolver interface {
 	Children(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error)
 	Descendants(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error)
 	Namespace(ctx context.Context, obj *metadef.Tag) (*metadef.Namespace, error)
-	ResourceCount(ctx context.Context, obj *metadef.Tag) (int, error)
+	ResourceCount(ctx context.Context, obj *metadef.Tag) (*int, error)
 
 	ViewerCanUpdate(ctx context.Context, obj *metadef.Tag) (bool, error)
 	ViewerCanDelete(ctx context.Context, obj *metadef.Tag) (bool, error)
@@ -1528,10 +1528,10 @@ func (ec *executionContext) _Namespace_propertyConnection(ctx context.Context, f
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.PropertyDefinitionConnection) graphql.Marshaler {
-			return ec.marshalNPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionConnection(ctx, selections, v)
+			return ec.marshalOPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Namespace_propertyConnection(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -1572,10 +1572,10 @@ func (ec *executionContext) _Namespace_objectConnection(ctx context.Context, fie
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ObjectDefinitionConnection) graphql.Marshaler {
-			return ec.marshalNObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionConnection(ctx, selections, v)
+			return ec.marshalOObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Namespace_objectConnection(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -1616,10 +1616,10 @@ func (ec *executionContext) _Namespace_tagConnection(ctx context.Context, field 
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.TagConnection) graphql.Marshaler {
-			return ec.marshalNTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(ctx, selections, v)
+			return ec.marshalOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Namespace_tagConnection(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -3490,10 +3490,10 @@ func (ec *executionContext) _ResourceType_namespaces(ctx context.Context, field 
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.NamespaceConnection) graphql.Marshaler {
-			return ec.marshalNNamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(ctx, selections, v)
+			return ec.marshalONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_ResourceType_namespaces(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -3534,10 +3534,10 @@ func (ec *executionContext) _ResourceType_associations(ctx context.Context, fiel
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceTypeAssociationConnection) graphql.Marshaler {
-			return ec.marshalNResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationConnection(ctx, selections, v)
+			return ec.marshalOResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_ResourceType_associations(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -3712,10 +3712,10 @@ func (ec *executionContext) _ResourceType_resources(ctx context.Context, field g
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceConnection) graphql.Marshaler {
-			return ec.marshalNResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(ctx, selections, v)
+			return ec.marshalOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_ResourceType_resources(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -4501,11 +4501,11 @@ func (ec *executionContext) _Tag_resourceCount(ctx context.Context, field graphq
 			return ec.Resolvers.Tag().ResourceCount(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Tag_resourceCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -5598,7 +5598,7 @@ func (ec *executionContext) _Namespace(ctx context.Context, sel ast.SelectionSet
 					}
 				}()
 				res = ec._Namespace_propertyConnection(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -5636,7 +5636,7 @@ func (ec *executionContext) _Namespace(ctx context.Context, sel ast.SelectionSet
 					}
 				}()
 				res = ec._Namespace_objectConnection(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -5674,7 +5674,7 @@ func (ec *executionContext) _Namespace(ctx context.Context, sel ast.SelectionSet
 					}
 				}()
 				res = ec._Namespace_tagConnection(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -6963,7 +6963,7 @@ func (ec *executionContext) _ResourceType(ctx context.Context, sel ast.Selection
 					}
 				}()
 				res = ec._ResourceType_namespaces(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -7001,7 +7001,7 @@ func (ec *executionContext) _ResourceType(ctx context.Context, sel ast.Selection
 					}
 				}()
 				res = ec._ResourceType_associations(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -7191,7 +7191,7 @@ func (ec *executionContext) _ResourceType(ctx context.Context, sel ast.Selection
 					}
 				}()
 				res = ec._ResourceType_resources(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -7892,7 +7892,7 @@ func (ec *executionContext) _Tag(ctx context.Context, sel ast.SelectionSet, obj 
 					}
 				}()
 				res = ec._Tag_resourceCount(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -8245,16 +8245,6 @@ func (ec *executionContext) marshalNMemberRole2githubᚗcomᚋcadastreᚑdevᚋc
 	return res
 }
 
-func (ec *executionContext) marshalNMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReport(ctx context.Context, sel ast.SelectionSet, v *metadef.MetadataReport) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._MetadataReport(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNMetadataReportItem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReportItem(ctx context.Context, sel ast.SelectionSet, v metadef.MetadataReportItem) graphql.Marshaler {
 	return ec._MetadataReportItem(ctx, sel, &v)
 }
@@ -8299,16 +8289,6 @@ func (ec *executionContext) marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdev�
 		return graphql.Null
 	}
 	return ec._Namespace(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalNNamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(ctx context.Context, sel ast.SelectionSet, v *model.NamespaceConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._NamespaceConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNNamespaceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdge(ctx context.Context, sel ast.SelectionSet, v model.NamespaceEdge) graphql.Marshaler {
@@ -8393,16 +8373,6 @@ func (ec *executionContext) marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastre�
 	return ec._ObjectDefinition(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionConnection(ctx context.Context, sel ast.SelectionSet, v *model.ObjectDefinitionConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ObjectDefinitionConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNObjectDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionEdge(ctx context.Context, sel ast.SelectionSet, v model.ObjectDefinitionEdge) graphql.Marshaler {
 	return ec._ObjectDefinitionEdge(ctx, sel, &v)
 }
@@ -8447,16 +8417,6 @@ func (ec *executionContext) marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastr
 		return graphql.Null
 	}
 	return ec._PropertyDefinition(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalNPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionConnection(ctx context.Context, sel ast.SelectionSet, v *model.PropertyDefinitionConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._PropertyDefinitionConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNPropertyDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdge(ctx context.Context, sel ast.SelectionSet, v model.PropertyDefinitionEdge) graphql.Marshaler {
@@ -8558,16 +8518,6 @@ func (ec *executionContext) marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋca
 	return ec._ResourceTypeAssociation(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceTypeAssociationConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ResourceTypeAssociationConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNResourceTypeAssociationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationEdge(ctx context.Context, sel ast.SelectionSet, v model.ResourceTypeAssociationEdge) graphql.Marshaler {
 	return ec._ResourceTypeAssociationEdge(ctx, sel, &v)
 }
@@ -8642,16 +8592,6 @@ func (ec *executionContext) marshalNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 		return graphql.Null
 	}
 	return ec._Tag(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalNTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(ctx context.Context, sel ast.SelectionSet, v *model.TagConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._TagConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdge(ctx context.Context, sel ast.SelectionSet, v model.TagEdge) graphql.Marshaler {
@@ -8784,11 +8724,44 @@ func (ec *executionContext) marshalOObjectDefinition2ᚖgithubᚗcomᚋcadastre�
 	return ec._ObjectDefinition(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionConnection(ctx context.Context, sel ast.SelectionSet, v *model.ObjectDefinitionConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ObjectDefinitionConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.PropertyDefinition) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalOPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(ctx context.Context, sel ast.SelectionSet, v *metadef.PropertyDefinition) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._PropertyDefinition(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionConnection(ctx context.Context, sel ast.SelectionSet, v *model.PropertyDefinitionConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._PropertyDefinitionConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOPropertyType2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*metadef.PropertyType], error) {
@@ -8825,6 +8798,13 @@ func (ec *executionContext) marshalOResourceType2ᚖgithubᚗcomᚋcadastreᚑde
 		return graphql.Null
 	}
 	return ec._ResourceType(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceTypeAssociationConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ResourceTypeAssociationConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOResourceTypeAssociationFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAssociationFilter(ctx context.Context, v any) (*metadef.AssociationFilter, error) {

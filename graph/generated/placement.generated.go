@@ -510,10 +510,10 @@ func (ec *executionContext) _AllocationCandidateConnection_explain(ctx context.C
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.CandidateExplanation) graphql.Marshaler {
-			return ec.marshalNCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(ctx, selections, v)
+			return ec.marshalOCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_AllocationCandidateConnection_explain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -2698,10 +2698,10 @@ func (ec *executionContext) _ResourceProvider_children(ctx context.Context, fiel
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceProviderConnection) graphql.Marshaler {
-			return ec.marshalNResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(ctx, selections, v)
+			return ec.marshalOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_ResourceProvider_children(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -2864,10 +2864,10 @@ func (ec *executionContext) _ResourceProvider_allocations(ctx context.Context, f
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AllocationConnection) graphql.Marshaler {
-			return ec.marshalNAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(ctx, selections, v)
+			return ec.marshalOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_ResourceProvider_allocations(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -5357,7 +5357,7 @@ func (ec *executionContext) _AllocationCandidateConnection(ctx context.Context, 
 					}
 				}()
 				res = ec._AllocationCandidateConnection_explain(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -6975,7 +6975,7 @@ func (ec *executionContext) _ResourceProvider(ctx context.Context, sel ast.Selec
 			}
 		case "children":
 			out.Values[i] = ec._ResourceProvider_children(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "inventories":
@@ -7008,7 +7008,7 @@ func (ec *executionContext) _ResourceProvider(ctx context.Context, sel ast.Selec
 					}
 				}()
 				res = ec._ResourceProvider_allocations(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -7972,16 +7972,6 @@ func (ec *executionContext) marshalNAllocationCandidateEdge2ᚕgithubᚗcomᚋca
 	return ret
 }
 
-func (ec *executionContext) marshalNAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(ctx context.Context, sel ast.SelectionSet, v *model.AllocationConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._AllocationConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNAllocationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationEdge(ctx context.Context, sel ast.SelectionSet, v model.AllocationEdge) graphql.Marshaler {
 	return ec._AllocationEdge(ctx, sel, &v)
 }
@@ -8020,16 +8010,6 @@ func (ec *executionContext) marshalNCandidateAllocation2ᚕgithubᚗcomᚋcadast
 	}
 
 	return ret
-}
-
-func (ec *executionContext) marshalNCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(ctx context.Context, sel ast.SelectionSet, v *model.CandidateExplanation) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._CandidateExplanation(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.Consumer) graphql.Marshaler {
@@ -8470,16 +8450,6 @@ func (ec *executionContext) marshalNResourceProvider2ᚖgithubᚗcomᚋcadastre�
 	return ec._ResourceProvider(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceProviderConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ResourceProviderConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNResourceProviderEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdge(ctx context.Context, sel ast.SelectionSet, v model.ResourceProviderEdge) graphql.Marshaler {
 	return ec._ResourceProviderEdge(ctx, sel, &v)
 }
@@ -8704,6 +8674,20 @@ func (ec *executionContext) marshalOAllocationCandidateConnection2ᚖgithubᚗco
 		return graphql.Null
 	}
 	return ec._AllocationCandidateConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(ctx context.Context, sel ast.SelectionSet, v *model.AllocationConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AllocationConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(ctx context.Context, sel ast.SelectionSet, v *model.CandidateExplanation) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CandidateExplanation(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(ctx context.Context, sel ast.SelectionSet, v *model.Consumer) graphql.Marshaler {

@@ -535,7 +535,10 @@ schema {
 """
 Says that a field is ` + "`" + `null` + "`" + ` only together with an error whose ` + "`" + `path` + "`" + ` leads to it
 or to something below it: its type allows ` + "`" + `null` + "`" + ` so that it can fail alone. A
-client that handles errors may read the field as if its type ended in ` + "`" + `!` + "`" + `.
+client that handles errors may read the field as if its type ended in ` + "`" + `!` + "`" + `. The
+fields of Query and Mutation are marked, except for look-ups by key; below them
+pages, and what is read elsewhere than the object itself: resources of a type,
+definitions of a metadata item.
 """
 directive @semanticNonNull(
   "The levels of the type that this is said of: 0 is the field itself, 1 the members of its list."
@@ -926,7 +929,7 @@ type Namespace implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): PropertyDefinitionConnection!
+  ): PropertyDefinitionConnection @semanticNonNull
   "The same as ` + "`" + `objects` + "`" + `, by name, in pages."
   objectConnection(
     "See the objects as they apply to this resource type."
@@ -943,7 +946,7 @@ type Namespace implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ObjectDefinitionConnection!
+  ): ObjectDefinitionConnection @semanticNonNull
   "The same as ` + "`" + `tags` + "`" + `, by name without regard to case, in pages."
   tagConnection(
     "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
@@ -954,7 +957,7 @@ type Namespace implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): TagConnection!
+  ): TagConnection @semanticNonNull
   "The resource types that the namespace applies to, by type, prefix and target; at most 1000."
   resourceTypeAssociations(
     "Which of them; all conditions must hold. Absent means all."
@@ -1092,7 +1095,7 @@ type Tag implements Node {
   "The namespace that defines the tag."
   namespace: Namespace!
   "How many of the resources that the viewer may see carry the tag, by its name whatever its case."
-  resourceCount: Int!
+  resourceCount: Int @semanticNonNull
   "When the tag was created."
   createdAt: DateTime!
 }
@@ -1340,7 +1343,7 @@ type ResourceType implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): NamespaceConnection!
+  ): NamespaceConnection @semanticNonNull
   "The associations of the type with visible namespaces, the oldest first."
   associations(
     "Which of them; all conditions must hold. Absent means all."
@@ -1353,7 +1356,7 @@ type ResourceType implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceTypeAssociationConnection!
+  ): ResourceTypeAssociationConnection @semanticNonNull
 }
 `, BuiltIn: false},
 	{Name: "../../schema/metadef_write.graphql", Input: `extend type Mutation {
@@ -2966,7 +2969,7 @@ type ResourceProvider implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceProviderConnection!
+  ): ResourceProviderConnection @semanticNonNull
   "All inventories, by resource class; at most 1000."
   inventories: [Inventory!]!
   "The inventory of one resource class; ` + "`" + `null` + "`" + ` if there is none."
@@ -2992,7 +2995,7 @@ type ResourceProvider implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): AllocationConnection!
+  ): AllocationConnection @semanticNonNull
   "The resource that the provider is, for example a ` + "`" + `physical:host` + "`" + `; ` + "`" + `null` + "`" + ` for none, and where the viewer may not see it."
   resource: Resource
   "When the provider was created."
@@ -3096,7 +3099,7 @@ type AllocationCandidateConnection {
   "Every provider of every tree that has a part in the page, parents first. Built only when selected."
   providerSummaries: [ProviderSummary!]!
   "Where the providers went that are in no candidate. Worked out only when selected."
-  explain: CandidateExplanation!
+  explain: CandidateExplanation @semanticNonNull
 }
 
 "An allocation candidate in a page."
@@ -3935,7 +3938,7 @@ type ResourceConnection {
     keys: [String!]!
     "How many values of each key at most, 0 to 1000; the most frequent come first."
     first: Int = 100
-  ): [MetadataFacet!]!
+  ): [MetadataFacet!] @semanticNonNull
 }
 
 "The values in use of one metadata key."
@@ -4050,7 +4053,7 @@ type Resource implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceConnection!
+  ): ResourceConnection @semanticNonNull
   "The metadata, by key; as many items as a resource may have, 128 unless configured otherwise."
   metadata(
     "Only these keys; one twice counts once. Absent means all."
@@ -4066,7 +4069,7 @@ type Resource implements Node {
   see them, have to say about the metadata. It reports and blocks nothing; on a
   strict type what it would report is refused when it is written.
   """
-  metadataReport: MetadataReport!
+  metadataReport: MetadataReport @semanticNonNull
   "The tags, by name without regard to case; at most 128."
   tags: [String!]!
 }
@@ -4086,7 +4089,7 @@ type MetadataItem implements Node {
   "When its value was last changed."
   updatedAt: DateTime!
   "The definitions of the key for the resource's type that the viewer may see; several where definitions are in conflict, none for a custom key."
-  definitions: [PropertyDefinition!]!
+  definitions: [PropertyDefinition!] @semanticNonNull
 }
 
 extend type ResourceType {
@@ -4104,7 +4107,7 @@ extend type ResourceType {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceConnection!
+  ): ResourceConnection @semanticNonNull
 }
 
 "A resource to create."

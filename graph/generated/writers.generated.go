@@ -167,6 +167,7 @@ func (d *direct) objectAllocationCandidateConnection(s *document.Selection, obj 
 			v := obj.ProviderSummaries()
 			ok = d.writeNProviderSummary2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐProviderSummaryᚄ(f, v) && ok
 		case 6: // explain
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.CandidateExplanation](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.AllocationCandidateConnection().Explain(d.Context(f), obj)
@@ -179,7 +180,8 @@ func (d *direct) objectAllocationCandidateConnection(s *document.Selection, obj 
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(f, v) && ok
+			ok = d.writeOCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		}
 	}
 	if !ok {
@@ -1539,6 +1541,7 @@ func (d *direct) objectMetadataItem(s *document.Selection, obj *resource.Metadat
 		case 5: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
 		case 6: // definitions
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[[]*metadef.PropertyDefinition](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.MetadataItem().Definitions(d.Context(f), obj)
@@ -1551,7 +1554,8 @@ func (d *direct) objectMetadataItem(s *document.Selection, obj *resource.Metadat
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, v) && ok
+			ok = d.writeOPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 7: // viewerCanUpdate
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
@@ -3049,6 +3053,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.PropertyDefinitionConnection](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Namespace().PropertyConnection(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
@@ -3061,7 +3066,8 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionConnection(f, v) && ok
+			ok = d.writeOPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 18: // objectConnection
 			args := d.Arguments(f)
 			if args == nil {
@@ -3071,6 +3077,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.ObjectDefinitionConnection](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Namespace().ObjectConnection(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
@@ -3083,7 +3090,8 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionConnection(f, v) && ok
+			ok = d.writeOObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 19: // tagConnection
 			args := d.Arguments(f)
 			if args == nil {
@@ -3093,6 +3101,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.TagConnection](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Namespace().TagConnection(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
@@ -3105,7 +3114,8 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(f, v) && ok
+			ok = d.writeOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 20: // resourceTypeAssociations
 			args := d.Arguments(f)
 			if args == nil {
@@ -4440,6 +4450,7 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.ResourceConnection](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Resource().Children(d.Context(f), obj, args["filter"].(*resource.Filter), args["orderBy"].(*model.ResourceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
@@ -4452,7 +4463,8 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
+			ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 12: // metadata
 			args := d.Arguments(f)
 			if args == nil {
@@ -4498,6 +4510,7 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 			}
 			ok = d.writeOMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItem(f, v) && ok
 		case 14: // metadataReport
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*metadef.MetadataReport](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Resource().MetadataReport(d.Context(f), obj)
@@ -4510,7 +4523,8 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReport(f, v) && ok
+			ok = d.writeOMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReport(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 15: // tags
 			v, known, err := writer.Kept[[]string](d.Writer, f)
 			if !known {
@@ -4847,6 +4861,7 @@ func (d *direct) objectResourceConnection(s *document.Selection, obj *model.Reso
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[[]*resource.MetadataFacet](d.Writer, f)
 			if !known {
 				v, err = obj.MetadataFacets(d.Context(f), args["keys"].([]string), args["first"].(*int))
@@ -4859,7 +4874,8 @@ func (d *direct) objectResourceConnection(s *document.Selection, obj *model.Reso
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetᚄ(f, v) && ok
+			ok = d.writeOMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		}
 	}
 	if !ok {
@@ -4949,6 +4965,7 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.ResourceProviderConnection](d.Writer, f)
 			if !known {
 				v, err = obj.Children(args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
@@ -4961,7 +4978,8 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(f, v) && ok
+			ok = d.writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 7: // inventories
 			ok = d.writeNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryᚄ(f, obj.Inventories) && ok
 		case 8: // inventory
@@ -4988,6 +5006,7 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.AllocationConnection](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.ResourceProvider().Allocations(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
@@ -5000,7 +5019,8 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(f, v) && ok
+			ok = d.writeOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 12: // resource
 			v, known, err := writer.Kept[*resource.Resource](d.Writer, f)
 			if !known {
@@ -5153,6 +5173,7 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.NamespaceConnection](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.ResourceType().Namespaces(d.Context(f), obj, args["orderBy"].(*model.NamespaceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
@@ -5165,7 +5186,8 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNNamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(f, v) && ok
+			ok = d.writeONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 7: // associations
 			args := d.Arguments(f)
 			if args == nil {
@@ -5175,6 +5197,7 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.ResourceTypeAssociationConnection](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.ResourceType().Associations(d.Context(f), obj, args["filter"].(*metadef.AssociationFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
@@ -5187,7 +5210,8 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationConnection(f, v) && ok
+			ok = d.writeOResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 8: // capabilities
 			args := d.Arguments(f)
 			if args == nil {
@@ -5269,6 +5293,7 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.ResourceConnection](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.ResourceType().Resources(d.Context(f), obj, args["filter"].(*resource.Filter), args["orderBy"].(*model.ResourceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
@@ -5281,7 +5306,8 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
+			ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		}
 	}
 	if !ok {
@@ -5881,7 +5907,8 @@ func (d *direct) objectTag(s *document.Selection, obj *metadef.Tag) bool {
 			}
 			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, v) && ok
 		case 6: // resourceCount
-			v, known, err := writer.Kept[int](d.Writer, f)
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[*int](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Tag().ResourceCount(d.Context(f), obj)
 				if f.Repeated {
@@ -5893,7 +5920,8 @@ func (d *direct) objectTag(s *document.Selection, obj *metadef.Tag) bool {
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.Integer(int64(v)) && ok
+			ok = d.writeOInt2ᚖint(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 7: // createdAt
 			ok = d.Time(obj.CreatedAt) && ok
 		case 8: // viewerCanUpdate
@@ -6897,11 +6925,11 @@ func (d *direct) writeNProviderSummary2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadast
 	return true
 }
 
-func (d *direct) writeNCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(f *document.Field, v *model.CandidateExplanation) bool {
+func (d *direct) writeOCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(f *document.Field, v *model.CandidateExplanation) bool {
 	if v == nil {
-		return d.FailNull(f)
+		return d.Null()
 	}
-	return d.objectCandidateExplanation(f.Below, v)
+	return d.objectCandidateExplanation(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeNAllocationCandidate2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidate(f *document.Field, v *model.AllocationCandidate) bool {
@@ -7274,6 +7302,26 @@ func (d *direct) writeNMetadataFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcad
 	d.Leave()
 	if !ok {
 		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeOPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f *document.Field, v []*metadef.PropertyDefinition) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
 	}
 	d.Byte(']')
 	return true
@@ -7744,25 +7792,25 @@ func (d *direct) writeOTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadef
 	return d.objectTag(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeNPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionConnection(f *document.Field, v *model.PropertyDefinitionConnection) bool {
+func (d *direct) writeOPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionConnection(f *document.Field, v *model.PropertyDefinitionConnection) bool {
 	if v == nil {
-		return d.FailNull(f)
+		return d.Null()
 	}
-	return d.objectPropertyDefinitionConnection(f.Below, v)
+	return d.objectPropertyDefinitionConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeNObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionConnection(f *document.Field, v *model.ObjectDefinitionConnection) bool {
+func (d *direct) writeOObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionConnection(f *document.Field, v *model.ObjectDefinitionConnection) bool {
 	if v == nil {
-		return d.FailNull(f)
+		return d.Null()
 	}
-	return d.objectObjectDefinitionConnection(f.Below, v)
+	return d.objectObjectDefinitionConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeNTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(f *document.Field, v *model.TagConnection) bool {
+func (d *direct) writeOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(f *document.Field, v *model.TagConnection) bool {
 	if v == nil {
-		return d.FailNull(f)
+		return d.Null()
 	}
-	return d.objectTagConnection(f.Below, v)
+	return d.objectTagConnection(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationᚄ(f *document.Field, v []*metadef.ResourceTypeAssociation) bool {
@@ -8008,13 +8056,6 @@ func (d *direct) writeOResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return d.objectResourceType(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(f *document.Field, v *model.TagConnection) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectTagConnection(f.Below, v) || d.Null()
-}
-
 func (d *direct) writeOAppliedNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAppliedNamespaceᚄ(f *document.Field, v []*metadef.AppliedNamespace) bool {
 	if v == nil {
 		return d.Null()
@@ -8203,25 +8244,11 @@ func (d *direct) writeNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋca
 	return true
 }
 
-func (d *direct) writeNResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f *document.Field, v *model.ResourceConnection) bool {
-	if v == nil {
-		return d.FailNull(f)
-	}
-	return d.objectResourceConnection(f.Below, v)
-}
-
 func (d *direct) writeOMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItem(f *document.Field, v *resource.MetadataItem) bool {
 	if v == nil {
 		return d.Null()
 	}
 	return d.objectMetadataItem(f.Below, v) || d.Null()
-}
-
-func (d *direct) writeNMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReport(f *document.Field, v *metadef.MetadataReport) bool {
-	if v == nil {
-		return d.FailNull(f)
-	}
-	return d.objectMetadataReport(f.Below, v)
 }
 
 func (d *direct) writeOResourceCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapabilityᚄ(f *document.Field, v []*resource.ResourceCapability) bool {
@@ -8308,7 +8335,10 @@ func (d *direct) writeNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return true
 }
 
-func (d *direct) writeNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetᚄ(f *document.Field, v []*resource.MetadataFacet) bool {
+func (d *direct) writeOMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetᚄ(f *document.Field, v []*resource.MetadataFacet) bool {
+	if v == nil {
+		return d.Null()
+	}
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
@@ -8318,7 +8348,8 @@ func (d *direct) writeNMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 	}
 	d.Leave()
 	if !ok {
-		return d.Drop(start)
+		d.Drop(start)
+		return d.Null()
 	}
 	d.Byte(']')
 	return true
@@ -8338,13 +8369,6 @@ func (d *direct) writeNResourceClause2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastr
 	}
 	d.Byte(']')
 	return true
-}
-
-func (d *direct) writeNResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(f *document.Field, v *model.ResourceProviderConnection) bool {
-	if v == nil {
-		return d.FailNull(f)
-	}
-	return d.objectResourceProviderConnection(f.Below, v)
 }
 
 func (d *direct) writeOInventory2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(f *document.Field, v *placement.Inventory) bool {
@@ -8368,11 +8392,11 @@ func (d *direct) writeNUUID2ᚕstringᚄ(f *document.Field, v []string) bool {
 	return true
 }
 
-func (d *direct) writeNAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(f *document.Field, v *model.AllocationConnection) bool {
+func (d *direct) writeOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(f *document.Field, v *model.AllocationConnection) bool {
 	if v == nil {
-		return d.FailNull(f)
+		return d.Null()
 	}
-	return d.objectAllocationConnection(f.Below, v)
+	return d.objectAllocationConnection(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeNResourceProviderEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdgeᚄ(f *document.Field, v []model.ResourceProviderEdge) bool {
@@ -8391,18 +8415,11 @@ func (d *direct) writeNResourceProviderEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋc
 	return true
 }
 
-func (d *direct) writeNNamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(f *document.Field, v *model.NamespaceConnection) bool {
+func (d *direct) writeOResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationConnection(f *document.Field, v *model.ResourceTypeAssociationConnection) bool {
 	if v == nil {
-		return d.FailNull(f)
+		return d.Null()
 	}
-	return d.objectNamespaceConnection(f.Below, v)
-}
-
-func (d *direct) writeNResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationConnection(f *document.Field, v *model.ResourceTypeAssociationConnection) bool {
-	if v == nil {
-		return d.FailNull(f)
-	}
-	return d.objectResourceTypeAssociationConnection(f.Below, v)
+	return d.objectResourceTypeAssociationConnection(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityᚄ(f *document.Field, v []*resource.Capability) bool {

@@ -40,6 +40,7 @@ type Writer struct {
 	kept     map[int]resolved // by place
 	indexes  []int            // in the lists that are being written, from the root down
 	current  *document.Field
+	failed   int   // the errors before the root field that is being written
 	stopped  error // why no further root field is written
 }
 
@@ -100,7 +101,7 @@ func PlaceOf(ctx context.Context) *Place {
 // of the field at which it happened, and the root field is null.
 func (w *Writer) Root(ctx context.Context, f *document.Field, write func(*document.Field) bool) (ok bool) {
 	start, failed := w.Mark(), len(w.Errors)
-	w.indexes, w.current = w.indexes[:0], f
+	w.indexes, w.current, w.failed = w.indexes[:0], f, failed
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			ok = w.recovered(ctx, f, start, failed, panicked)
@@ -119,21 +120,40 @@ func (w *Writer) Root(ctx context.Context, f *document.Field, write func(*docume
 	if w.options.Bytes > 0 && w.written+len(w.buf) > w.options.Bytes {
 		w.turn()
 	}
-	if f.NullFails && len(w.Errors) == failed && w.isNullSince(start) {
-		w.add(ErrNull, w.path(f), nil)
+	if f.NullFails {
+		w.NotNullSince(f, start, failed)
 	}
 	return ok
 }
 
-// stop is the panic that ends a root field for the reason in stopped.
-type stop struct{}
+// NotNullSince adds an error to a field that is null although nothing failed
+// since so many errors were there.
+func (w *Writer) NotNullSince(f *document.Field, start Mark, failed int) {
+	if len(w.Errors) == failed && w.isNullSince(start) {
+		w.add(ErrNull, w.path(f), nil)
+	}
+}
+
+// stop is the panic that ends a root field for the reason in stopped, and
+// overrun the one that ends it because too much failed in it.
+type (
+	stop    struct{}
+	overrun struct{}
+)
+
+// MaxFailed bounds the errors in one root field: with more of them it is null,
+// and has its first ones.
+const MaxFailed = 1000
 
 // recovered makes a root field null that a panic ended.
 func (w *Writer) recovered(ctx context.Context, f *document.Field, start Mark, failed int, panicked any) bool {
-	if _, ok := panicked.(stop); ok {
+	switch panicked.(type) {
+	case stop:
 		w.Errors = w.Errors[:failed]
 		w.Fail(f, w.stopped)
-	} else {
+	case overrun:
+		w.Errors = w.Errors[:failed+document.MaxErrors]
+	default:
 		w.Fail(w.current, w.options.Recover(ctx, panicked))
 	}
 	w.Drop(start)
@@ -307,6 +327,9 @@ func (w *Writer) add(err error, path ast.Path, at []gqlerror.Location) {
 		shown.Locations = at
 	}
 	w.Errors = append(w.Errors, shown)
+	if len(w.Errors)-w.failed > MaxFailed {
+		panic(overrun{})
+	}
 }
 
 // path returns where in the answer a field is, or the element of its list that

@@ -17,6 +17,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
+// semanticNonNull is the directive of fields that are null only together with
+// an error.
+const semanticNonNull = "semanticNonNull"
+
 const module = "github.com/cadastre-dev/cadastre/"
 
 // writers is the plugin that generates what writes the values of every field.
@@ -164,6 +168,10 @@ func (g *generator) cases(object *codegen.Object) {
 			target = fmt.Sprintf("d.ec.Resolvers.%s().%s", strings.ToUpper(object.Name[:1])+object.Name[1:], field.GoFieldName)
 		}
 		call := fmt.Sprintf("%s(%s)", target, g.arguments(field))
+		marked := !object.Root && field.FieldDefinition.Directives.ForName(semanticNonNull) != nil
+		if marked {
+			g.line("from, failed := d.Mark(), len(d.Errors)")
+		}
 		switch {
 		case field.HasHaser || field.VOkFunc || field.IsMap() || field.HasDirectives():
 			panic("a field of a kind that is not written: " + object.Name + "." + field.Name)
@@ -176,6 +184,9 @@ func (g *generator) cases(object *codegen.Object) {
 			g.line("if !known {\nv, err = %s\nif f.Repeated {\nd.Keep(f, v, err)\n}\n}", call)
 			g.line("if err != nil {\nd.Fail(f, err)\nok = d.Absent(f) && ok\nbreak\n}")
 			g.line("ok = %s && ok", g.written(field.TypeReference, "v"))
+		}
+		if marked {
+			g.line("d.NotNullSince(f, from, failed)")
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Has the tools of clients read the schema of the server at argv[2], with the token argv[3], and compile
 // the operations in the files argv[4...] with it: graphql-js, relay-compiler, and
 // the client preset of graphql-codegen, whose output is type-checked together
-// with the pages in relay/ and codegen/. It prints as JSON what each of them had
+// with the pages in relay/ and codegen/, all as docs/clients.md says. It prints as JSON what each of them had
 // to say, the empty text where all is well.
 "use strict";
 const { execFileSync } = require("child_process");
@@ -11,7 +11,11 @@ const path = require("path");
 const graphql = require("graphql");
 
 const [, , url, token, ...files] = process.argv;
-const scalars = { UUID: "string", DateTime: "string", Int64: "number", JSON: "unknown" };
+const docs = fs.readFileSync(path.join(__dirname, "../../../docs/clients.md"), "utf8");
+
+// settings returns the configuration that the page for clients shows under a
+// heading.
+const settings = (heading) => new RegExp("\n## " + heading + "\n[^]*?```json\n([^]*?)```").exec(docs)[1];
 
 // graphqlJS checks that the text means the same after it was printed, and the
 // same as the answer of the server's introspection.
@@ -51,13 +55,13 @@ function run(folder, program, ...args) {
 }
 
 // application makes a folder with a schema and the pages of a client.
-function application(name, sdl, settings) {
+function application(name, sdl, heading) {
   const folder = path.join(temporary, name);
   fs.cpSync(path.join(__dirname, name), path.join(folder, "src"), { recursive: true });
   fs.symlinkSync(path.join(__dirname, "node_modules"), path.join(folder, "node_modules"));
   fs.writeFileSync(path.join(folder, "schema.graphql"), sdl);
   fs.writeFileSync(path.join(folder, "package.json"), "{}");
-  fs.writeFileSync(path.join(folder, "settings.json"), JSON.stringify(settings));
+  fs.writeFileSync(path.join(folder, "settings.json"), settings(heading));
   const compilerOptions = { strict: true, noEmit: true, target: "es2022", module: "esnext", moduleResolution: "bundler", skipLibCheck: true };
   fs.writeFileSync(path.join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["src"] }));
   return folder;
@@ -65,13 +69,7 @@ function application(name, sdl, settings) {
 
 // relay names operations after their module, as it wants them.
 function relay(sdl) {
-  const folder = application("relay", sdl, {
-    src: "src",
-    schema: "schema.graphql",
-    language: "typescript",
-    eagerEsModules: true,
-    customScalarTypes: scalars,
-  });
+  const folder = application("relay", sdl, "Relay");
   for (const [index, file] of files.entries()) {
     const document = fs
       .readFileSync(file, "utf8")
@@ -85,11 +83,7 @@ function relay(sdl) {
 }
 
 function codegen(sdl) {
-  const folder = application("codegen", sdl, {
-    schema: "schema.graphql",
-    documents: ["src/*.ts", "src/*.graphql"],
-    generates: { "src/generated/": { preset: "client", config: { scalars, nullability: { errorHandlingClient: true } } } },
-  });
+  const folder = application("codegen", sdl, "graphql-codegen");
   for (const [index, file] of files.entries()) fs.copyFileSync(file, path.join(folder, "src", `document${index}.graphql`));
   return run(folder, "@graphql-codegen/cli/esm/bin.js", "--config", "settings.json") || run(folder, "typescript/bin/tsc");
 }
