@@ -125,7 +125,8 @@ func (v *DeleteMetadataInput) GetRevision() *int { return v.Revision }
 type DeleteMetadataResponse struct {
 	// Deletes metadata items of a resource; all of them or none. A key that the
 	// resource does not have is `NOT_FOUND`; an item that only administrators and
-	// services change is `FORBIDDEN` for everyone else.
+	// services change is `FORBIDDEN` for everyone else. On a strict type, a key that an
+	// object requires of which something stays is `BAD_USER_INPUT`.
 	DeleteMetadata *DeleteMetadataDeleteMetadataDeleteMetadataPayload `json:"deleteMetadata"`
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -41,6 +42,11 @@ func registerApplied(ctx context.Context, applied []*metadef.AppliedNamespace) {
 			dataloader.Register(ctx, conflict.Definitions...)
 		}
 	}
+}
+
+// validationOf returns the arguments of validateMetadata.
+func validationOf(uuid, project, resourceType, target *string, values []*metadef.KeyValue) resource.Validation {
+	return resource.Validation{ResourceType: resourceType, Target: target, Resource: uuid, Project: project, Values: model.Values(values)}
 }
 
 // definitionsOfReport returns the definitions that a report shows.

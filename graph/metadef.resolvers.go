@@ -175,8 +175,8 @@ func (r *queryResolver) Definitions(ctx context.Context, resourceType string, ta
 	return applied, err
 }
 
-func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType string, target *string, values []*metadef.KeyValue) (*metadef.MetadataReport, error) {
-	report, err := r.Store.ValidateMetadata(ctx, resourceType, target, model.Values(values))
+func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType *string, target *string, values []*metadef.KeyValue, resource *string, project *string) (*metadef.MetadataReport, error) {
+	report, err := r.Store.ValidateMetadata(ctx, validationOf(resource, project, resourceType, target, values))
 	if err != nil {
 		return nil, err
 	}

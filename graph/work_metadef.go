@@ -8,7 +8,7 @@ func metadefWorks() document.Works {
 		"Query.namespace":        {Statements: 1, Given: one(tableNamespaces)},
 		"Query.resourceType":     {Statements: 1, Given: one(tableResourceTypes)},
 		"Query.definitions":      {Statements: 4, Given: appliedWork},
-		"Query.validateMetadata": {Statements: 4, Given: validationWork},
+		"Query.validateMetadata": {Statements: 6, Given: validationWork},
 		"Query.exportNamespaces": {Statements: 5, Given: exportWork},
 
 		"Namespace.properties":               {Statements: 1, Given: through(many(tableProperties, tableNamespaces))},
@@ -123,6 +123,16 @@ func validationWork(c document.Call) document.Work {
 	work := appliedWork(c)
 	work.Tests = lengthOf(c.Argument("values")) * applied(c)
 	work.Length = 0
+	work.Scanned += c.Size(tableNamespaces) + c.Size(tableMembers)
+	if c.Argument("resource") != nil {
+		items := readOf(c, average(c, tableMetadataItems, tableResources), tableMetadataItems)
+		of := readOf(c, 1, tableResources)
+		work.Read, work.Scanned = work.Read+items.Read+of.Read, work.Scanned+items.Scanned+of.Scanned
+		work.Statements = 1 // and the items
+		if c.Argument("resourceType") != nil {
+			work.Statements++
+		}
+	}
 	return work
 }
 

@@ -17,7 +17,7 @@ func resourceWorks() document.Works {
 		"Resource.parent":                    {Statements: 1, Given: one(tableResources)},
 		"Resource.metadata":                  {Statements: 1, Given: metadataWork},
 		"Resource.metadataItem":              {Statements: 1, Given: one(tableMetadataItems)},
-		"Resource.metadataReport":            {Statements: 5, Given: reportWork},
+		"Resource.metadataReport":            {Statements: 7, Given: reportWork},
 		"Resource.tags":                      {Statements: 1, Given: many(tableResourceTags, tableResources)},
 		"Resource.capabilities":              {Statements: 1, Given: many(tableCapabilityOf, tableResources)},
 		"Resource.provider":                  {Statements: 2, World: true, Given: one(tableProviders)},

@@ -93,3 +93,21 @@ func StrongerRole(a, b MemberRole) MemberRole {
 	}
 	return max(a, b)
 }
+
+// Audience is who sees a namespace.
+type Audience struct {
+	Visibility access.Visibility
+	Owner      string          // a project
+	Members    map[string]bool // the projects that it is shared with, as far as they are known
+}
+
+// Includes reports whether a project sees the namespace; without one, whether
+// every project does.
+func (a Audience) Includes(project string) bool {
+	return a.Visibility == access.Public || a.Members[EveryProject] || project != "" && (a.Owner == project || a.Members[project])
+}
+
+// IncludesViewer reports whether a viewer sees the namespace.
+func (a Audience) IncludesViewer(v access.Viewer) bool {
+	return v.May(access.RuleDefinitionsRead) && (v.IsAdmin() || a.Includes(v.ProjectID))
+}

@@ -48,8 +48,10 @@ const CapabilitiesScope = "capabilities:"
 
 // MetadataReport says what definitions have to say about keys and values.
 type MetadataReport struct {
-	Valid bool // no item has a violation; custom keys are no violation
-	Items []MetadataReportItem
+	Valid    bool // no item has a violation
+	Accepted bool // a write of all items is accepted
+	Strict   bool // the type is strict
+	Items    []MetadataReportItem
 }
 
 // MetadataReportItem is the report on one key and its value.
@@ -68,40 +70,22 @@ type MetadataReportItem struct {
 	Operator   *string
 	Values     []string
 	Violations []Violation
-}
-
-// ValidateMetadata checks values by the definitions that apply to a resource
-// type, which have their effective names. There is one item for each value, in
-// their order. A key in conflict is held to the definition that its value
-// breaks least. Hints are given for as many custom keys as a resource can have;
-// callers take at most MaxReportValues values.
-func ValidateMetadata(definitions []*PropertyDefinition, values []KeyValue) MetadataReport {
-	index := indexKeys(definitions)
-	report := MetadataReport{Valid: true, Items: make([]MetadataReportItem, len(values))}
-	hints := 0
-	for i, value := range values {
-		item := index.match(value.Key, hints < MaxMetadataItems)
-		if item.IsCustom {
-			hints++
-		}
-		item.report(value.Value)
-		report.Valid = report.Valid && len(item.Violations) == 0
-		report.Items[i] = item
-	}
-	return report
+	Accepted   bool // a write of the item is accepted
 }
 
 // keyIndex finds definitions by key.
 type keyIndex struct {
-	exact    map[string][]*PropertyDefinition
+	every    map[string][]*PropertyDefinition
+	exact    map[string][]*PropertyDefinition // each once, however many associations name it so
 	alike    map[string][]*PropertyDefinition // by alikeKey
 	spelling text.Speller
 }
 
 func indexKeys(definitions []*PropertyDefinition) keyIndex {
-	index := keyIndex{exact: map[string][]*PropertyDefinition{}, alike: map[string][]*PropertyDefinition{}}
+	index := keyIndex{every: map[string][]*PropertyDefinition{}, exact: map[string][]*PropertyDefinition{}, alike: map[string][]*PropertyDefinition{}}
 	var names []string // each effective name once
 	for _, d := range definitions {
+		index.every[d.Name] = append(index.every[d.Name], d)
 		same := index.exact[d.Name]
 		if slices.ContainsFunc(same, func(other *PropertyDefinition) bool { return other.ID == d.ID && d.ID != 0 }) {
 			continue
@@ -119,51 +103,6 @@ func indexKeys(definitions []*PropertyDefinition) keyIndex {
 // alikeKey returns a key in folded case and without the scope of capabilities, so
 // that keys which differ in nothing else are found under one text.
 func alikeKey(key string) string { return strings.TrimPrefix(text.Fold(key), CapabilitiesScope) }
-
-// match returns the item of a key, with its definitions or what may be meant.
-func (x keyIndex) match(key string, suggest bool) MetadataReportItem {
-	item := MetadataReportItem{Key: key}
-	if item.Definitions = x.exact[key]; len(item.Definitions) > 0 {
-		return item
-	}
-	if unscoped, ok := strings.CutPrefix(key, CapabilitiesScope); ok {
-		if item.Definitions = x.exact[unscoped]; len(item.Definitions) > 0 {
-			return item
-		}
-	}
-	if item.Definitions = x.alike[alikeKey(key)]; len(item.Definitions) > 0 {
-		item.Suggestion = &item.Definitions[0].Name
-		return item
-	}
-	item.IsCustom = true
-	if suggest && text.Length(key) <= MaxMetadataKey {
-		if near := x.spelling.Nearest(key); near != "" {
-			item.Suggestion = &near
-		}
-	}
-	return item
-}
-
-// report reads the value by each definition and keeps what the mildest says.
-func (item *MetadataReportItem) report(value string) {
-	if item.IsCustom {
-		operator, values := SplitOperator(value, nil)
-		if item.Values = []string{value}; operator != "" {
-			item.Operator, item.Values = &operator, values
-		}
-		return
-	}
-	for i, definition := range item.Definitions {
-		operator, values, violations := definition.checkText(value)
-		if i > 0 && len(violations) >= len(item.Violations) {
-			continue
-		}
-		item.Operator, item.Values, item.Violations = nil, values, violations
-		if operator != "" {
-			item.Operator = &operator
-		}
-	}
-}
 
 // checkText checks a value as it stands in metadata, where everything is text.
 func (s PropertySchema) checkText(value string) (operator string, values []string, violations []Violation) {

@@ -32,6 +32,13 @@ func definition(id int64, name string, keywords text.JSON) *PropertyDefinition {
 	return &PropertyDefinition{ID: id, Name: name, BaseName: name, PropertySchema: ReadPropertySchema(keywords)}
 }
 
+// validate returns what definitions say of metadata that a resource is created
+// with, of a type that is not strict.
+func validate(definitions []*PropertyDefinition, values []KeyValue) MetadataReport {
+	rules := NewRules(false, []AppliedNamespace{{Namespace: &Namespace{}, Properties: definitions}}, nil)
+	return rules.Judge(MetadataWrite{Items: values}).MetadataReport
+}
+
 func TestValidateMetadataJudgesEveryValue(t *testing.T) {
 	t.Parallel()
 	definitions := []*PropertyDefinition{
@@ -55,7 +62,7 @@ func TestValidateMetadataJudgesEveryValue(t *testing.T) {
 		{"cores", "0", "0 !minimum"},
 		{"cores", "9007199254740993", "9007199254740993"},
 		{"cores", "9007199254740994", "9007199254740994 !maximum"},
-		{"cores", "", " !type"},
+		{"cores", "", " !value"},
 		{"cores", "0x10", "0x10 !type"},
 		{"cores", "<or> 1 <or> x", "<or> 1|x !operators !type"},
 		{"ratio", "0.5", "0.5"},
@@ -82,7 +89,7 @@ func TestValidateMetadataJudgesEveryValue(t *testing.T) {
 		{"features", `["aes","de"]`, "<or> aes|de"},
 		{"features", "<in> aes", "<in> aes !operators"},
 		{"features", "<or> aes <or> x <or> aes", "<or> aes|x|aes !maxItems !itemEnum !uniqueItems"},
-		{"features", "", "<or>  !minItems"},
+		{"features", "", "<or>  !value"},
 		{"ports", "80,x", "<in> 80|x !itemType"},
 		{"ports", "<in> 80", "<in> 80"},
 		{"texts", "1", "1"},
@@ -100,9 +107,9 @@ func TestValidateMetadataJudgesEveryValue(t *testing.T) {
 		{"feature", "<or> x <or> y", "custom <or> x|y ?features"},
 		{"corse", "1", "custom 1 ?cores"},
 		{"foo", "1", "custom 1"},
-		{"", "", "custom "},
+		{"", "", "custom  !key !value"},
 	} {
-		report := ValidateMetadata(definitions, []KeyValue{{Key: c.key, Value: c.value}})
+		report := validate(definitions, []KeyValue{{Key: c.key, Value: c.value}})
 		if got := describe(report.Items[0]); got != c.want {
 			t.Errorf("%s = %q: %s, want %s", c.key, c.value, got, c.want)
 		}
@@ -114,7 +121,7 @@ func TestValidateMetadataJudgesEveryValue(t *testing.T) {
 
 func TestValidateMetadataOnRealFlavorDefinitions(t *testing.T) {
 	t.Parallel()
-	report := ValidateMetadata(definitionsOf(realApplied(t, "OS::Nova::Flavor")), []KeyValue{
+	report := validate(definitionsOf(realApplied(t, "OS::Nova::Flavor")), []KeyValue{
 		{"hw:cpu_sockets", "two"}, {"hw:cpu_socket", "2"}, {"capabilities:cpu_info:features", "<all-in> aes vmx"},
 		{"capabilities:cpu_info:features", "aes"}, {"cpu_info:features", "<all-in> aes,vme"}})
 	want := []string{"two !type", "custom 2 ?hw:cpu_sockets", "<all-in> aes|vmx", "<or> aes", "<all-in> aes|vme ?capabilities:cpu_info:features"}
@@ -130,7 +137,7 @@ func TestValidateMetadataOnRealFlavorDefinitions(t *testing.T) {
 
 func TestValidateMetadataMatchesKeysWhateverTheirCaseOnRealImages(t *testing.T) {
 	t.Parallel()
-	report := ValidateMetadata(definitionsOf(realApplied(t, "OS::Glance::Image")), []KeyValue{{"HW_VIF_MODEL", "virtio"}, {"foo", "1"}})
+	report := validate(definitionsOf(realApplied(t, "OS::Glance::Image")), []KeyValue{{"HW_VIF_MODEL", "virtio"}, {"foo", "1"}})
 	first, second := report.Items[0], report.Items[1]
 	if len(first.Definitions) != 2 || first.IsCustom || first.Suggestion == nil || *first.Suggestion != "hw_vif_model" || len(first.Violations) > 0 {
 		t.Errorf("HW_VIF_MODEL: %+v", first)
@@ -161,7 +168,7 @@ func FuzzValidateMetadata(f *testing.F) {
 	f.Add("<or> 1e5 <or>", `{"title":"T","type":"integer","minimum":1,"operators":["<or>",""]}`, "Key")
 	f.Fuzz(func(t *testing.T, value, keywords, key string) {
 		schema := ReadPropertySchema(text.JSON(keywords))
-		report := ValidateMetadata([]*PropertyDefinition{{ID: 1, Name: "key", PropertySchema: schema}}, []KeyValue{{key, value}})
+		report := validate([]*PropertyDefinition{{ID: 1, Name: "key", PropertySchema: schema}}, []KeyValue{{key, value}})
 		if len(report.Items) != 1 || report.Items[0].Key != key {
 			t.Fatalf("report %+v", report)
 		}

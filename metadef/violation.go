@@ -13,11 +13,13 @@ import (
 // Violation is one rule of a definition that a value breaks. Rule is the API's
 // name of the keyword concerned: type, enum, itemType, itemEnum, minimum,
 // maximum, minLength, maxLength, pattern, minItems, maxItems, uniqueItems,
-// operators.
+// operators; or one of the rules that are no keyword, such as RuleKey.
 type Violation struct {
 	Rule    string
 	Message string
 	at      string // where in the value: "" for the value itself, `[2]` for an item
+	// isFormal: the item is refused whatever its type and definitions.
+	isFormal bool
 }
 
 // brokenBy returns every rule of the definition that a value breaks.
@@ -28,7 +30,7 @@ func (s PropertySchema) brokenBy(value jsonvalue.Value) []Violation {
 	var broken []Violation
 	add := func(k keyword, message, at string) {
 		if message != "" {
-			broken = append(broken, Violation{k.inAPI(), message, at})
+			broken = append(broken, Violation{Rule: k.inAPI(), Message: message, at: at})
 		}
 	}
 	itemRules := map[string]itemRule{}

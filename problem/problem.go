@@ -3,6 +3,7 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,6 +101,17 @@ func (p *Problems) AddBounded(field, format string, args ...any) {
 	case len(*p) == maxProblems:
 		p.Add(field, "more problems follow; only the first %d are listed", maxProblems)
 	}
+}
+
+// With returns the problems and those of more that are not among them.
+func (p Problems) With(more Problems) Problems {
+	all := slices.Clone(p)
+	for _, one := range more {
+		if !slices.Contains(p, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // Err returns nil when there is no problem, else an *InvalidInput.

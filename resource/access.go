@@ -11,7 +11,18 @@ func MayWriteForProject(v access.Viewer, projectID, what string) error {
 	if v.May(access.RuleResourcesWriteAny) || v.May(access.RuleResourcesWrite) && v.ProjectID != "" && v.ProjectID == projectID {
 		return nil
 	}
+	return RefuseForeign(what)
+}
+
+// RefuseForeign refuses what belongs to another project.
+func RefuseForeign(what string) error {
 	return problem.Refuse(problem.ErrForbidden, "%s belongs to another project", what)
+}
+
+// SeesProject reports whether a viewer knows of a project: it is the viewer's
+// own, or the viewer may write what is any project's.
+func SeesProject(v access.Viewer, project string) bool {
+	return project != "" && v.ProjectID == project || v.May(access.RuleResourcesWriteAny)
 }
 
 // CapabilityDiscovery is who may discover public capabilities.

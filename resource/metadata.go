@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"math"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -170,26 +171,93 @@ func (c MetadataChange) fits(plan MetadataPlan, rules MetadataRules, count int) 
 	return nil
 }
 
-// CheckStrictly adds what is wrong with metadata to write on a resource of a
-// strict type: a key that no definition has, with the nearest one that the
-// viewer may see, and a value that breaks its definition.
-func CheckStrictly(problems *problem.Problems, path string, items []metadef.KeyValue, definitions, visible []*metadef.PropertyDefinition) {
-	report := metadef.ValidateMetadata(definitions, items)
-	var hints metadef.MetadataReport
-	for i, item := range report.Items {
-		if item.IsCustom || item.Suggestion != nil {
-			if hints.Items == nil {
-				hints = metadef.ValidateMetadata(visible, items)
-			}
-			message := "is not defined for the type"
-			if near := hints.Items[i].Suggestion; near != nil {
-				message += "; the nearest key is " + *near
-			}
-			problems.Add(problem.Join(problem.Index(path, i), "key"), "%s", message)
+// Write returns the change as definitions judge it, given the items that are
+// there and what the change comes to.
+func (c MetadataChange) Write(current []*MetadataItem, plan MetadataPlan) metadef.MetadataWrite {
+	return metadef.MetadataWrite{Before: Pairs(current), Items: c.Items,
+		Deleted: lists.Map(plan.Delete, func(item MetadataItem) string { return item.Key })}
+}
+
+// Pairs returns the keys and values of items.
+func Pairs(items []*MetadataItem) []metadef.KeyValue {
+	return lists.Map(items, func(item *MetadataItem) metadef.KeyValue {
+		return metadef.KeyValue{Key: item.Key, Value: item.Value}
+	})
+}
+
+// AddRefused adds why the rules refuse the change, which stands at a path.
+func (c MetadataChange) AddRefused(problems *problem.Problems, path string, verdict metadef.MetadataVerdict) {
+	AddRefusedItems(problems, verdict.Items, func(i int) string { return problem.Index(problem.Join(path, "items"), i) })
+	for _, needed := range verdict.Needed {
+		at := problem.Join(path, "items")
+		if i := slices.Index(c.Keys, needed.Key); i >= 0 {
+			at = problem.Index(problem.Join(path, "keys"), i)
+			problems.Add(at, "%s", needed.Message)
+			continue
+		}
+		problems.Add(at, "lacks %s: it %s", metadef.Shorten(needed.Key), needed.Message)
+	}
+}
+
+// AddRefusedItems adds why items are refused, each of which stands at a path.
+func AddRefusedItems(problems *problem.Problems, items []metadef.MetadataReportItem, path func(i int) string) {
+	for i, item := range items {
+		if item.Accepted {
 			continue
 		}
 		for _, violation := range item.Violations {
-			problems.Add(problem.Join(problem.Index(path, i), "value"), "breaks %s: %s", violation.Rule, violation.Message)
+			*problems = append(*problems, violation.Problem(path(i)))
 		}
+	}
+}
+
+// AddOwned refuses, in a report on a write by a viewer, the items that only
+// administrators and services change, given the items that are there.
+func (r MetadataRules) AddOwned(report *metadef.MetadataReport, viewer access.Viewer, current []*MetadataItem) {
+	if viewer.May(access.RuleServiceMetadata) {
+		return
+	}
+	there := lists.ByKey(current, func(item *MetadataItem) string { return item.Key })
+	for i, item := range report.Items {
+		if r.owns(itemNamed(item.Key, there)) {
+			report.Valid, report.Accepted, report.Items[i].Accepted = false, false, false
+			report.Items[i].Violations = append(item.Violations, metadef.Violation{
+				Rule: metadef.RuleUserModifiable, Message: "can be changed by administrators and services only"})
+		}
+	}
+}
+
+// AddRefused adds why the rules refuse the metadata of an input that stands at
+// a path.
+func (in Input) AddRefused(problems *problem.Problems, path string, verdict metadef.MetadataVerdict) {
+	AddRefusedItems(problems, verdict.Items, func(i int) string {
+		if own := len(in.Metadata); i >= own {
+			return problem.Index(problem.Join(path, "serviceMetadata"), i-own)
+		}
+		return problem.Index(problem.Join(path, "metadata"), i)
+	})
+}
+
+// Validation asks what a write of metadata would be told: setMetadata on a
+// resource, or createResource of a type for a project.
+type Validation struct {
+	ResourceType *string // by name; nil where a resource is given
+	Target       *string // only associations with this properties target; nil is all
+	Resource     *string // a uuid
+	Project      *string // nil is the viewer's
+	Values       []metadef.KeyValue
+}
+
+// Check adds what is wrong with the arguments.
+func (v Validation) Check(problems *problem.Problems) {
+	metadef.CheckReportValues(problems, "values", v.Values)
+	text.CheckOptional(problems, "resourceType", v.ResourceType, 0, math.MaxInt)
+	text.CheckOptional(problems, "target", v.Target, 0, math.MaxInt)
+	text.CheckOptional(problems, "project", v.Project, 1, MaxProject)
+	switch {
+	case v.Resource != nil && v.Project != nil:
+		problems.Add("project", "cannot be combined with resource, which has a project")
+	case v.Resource == nil && v.ResourceType == nil:
+		problems.Add("resourceType", "is required where no resource is given")
 	}
 }

@@ -89,7 +89,7 @@ type QueryResolver interface {
 	ResourceType(ctx context.Context, name string) (*metadef.ResourceType, error)
 	Tags(ctx context.Context, search *string, first *int, after *string, last *int, before *string) (*model.TagConnection, error)
 	Definitions(ctx context.Context, resourceType string, target *string, search *string) ([]*metadef.AppliedNamespace, error)
-	ValidateMetadata(ctx context.Context, resourceType string, target *string, values []*metadef.KeyValue) (*metadef.MetadataReport, error)
+	ValidateMetadata(ctx context.Context, resourceType *string, target *string, values []*metadef.KeyValue, resource *string, project *string) (*metadef.MetadataReport, error)
 	ExportNamespaces(ctx context.Context, names []string, resourceTypes []string) ([]string, error)
 	ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error)
 	ResourceProvider(ctx context.Context, uuid *string, name *string) (*model.ResourceProvider, error)
@@ -1667,8 +1667,8 @@ func (ec *executionContext) field_Query_validateMetadata_args(ctx context.Contex
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "resourceType",
-		func(ctx context.Context, v any) (string, error) {
-			return ec.unmarshalNString2string(ctx, v)
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1690,6 +1690,22 @@ func (ec *executionContext) field_Query_validateMetadata_args(ctx context.Contex
 		return nil, err
 	}
 	args["values"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "resource",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOUUID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resource"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "project",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["project"] = arg4
 	return args, nil
 }
 
@@ -4485,7 +4501,7 @@ func (ec *executionContext) _Query_validateMetadata(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ValidateMetadata(ctx, fc.Args["resourceType"].(string), fc.Args["target"].(*string), fc.Args["values"].([]*metadef.KeyValue))
+			return ec.Resolvers.Query().ValidateMetadata(ctx, fc.Args["resourceType"].(*string), fc.Args["target"].(*string), fc.Args["values"].([]*metadef.KeyValue), fc.Args["resource"].(*string), fc.Args["project"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *metadef.MetadataReport) graphql.Marshaler {

@@ -798,6 +798,52 @@ func (ec *executionContext) fieldContext_MetadataReport_valid(_ context.Context,
 	return graphql.NewScalarFieldContext("MetadataReport", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _MetadataReport_accepted(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataReport_accepted(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Accepted, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataReport_accepted(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MetadataReport", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _MetadataReport_strict(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataReport_strict(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Strict, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataReport_strict(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MetadataReport", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _MetadataReport_items(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1007,6 +1053,29 @@ func (ec *executionContext) fieldContext_MetadataReportItem_violations(_ context
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _MetadataReportItem_accepted(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReportItem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataReportItem_accepted(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Accepted, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataReportItem_accepted(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MetadataReportItem", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _Namespace_id(ctx context.Context, field graphql.CollectedField, obj *metadef.Namespace) (ret graphql.Marshaler) {
@@ -5199,6 +5268,16 @@ func (ec *executionContext) _MetadataReport(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "accepted":
+			out.Values[i] = ec._MetadataReport_accepted(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "strict":
+			out.Values[i] = ec._MetadataReport_strict(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "items":
 			out.Values[i] = ec._MetadataReport_items(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -5269,6 +5348,11 @@ func (ec *executionContext) _MetadataReportItem(ctx context.Context, sel ast.Sel
 			}
 		case "violations":
 			out.Values[i] = ec._MetadataReportItem_violations(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "accepted":
+			out.Values[i] = ec._MetadataReportItem_accepted(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}

@@ -737,16 +737,25 @@ type Viewer {
     search: String
   ): [AppliedNamespace!] @semanticNonNull
   """
-  Judges keys and values by the definitions that apply to a resource type, as if
-  they were to be set on such a resource. Nothing is stored.
+  Says what a write of keys and values would be told: by ` + "`" + `setMetadata` + "`" + ` on a
+  resource, or without ` + "`" + `resource` + "`" + ` by ` + "`" + `createResource` + "`" + ` of a type. They are judged by
+  the definitions that the resource's project sees, as the write judges them.
+  Nothing is stored. That the viewer may not write at all, a quota, a rate and a
+  revision are for the write to refuse. An unknown type and an unknown resource are
+  ` + "`" + `NOT_FOUND` + "`" + `, a resource of another project is ` + "`" + `FORBIDDEN` + "`" + `, and whatever may not be
+  combined is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   validateMetadata(
-    "The name of the resource type, case-sensitive."
-    resourceType: String!
-    "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, ` + "`" + `\"\"` + "`" + ` those without one."
+    "The name of the resource type, case-sensitive. Required without ` + "`" + `resource` + "`" + `, with it the type of the resource or absent."
+    resourceType: String
+    "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, as a write has it; ` + "`" + `\"\"` + "`" + ` those without one."
     target: String
     "The keys and values, at most 1000, each of another key; else ` + "`" + `BAD_USER_INPUT` + "`" + `."
     values: [KeyValueInput!]!
+    "The uuid of the resource that is to be written. What it has and is not among the values stays, and counts."
+    resource: UUID
+    "The id of the project that the resource is to belong to; the viewer's when absent. A project other than the viewer's is ` + "`" + `NOT_FOUND` + "`" + `, except for administrators and services. Not together with ` + "`" + `resource` + "`" + `."
+    project: String
   ): MetadataReport @semanticNonNull
   """
   Namespaces as definition files, the text of one file each, by name. Equal
@@ -1202,10 +1211,14 @@ type DefinitionConflict {
   definitions: [PropertyDefinition!]!
 }
 
-"What definitions have to say about keys and values."
+"What definitions have to say about keys and values: those that the project of the resource sees."
 type MetadataReport {
-  "Whether no value violates its definition. A custom key is no violation."
+  "Whether nothing has a violation."
   valid: Boolean!
+  "Whether a write of all of it is accepted. On a type that is not ` + "`" + `strict` + "`" + ` that is what has violations of ` + "`" + `key` + "`" + ` and ` + "`" + `value` + "`" + ` only; on a strict type what has none, or was there with the same value before."
+  accepted: Boolean!
+  "Whether the type is strict: a write that breaks its definitions is refused."
+  strict: Boolean!
   "One for each key and value, in their order."
   items: [MetadataReportItem!]!
 }
@@ -1215,9 +1228,9 @@ type MetadataReportItem {
   "The key as it was given."
   key: String!
   """
-  The definitions of the key; several where they are in conflict. Where there is
-  none of the exact spelling, those that differ in case or in the scope
-  ` + "`" + `capabilities:` + "`" + ` only are candidates.
+  The definitions of the key that the viewer may see; several where they are in
+  conflict. Where there is none of the exact spelling, those that differ in case or
+  in the scope ` + "`" + `capabilities:` + "`" + ` only are candidates.
   """
   definitions: [PropertyDefinition!]!
   "Whether no definition fits, not even as a candidate."
@@ -1230,11 +1243,21 @@ type MetadataReportItem {
   values: [String!]!
   "Every rule of the definition that the value breaks; where definitions are in conflict, of the one that has the least against it."
   violations: [Violation!]!
+  "Whether a write of the item is accepted."
+  accepted: Boolean!
 }
 
 "A rule that a value breaks."
 type Violation {
-  "The field of the definition: ` + "`" + `type` + "`" + `, ` + "`" + `enum` + "`" + `, ` + "`" + `itemType` + "`" + `, ` + "`" + `itemEnum` + "`" + `, ` + "`" + `minimum` + "`" + `, ` + "`" + `maximum` + "`" + `, ` + "`" + `minLength` + "`" + `, ` + "`" + `maxLength` + "`" + `, ` + "`" + `pattern` + "`" + `, ` + "`" + `minItems` + "`" + `, ` + "`" + `maxItems` + "`" + `, ` + "`" + `uniqueItems` + "`" + ` or ` + "`" + `operators` + "`" + `."
+  """
+  The field of the definition: ` + "`" + `type` + "`" + `, ` + "`" + `enum` + "`" + `, ` + "`" + `itemType` + "`" + `, ` + "`" + `itemEnum` + "`" + `, ` + "`" + `minimum` + "`" + `,
+  ` + "`" + `maximum` + "`" + `, ` + "`" + `minLength` + "`" + `, ` + "`" + `maxLength` + "`" + `, ` + "`" + `pattern` + "`" + `, ` + "`" + `minItems` + "`" + `, ` + "`" + `maxItems` + "`" + `,
+  ` + "`" + `uniqueItems` + "`" + ` or ` + "`" + `operators` + "`" + `. Besides these ` + "`" + `key` + "`" + ` is a key that is empty, too long
+  or not defined for a strict type; ` + "`" + `value` + "`" + ` a value that is empty or too long;
+  ` + "`" + `required` + "`" + ` that a property is missing which the object of the key requires;
+  ` + "`" + `userModifiable` + "`" + ` that administrators and services only change the item; and
+  ` + "`" + `hidden` + "`" + ` that a definition refuses the value which the viewer may not see.
+  """
   rule: String!
   "What is wrong, in words."
   message: String!
@@ -1325,7 +1348,12 @@ type ResourceType implements Node {
   name: String!
   "Whether the type refuses deletion, as the built-in ones do."
   protected: Boolean!
-  "Whether metadata on resources of the type must satisfy its definitions."
+  """
+  Whether metadata on resources of the type must satisfy the definitions that the
+  resource's project sees: every key is defined, every value valid, and what an
+  object requires is there once one of its properties is. A value that was there
+  stays, whatever it breaks, until it is changed.
+  """
   strict: Boolean!
   "When the type was created."
   createdAt: DateTime!
@@ -3714,8 +3742,9 @@ extend type Mutation {
   create in their own project, administrators and services in any (` + "`" + `FORBIDDEN` + "`" + `);
   ` + "`" + `capabilities` + "`" + ` and ` + "`" + `serviceMetadata` + "`" + ` need an administrator or a service. An
   unknown type is ` + "`" + `NOT_FOUND` + "`" + `, a uuid that is taken or reserved ` + "`" + `ALREADY_EXISTS` + "`" + `,
-  a parent that is missing, not visible or of the wrong type ` + "`" + `BAD_USER_INPUT` + "`" + `, the
-  parent of another project ` + "`" + `FORBIDDEN` + "`" + `, too many metadata items ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  a parent that is missing, not visible or of the wrong type ` + "`" + `BAD_USER_INPUT` + "`" + `, and
+  so is metadata that breaks the definitions of a strict type; the parent of
+  another project is ` + "`" + `FORBIDDEN` + "`" + `, too many metadata items are ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   createResource(
     "The resource."
@@ -3754,7 +3783,8 @@ extend type Mutation {
   """
   Deletes metadata items of a resource; all of them or none. A key that the
   resource does not have is ` + "`" + `NOT_FOUND` + "`" + `; an item that only administrators and
-  services change is ` + "`" + `FORBIDDEN` + "`" + ` for everyone else.
+  services change is ` + "`" + `FORBIDDEN` + "`" + ` for everyone else. On a strict type, a key that an
+  object requires of which something stays is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   deleteMetadata(
     "The keys."
@@ -4065,9 +4095,9 @@ type Resource implements Node {
     key: String!
   ): MetadataItem
   """
-  What the definitions that apply to the resource's type, as far as the viewer may
-  see them, have to say about the metadata. It reports and blocks nothing; on a
-  strict type what it would report is refused when it is written.
+  What ` + "`" + `validateMetadata` + "`" + ` says of the resource's metadata as it is: by the
+  definitions that its project sees. Whoever may not see that project is told of
+  the definitions that every project sees.
   """
   metadataReport: MetadataReport @semanticNonNull
   "The tags, by name without regard to case; at most 128."
@@ -4899,6 +4929,10 @@ func (ec *executionContext) childFields_MetadataReport(ctx context.Context, fiel
 	switch field.Name {
 	case "valid":
 		return ec.fieldContext_MetadataReport_valid(ctx, field)
+	case "accepted":
+		return ec.fieldContext_MetadataReport_accepted(ctx, field)
+	case "strict":
+		return ec.fieldContext_MetadataReport_strict(ctx, field)
 	case "items":
 		return ec.fieldContext_MetadataReport_items(ctx, field)
 	}
@@ -4921,6 +4955,8 @@ func (ec *executionContext) childFields_MetadataReportItem(ctx context.Context, 
 		return ec.fieldContext_MetadataReportItem_values(ctx, field)
 	case "violations":
 		return ec.fieldContext_MetadataReportItem_violations(ctx, field)
+	case "accepted":
+		return ec.fieldContext_MetadataReportItem_accepted(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type MetadataReportItem", field.Name)
 }

@@ -1693,7 +1693,11 @@ func (d *direct) objectMetadataReport(s *document.Selection, obj *metadef.Metada
 			d.Raw(`"MetadataReport"`)
 		case 0: // valid
 			ok = d.Boolean(obj.Valid) && ok
-		case 1: // items
+		case 1: // accepted
+			ok = d.Boolean(obj.Accepted) && ok
+		case 2: // strict
+			ok = d.Boolean(obj.Strict) && ok
+		case 3: // items
 			ok = d.writeNMetadataReportItem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReportItemᚄ(f, obj.Items) && ok
 		}
 	}
@@ -1728,6 +1732,8 @@ func (d *direct) objectMetadataReportItem(s *document.Selection, obj *metadef.Me
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Values) && ok
 		case 6: // violations
 			ok = d.writeNViolation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐViolationᚄ(f, obj.Violations) && ok
+		case 7: // accepted
+			ok = d.Boolean(obj.Accepted) && ok
 		}
 	}
 	if !ok {
@@ -4004,7 +4010,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*metadef.MetadataReport](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Query().ValidateMetadata(d.Context(f), args["resourceType"].(string), args["target"].(*string), args["values"].([]*metadef.KeyValue))
+			v, err = d.ec.Resolvers.Query().ValidateMetadata(d.Context(f), args["resourceType"].(*string), args["target"].(*string), args["values"].([]*metadef.KeyValue), args["resource"].(*string), args["project"].(*string))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}

@@ -78,23 +78,3 @@ func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string, targe
 	})
 	return applied, nil
 }
-
-// ValidateMetadata judges keys and values by the definitions that apply to a
-// resource type.
-func (s *MetadefStore) ValidateMetadata(ctx context.Context, resourceType string, target *string, values []metadef.KeyValue) (*metadef.MetadataReport, error) {
-	var problems problem.Problems
-	metadef.CheckReportValues(&problems, "values", values)
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	applied, err := s.appliedTo(ctx, resourceType, target)
-	if err != nil {
-		return nil, err
-	}
-	var definitions []*metadef.PropertyDefinition
-	for _, of := range applied {
-		definitions = append(definitions, of.Definitions()...)
-	}
-	report := metadef.ValidateMetadata(definitions, values)
-	return &report, nil
-}

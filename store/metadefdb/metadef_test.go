@@ -19,6 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -177,12 +178,15 @@ func TestReportsByTheRealFiles(t *testing.T) {
 	documents := realDefinitions(t)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		load(t, s, metadef.ImportCreated, metadef.ImportRequest{Documents: documents})
-		report, err := s.ValidateMetadata(storetest.AsAdmin(), "OS::Glance::Image", nil, []metadef.KeyValue{{Key: "HW_VIF_MODEL", Value: "virtio"}})
+		validate := func(resourceType string, values ...metadef.KeyValue) (*metadef.MetadataReport, error) {
+			return s.ValidateMetadata(storetest.AsAdmin(), resource.Validation{ResourceType: &resourceType, Values: values})
+		}
+		report, err := validate("OS::Glance::Image", metadef.KeyValue{Key: "HW_VIF_MODEL", Value: "virtio"})
 		if err != nil || len(report.Items[0].Definitions) != 2 || *report.Items[0].Suggestion != "hw_vif_model" {
 			t.Errorf("case 58: want two candidates: %+v (%v)", report, err)
 		}
-		report, err = s.ValidateMetadata(storetest.AsAdmin(), "OS::Nova::Flavor", nil, []metadef.KeyValue{
-			{Key: "hw:cpu_sockets", Value: "two"}, {Key: "hw:cpu_socket", Value: "2"}, {Key: "capabilities:cpu_info:features", Value: "<all-in> aes vmx"}})
+		report, err = validate("OS::Nova::Flavor", metadef.KeyValue{Key: "hw:cpu_sockets", Value: "two"}, metadef.KeyValue{Key: "hw:cpu_socket", Value: "2"},
+			metadef.KeyValue{Key: "capabilities:cpu_info:features", Value: "<all-in> aes vmx"})
 		if err != nil {
 			t.Fatal(err)
 		}

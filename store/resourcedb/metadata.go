@@ -11,11 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
-	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -73,6 +71,32 @@ func (s *ResourceStore) definitionsFor(ctx context.Context, client *ent.Client, 
 	return definitions, nil
 }
 
+// definitionsSeen returns the definitions of the namespaces that the viewer sees
+// and that apply to resource types.
+func (s *ResourceStore) definitionsSeen(ctx context.Context, types []int64) (map[int64]*metadef.Rules, error) {
+	links, err := s.Ent.ResourceTypeAssociation.Query().
+		Where(sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types), visible.InNamespaces(ctx)).
+		Order(resourcetypeassociation.ByNamespaceID(), resourcetypeassociation.ByID()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list what applies to resource types: %w", err)
+	}
+	namespaces := lists.Map(links, func(link *ent.ResourceTypeAssociation) int64 { return link.NamespaceID })
+	var held metadefdb.Content
+	if err := held.ReadDefinitions(ctx, s.Ent, namespaces, s.metadefs.PropertyNoun); err != nil {
+		return nil, err
+	}
+	applied := map[int64][]metadef.AppliedNamespace{}
+	for _, link := range links {
+		applied[link.ResourceTypeID] = append(applied[link.ResourceTypeID], metadef.Apply(&metadef.Namespace{ID: link.NamespaceID},
+			metadefdb.AssociationNoun(link), held.Properties[link.NamespaceID], held.Objects[link.NamespaceID]))
+	}
+	definitions := map[int64]*metadef.Rules{}
+	for _, id := range types {
+		definitions[id] = metadef.NewRules(false, applied[id], nil)
+	}
+	return definitions, nil
+}
+
 // DefinitionsOfItems returns the definitions of each metadata item's key for
 // the type of its resource.
 func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (map[int64][]*metadef.PropertyDefinition, error) {
@@ -87,23 +111,20 @@ func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (
 	for _, row := range rows {
 		types = append(types, row.Edges.Resource.ResourceTypeID)
 	}
-	definitions, err := s.definitionsFor(ctx, s.Ent, types)
+	definitions, err := s.definitionsSeen(ctx, sqldb.Distinct(types))
 	if err != nil {
 		return nil, err
 	}
 	of := make(map[int64][]*metadef.PropertyDefinition, len(rows))
 	for _, row := range rows {
-		report := metadef.ValidateMetadata(definitions[row.Edges.Resource.ResourceTypeID], []metadef.KeyValue{{Key: row.Key, Value: row.Value}})
-		if item := report.Items[0]; item.Suggestion == nil {
-			of[row.ID] = item.Definitions
-		}
+		of[row.ID] = definitions[row.Edges.Resource.ResourceTypeID].Definitions(row.Key)
 	}
 	return of, nil
 }
 
-// MetadataReports returns reports on the metadata of resources by the
-// definitions that apply to their types. What is deleted has no metadata, in
-// which there is nothing wrong.
+// MetadataReports returns reports on the metadata of resources: what a write of
+// it as it is would be told. What is deleted has no metadata, in which there is
+// nothing wrong.
 func (s *ResourceStore) MetadataReports(ctx context.Context, resources []int64) (map[int64]*metadef.MetadataReport, error) {
 	of, err := s.ResourcesByID(ctx, resources)
 	if err != nil {
@@ -113,62 +134,36 @@ func (s *ResourceStore) MetadataReports(ctx context.Context, resources []int64) 
 	if err != nil {
 		return nil, err
 	}
-	var types []int64
-	for _, noun := range of {
-		types = append(types, noun.TypeID)
+	viewer := access.ViewerFrom(ctx)
+	keys := map[int64]metadefdb.RulesKey{}
+	var all []metadefdb.RulesKey
+	for _, id := range resources {
+		if noun := of[id]; noun != nil {
+			keys[id] = rulesKey(viewer, noun.TypeID, noun.ProjectID)
+			all = append(all, keys[id])
+		}
 	}
-	definitions, err := s.definitionsFor(ctx, s.Ent, sqldb.Distinct(types))
+	rules, err := s.metadefs.RulesFor(ctx, s.Ent, all, nil)
 	if err != nil {
 		return nil, err
 	}
 	reports := make(map[int64]*metadef.MetadataReport, len(resources))
 	for _, id := range resources {
-		report := metadef.ValidateMetadata(nil, nil)
-		if noun := of[id]; noun != nil {
-			report = metadef.ValidateMetadata(definitions[noun.TypeID], pairsOf(items[id]))
+		report := metadef.MetadataReport{Valid: true, Accepted: true}
+		if of[id] != nil {
+			there := resource.Pairs(items[id])
+			report = rules[keys[id]].Judge(metadef.MetadataWrite{Before: there, Items: there}).MetadataReport
 		}
 		reports[id] = &report
 	}
 	return reports, nil
 }
 
-func pairsOf(items []*resource.MetadataItem) []metadef.KeyValue {
-	return lists.Map(items, func(item *resource.MetadataItem) metadef.KeyValue {
-		return metadef.KeyValue{Key: item.Key, Value: item.Value}
-	})
-}
-
-// strictWrite is metadata to write on a resource of a type.
-type strictWrite struct {
-	typeID int64
-	path   string
-	items  []metadef.KeyValue
-}
-
-// checkStrict refuses items that break their definitions, or have none, on
-// resources of strict types. What holds does not depend on who writes, so all
-// definitions count; what is suggested instead of an unknown key comes from
-// those that the viewer may see.
-func (s *ResourceStore) checkStrict(ctx context.Context, tx *sqldb.Tx, writes []strictWrite) error {
-	types := lists.Map(writes, func(write strictWrite) int64 { return write.typeID })
-	strict, err := tx.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, types), resourcetype.Strict(true)).IDs(ctx)
-	if err != nil || len(strict) == 0 {
-		return err
+// rulesKey returns which rules a viewer is told of: those that hold on a
+// resource, or for the resource of another project those that everyone knows.
+func rulesKey(viewer access.Viewer, typeID int64, project string) metadefdb.RulesKey {
+	if !resource.SeesProject(viewer, project) {
+		project = ""
 	}
-	everything := access.WithViewer(ctx, access.Viewer{Roles: []string{access.RoleAdmin}})
-	all, err := s.definitionsFor(everything, tx.Client(), strict)
-	if err != nil {
-		return err
-	}
-	visible, err := s.definitionsFor(ctx, tx.Client(), strict)
-	if err != nil {
-		return err
-	}
-	var problems problem.Problems
-	for _, write := range writes {
-		if slices.Contains(strict, write.typeID) {
-			resource.CheckStrictly(&problems, write.path, write.items, all[write.typeID], visible[write.typeID])
-		}
-	}
-	return problems.Err()
+	return metadefdb.RulesKey{TypeID: typeID, ProjectID: project}
 }

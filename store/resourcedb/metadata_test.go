@@ -323,7 +323,7 @@ func TestStrictTypesHoldMetadataToItsDefinitions(t *testing.T) {
 		if _, err := s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: "Acme::Box", Strict: metadef.Change[*bool]{Set: true, Value: new(true)}}); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = s.ChangeMetadata(ctx, resource.MetadataChange{Resource: box.UUID, Items: pairs("hw:sockets", "0", "hw:socket", "2")})
+		_, _, err = s.ChangeMetadata(ctx, resource.MetadataChange{Resource: box.UUID, Items: pairs("hw:sockets", "0", "hw:socket", "3")})
 		var invalid *problem.InvalidInput
 		if !errors.As(err, &invalid) || len(invalid.Problems) != 2 || invalid.Problems[0].Field != "input.items[0].value" ||
 			!strings.Contains(invalid.Problems[1].Message, "hw:sockets") {

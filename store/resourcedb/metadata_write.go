@@ -1,6 +1,7 @@
 package resourcedb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -69,8 +70,12 @@ func (s *ResourceStore) mayChangeMetadata(ctx context.Context, changes []resourc
 		text.CheckUnique(&problems, path(i)+".resource", change.Resource, seen)
 	}
 	text.CheckCount(&problems, "input.items", len(changes), resource.MaxMetadataChanges)
-	if err := problems.Err(); err != nil {
-		return err
+	if len(problems) > 0 {
+		more, err := s.refusedBesides(ctx, changes, path)
+		if err != nil {
+			return err
+		}
+		return problems.With(more).Err()
 	}
 	return s.mayWriteNow(ctx)
 }
@@ -82,21 +87,19 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 		return nil, nil, err
 	}
 	ids := lists.Map(rows, func(row *ent.Resource) int64 { return row.ID })
-	current, err := tx.MetadataItem.Query().Where(sqldb.Among(metadataitem.FieldResourceID, ids)).
-		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
-	there, err := sqldb.ByParent(current, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
+	there, err := s.itemsOf(ctx, tx.Client(), ids)
 	if err != nil {
 		return nil, nil, err
 	}
 	var total resource.MetadataPlan
 	var touched []int64
-	writes := make([]strictWrite, len(changes))
+	writes := make([]judgedWrite, len(changes))
 	for i, change := range changes {
-		writes[i] = strictWrite{rows[i].ResourceTypeID, path(i) + ".items", change.Items}
 		plan, err := change.Plan(access.ViewerFrom(ctx), s.metadataRules(), rows[i].Revision, there[ids[i]])
 		if err != nil {
 			return nil, nil, err
 		}
+		writes[i] = judgedChange(change, path(i), rows[i], there[ids[i]], plan)
 		for j := range plan.Set {
 			plan.Set[j].ResourceID = ids[i]
 		}
@@ -107,7 +110,8 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 		total.Delete = append(total.Delete, plan.Delete...)
 		total.Retained = append(total.Retained, plan.Retained...)
 	}
-	if err := s.checkStrict(ctx, tx, writes); err != nil {
+	problems, err := s.refusedByRules(ctx, tx.Client(), writes)
+	if err = cmp.Or(err, problems.Err()); err != nil {
 		return nil, nil, err
 	}
 	now := s.Now()
@@ -128,9 +132,7 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 // recordMetadata puts the metadata of each resource, before and after, into the
 // audit log, and returns what is there after.
 func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx, changes []resource.MetadataChange, ids []int64, before map[int64][]*resource.MetadataItem) (map[int64][]*resource.MetadataItem, error) {
-	rows, err := tx.MetadataItem.Query().Where(sqldb.Among(metadataitem.FieldResourceID, ids)).
-		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
-	after, err := sqldb.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
+	after, err := s.itemsOf(ctx, tx.Client(), ids)
 	if err != nil {
 		return nil, err
 	}

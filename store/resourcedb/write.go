@@ -1,6 +1,7 @@
 package resourcedb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,8 +33,8 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 	if record.ProjectID == "" && input.ProjectID == nil {
 		problems.Add("input.projectId", "is required because the viewer has no project")
 	}
-	if err := problems.Err(); err != nil {
-		return nil, err
+	if len(problems) > 0 {
+		return nil, s.refuseInput(ctx, problems, input, record.ProjectID)
 	}
 	if err := s.mayWriteNow(ctx); err != nil {
 		return nil, err
@@ -71,6 +72,20 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 		return nil, fmt.Errorf("create a resource: %w", err)
 	}
 	return resourceNoun(row), nil
+}
+
+// refuseInput refuses a malformed resource, with what rules refuse of its
+// metadata, so that one answer has all that is wrong with it.
+func (s *ResourceStore) refuseInput(ctx context.Context, problems problem.Problems, input resource.Input, project string) error {
+	id, err := s.metadefs.TypeNamed(ctx, s.Ent, input.Type, "input.type")
+	if errors.Is(err, problem.ErrNotFound) || errors.Is(err, problem.ErrInvalidInput) {
+		return problems.Err()
+	}
+	if err != nil {
+		return err
+	}
+	more, err := s.refusedByRules(ctx, s.Ent, []judgedWrite{judgedInput(input, id, project)})
+	return cmp.Or(err, problems.With(more).Err())
 }
 
 func mayCreateResource(viewer access.Viewer, input resource.Input) error {
@@ -116,8 +131,8 @@ func (s *ResourceStore) insertResource(ctx context.Context, tx *sqldb.Tx, record
 		return nil, err
 	}
 	if of.Strict {
-		writes := []strictWrite{{of.ID, "input.metadata", input.Metadata}, {of.ID, "input.serviceMetadata", input.ServiceMetadata}}
-		if err := s.checkStrict(ctx, tx, writes); err != nil {
+		problems, err := s.refusedByRules(ctx, tx.Client(), []judgedWrite{judgedInput(input, of.ID, record.ProjectID)})
+		if err = cmp.Or(err, problems.Err()); err != nil {
 			return nil, err
 		}
 	}

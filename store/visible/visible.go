@@ -59,6 +59,23 @@ func NamespaceCondition(viewer access.Viewer, column func(string) string) *entsq
 	)
 }
 
+// InNamespacesSeenBy keeps the rows of a table that refer to a namespace which
+// some projects see: those of which isAmong tests whether a column has one.
+// Nothing depends on the viewer.
+func InNamespacesSeenBy(isAmong func(s *entsql.Selector, column string) *entsql.Predicate) func(*entsql.Selector) {
+	return func(s *entsql.Selector) {
+		build := entsql.Dialect(s.Dialect())
+		referred, members := build.Table("namespaces"), build.Table("namespace_members")
+		s.Where(entsql.In(s.C("namespace_id"), build.Select(referred.C("id")).From(referred).Where(entsql.Or(
+			entsql.EQ(referred.C("visibility"), string(access.Public)),
+			isAmong(s, referred.C("owner")),
+			entsql.Exists(build.Select(members.C("id")).From(members).Where(entsql.And(
+				entsql.ColumnsEQ(members.C("namespace_id"), referred.C("id")),
+				entsql.Or(entsql.EQ(members.C("project_id"), metadef.EveryProject), isAmong(s, members.C("project_id")))))),
+		))))
+	}
+}
+
 // ResourceTypes keeps all resource types but those whose names would disclose
 // what is private: that are associated with namespaces which the viewer may not
 // see, or were so when they were created, and with no other, and that no

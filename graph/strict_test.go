@@ -1,0 +1,399 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/soak"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// strictType is a strict type, to which the namespaces of strictContent apply.
+const strictType = "Acme::Box"
+
+// strictContent returns definitions of every kind for a strict type: public
+// ones, those of the project demo and those that are shared with it, and, if
+// asked for, those of the project vault, which contradict them.
+func strictContent(vault bool) store.Content {
+	content := store.Content{
+		Definitions: []string{
+			`{"namespace": "Open", "visibility": "public", "owner": "operations",
+			  "properties": {
+			    "cores": {"title": "Cores", "type": "integer", "minimum": 1, "maximum": 50000},
+			    "ratio": {"title": "Ratio", "type": "number", "maximum": 9.5},
+			    "fast": {"title": "Fast", "type": "boolean"},
+			    "mode": {"title": "Mode", "type": "string", "enum": ["a", "b", "c d"], "operators": ["<or>"]},
+			    "features": {"title": "Features", "type": "array", "items": {"type": "string", "enum": ["aes", "vme"]}, "maxItems": 2},
+			    "both": {"title": "Both", "type": "string", "enum": ["x", "y"]}},
+			  "objects": [{"name": "Disk", "required": ["disk_size", "disk_kind"], "properties": {
+			    "disk_size": {"title": "Size", "type": "integer"}, "disk_kind": {"title": "Kind", "type": "string", "maxLength": 4},
+			    "disk_note": {"title": "Note", "type": "string"}}}],
+			  "resource_type_associations": [{"name": "Acme::Box"}, {"name": "Acme::Box", "prefix": "hw:", "properties_target": "image"}]}`,
+			`{"namespace": "Team", "visibility": "private", "owner": "demo",
+			  "properties": {"both": {"title": "Both", "type": "string", "enum": ["y", "z"]}, "team": {"title": "Team", "type": "string", "pattern": "^t"}},
+			  "objects": [{"name": "Lease", "required": ["until"], "properties": {
+			    "until": {"title": "Until", "type": "integer"}, "note": {"title": "Note", "type": "string", "minLength": 2}}}],
+			  "resource_type_associations": [{"name": "Acme::Box", "prefix": "own:"}, {"name": "Acme::Box"}]}`,
+		},
+		Resources: []store.ResourceRecord{
+			{UUID: boxOf("demo"), Type: strictType, Name: "box", ProjectID: "demo", Visibility: access.Private},
+			{UUID: boxOf("operations"), Type: strictType, Name: "box", ProjectID: "operations", Visibility: access.Public},
+			{UUID: boxOf("elsewhere"), Type: strictType, Name: "box", ProjectID: "elsewhere", Visibility: access.Private},
+		},
+	}
+	if vault {
+		content.Definitions = append(content.Definitions,
+			`{"namespace": "Vault", "visibility": "private", "owner": "vault",
+			  "properties": {"cores": {"title": "Cores", "type": "integer", "maximum": 41000}, "secret": {"title": "Secret", "type": "string", "enum": ["s"]},
+			    "colour": {"title": "Colour", "type": "string"}},
+			  "objects": [{"name": "Seal", "required": ["seal"], "properties": {"seal": {"title": "Seal", "type": "string"}, "fast": {"title": "Fast", "type": "boolean"}}}],
+			  "resource_type_associations": [{"name": "Acme::Box"}, {"name": "Acme::Box", "prefix": "hw:"}]}`)
+	}
+	return content
+}
+
+func boxOf(project string) string {
+	return map[string]string{
+		"demo": "b0000000-0000-4000-8000-000000000001", "operations": "b0000000-0000-4000-8000-000000000002",
+		"elsewhere": "b0000000-0000-4000-8000-000000000003", "vault": "b0000000-0000-4000-8000-000000000004",
+	}[project]
+}
+
+// openStrict opens a store with strictContent.
+func openStrict(t *testing.T, url string, vault bool) *graph.Executor {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{
+		URL: url, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) },
+		Resources: store.ResourceOptions{ProtectedMetadataKeys: []string{"team"}, Limits: &resource.Limits{}}, // as many writes as tests make
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), strictContent(vault)); err != nil {
+		t.Fatal(err)
+	}
+	executor := executorOf(t, s)
+	for _, write := range []string{
+		`updateResourceType(input: {name: "Acme::Box", strict: true}) { resourceType { strict } }`,
+		`createNamespace(input: {name: "Lent", owner: "operations", properties: [{name: "lent", title: "Lent", type: INTEGER, maximum: 7}],
+			resourceTypeAssociations: [{resourceType: "Acme::Box"}]}) { namespace { name } }`,
+		`shareNamespace(input: {namespace: "Lent", projectId: "demo", role: READER}) { namespace { name } }`,
+	} {
+		if answer := askAs(t, executor, viewers["admin"], "mutation { "+write+" }"); strings.Contains(answer, `"errors"`) {
+			t.Fatal(answer)
+		}
+	}
+	return executor
+}
+
+// strictItems returns random items, and what they may break.
+func strictItems(chance *rand.Rand) []any {
+	pick := func(texts ...string) string { return texts[chance.IntN(len(texts))] }
+	items := []any{}
+	seen := map[string]bool{}
+	for range chance.IntN(5) {
+		key := pick("cores", "cores", "ratio", "fast", "mode", "features", "both", "both", "disk_size", "disk_kind", "disk_note", "hw:cores", "hw:disk_size",
+			"team", "own:team", "until", "note", "own:until", "own:note", "lent", "secret", "seal", "colour", "hw:secret",
+			"CORES", "capabilities:cores", "capabilities:until", "capabilities:features", "coers", "unknown", "", strings.Repeat("k", 256))
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		value := pick("1", "2", "40999", "41001", "50001", "a", "x", "y", "z", "true", "s", "c d", "<or> a <or> b", "<or> a,c d", "<in> aes", "aes,vme", `["aes", "mmx"]`,
+			"1.5", "t1", "7", "8", "", strings.Repeat("v", 1024), "<all-in> aes vme", "longer than four")
+		items = append(items, map[string]any{"key": key, "value": value})
+	}
+	return items
+}
+
+// TestStrictTypesTellNothingPrivate sends the same random writes to two servers,
+// of which one has definitions for the strict type that are private to another
+// project: viewers who may not see them receive the same bytes from as many
+// statements, by every path.
+func TestStrictTypesTellNothingPrivate(t *testing.T) {
+	t.Parallel()
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			plain, vault := openStrict(t, url(t), false), openStrict(t, url(t), true)
+			chance := rand.New(rand.NewPCG(5, 12))
+			ask := func(executor *graph.Executor, viewer, query string, variables map[string]any) (string, int) {
+				ctx, statements := store.CountStatements(access.WithViewer(t.Context(), viewers[viewer]))
+				return answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query, Variables: variables})), statements()
+			}
+			differ, accepted := 0, 0
+			for round := range 600 {
+				query, variables := strictRequest(chance, round)
+				viewer := []string{"member", "member", "reader", "foreign", "service", "nobody"}[chance.IntN(6)]
+				one, first := ask(plain, viewer, query, variables)
+				other, second := ask(vault, viewer, query, variables)
+				if one != other || first != second {
+					t.Fatalf("%s asks %s %v\nwithout the private definitions, %d statements: %s\nwith them, %d: %s", viewer, query, variables, first, one, second, other)
+				}
+				if !strings.Contains(one, `"errors"`) {
+					accepted++
+				}
+				if strings.Contains(query, "project:") {
+					variables["project"] = "vault"
+					one, _ = ask(plain, "admin", query, variables)
+					if other, _ = ask(vault, "admin", query, variables); one != other {
+						differ++
+					}
+				}
+			}
+			if differ < 10 || accepted < 100 {
+				t.Errorf("%d requests are accepted and administrators see %d differences: the requests do not distinguish enough", accepted, differ)
+			}
+		})
+	}
+}
+
+// reportFields are all fields of a report that are the same in two databases.
+const reportFields = ` { valid accepted strict items { key isCustom suggestion operator values accepted definitions { name baseName namespace { name } } violations { rule message } } }`
+
+// strictRequest returns a random request about a resource of the strict type.
+func strictRequest(chance *rand.Rand, round int) (query string, variables map[string]any) {
+	projects := []string{"demo", "operations", "elsewhere", "vault"}
+	project := projects[chance.IntN(len(projects))]
+	keys := []string{"cores", "disk_size", "disk_kind", "until", "fast", "seal"}
+	variables = map[string]any{
+		"uuid": boxOf(project), "items": strictItems(chance), "keys": []any{keys[chance.IntN(len(keys))]},
+		"new": fmt.Sprintf("c0000000-0000-4000-8000-%012d", round), "project": project,
+	}
+	requests := []string{
+		`mutation($uuid: UUID!, $items: [KeyValueInput!]!) { setMetadata(input: {resource: $uuid, items: $items}) { resource { metadata { key value } metadataReport` + reportFields + ` } } }`,
+		`mutation($uuid: UUID!, $items: [KeyValueInput!]!) { setMetadataOnResources(input: {items: [{resource: $uuid, items: $items}]}) { resources { metadata { key value definitions { name } } } } }`,
+		`mutation($uuid: UUID!, $items: [KeyValueInput!]!) { replaceMetadata(input: {resource: $uuid, items: $items}) { resource { revision } retained { key } } }`,
+		`mutation($uuid: UUID!, $keys: [String!]!) { deleteMetadata(input: {resource: $uuid, keys: $keys}) { resource { metadata { key value } } } }`,
+		`mutation($new: UUID!, $items: [KeyValueInput!]!) { createResource(input: {uuid: $new, type: "Acme::Box", name: "new", metadata: $items}) { resource { metadata { key value } } } }`,
+		`mutation($new: UUID!, $items: [KeyValueInput!]!, $project: String) { createResource(input: {uuid: $new, type: "Acme::Box", name: "", projectId: $project, serviceMetadata: $items}) { resource { name } } }`,
+		`query($uuid: UUID!, $items: [KeyValueInput!]!) { validateMetadata(resource: $uuid, values: $items)` + reportFields + ` }`,
+		`query($items: [KeyValueInput!]!, $project: String) { validateMetadata(resourceType: "Acme::Box", project: $project, values: $items)` + reportFields + ` }`,
+		`query($items: [KeyValueInput!]!) { validateMetadata(resourceType: "Acme::Box", values: $items)` + reportFields + ` }`,
+		`query($uuid: UUID!) { resource(uuid: $uuid) { metadataReport` + reportFields + ` } resources(filter: {types: ["Acme::Box"]}) { nodes { metadata { key definitions { name } } metadataReport` + reportFields + ` } } }`,
+	}
+	query = requests[chance.IntN(len(requests))]
+	for name := range variables {
+		if !strings.Contains(query, "$"+name) {
+			delete(variables, name)
+		}
+	}
+	return query, variables
+}
+
+// report is an answer of validateMetadata, or of metadataReport.
+type report struct {
+	Valid, Accepted, Strict bool
+	Items                   []struct {
+		Key        string
+		Accepted   bool
+		Violations []struct{ Rule, Message string }
+	}
+}
+
+// refusedItems returns the places of the items that the report says are refused,
+// each as often as it has violations.
+func (r report) refusedItems() (refused []int, forbidden bool) {
+	for i, item := range r.Items {
+		if item.Accepted {
+			continue
+		}
+		for _, violation := range item.Violations {
+			refused = append(refused, i)
+			forbidden = forbidden || violation.Rule == "userModifiable"
+		}
+	}
+	return refused, forbidden
+}
+
+// broken returns the violations of the report, each with its key.
+func (r report) broken() map[string]bool {
+	broken := map[string]bool{}
+	for _, item := range r.Items {
+		for _, violation := range item.Violations {
+			broken[item.Key+" "+violation.Rule] = true
+		}
+	}
+	return broken
+}
+
+// agreement asks what a write would be told, and writes.
+type agreement struct {
+	t        *testing.T
+	executor *graph.Executor
+	chance   *rand.Rand
+}
+
+type strictAnswer struct {
+	Data   map[string]json.RawMessage
+	Errors []struct {
+		Message    string
+		Extensions struct{ Code, Field string }
+	}
+}
+
+func (a *agreement) ask(viewer, query string, variables map[string]any) (answer strictAnswer) {
+	a.t.Helper()
+	response := a.executor.Execute(access.WithViewer(a.t.Context(), viewers[viewer]), &graphql.RawParams{Query: query, Variables: variables})
+	text := answerText(a.t, response)
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || strings.Contains(text, `"INTERNAL"`) {
+		a.t.Fatalf("%s %v: %v", query, variables, text)
+	}
+	return answer
+}
+
+// metadataReport returns the report on what a resource has.
+func (a *agreement) metadataReport(uuid string) (of report) {
+	answer := a.ask("admin", `query($uuid: UUID!) { resource(uuid: $uuid) { metadataReport`+reportFields+` } }`, map[string]any{"uuid": uuid})
+	var shown struct{ MetadataReport report }
+	if err := json.Unmarshal(answer.Data["resource"], &shown); err != nil {
+		a.t.Fatal(err)
+	}
+	return shown.MetadataReport
+}
+
+// TestValidateMetadataAgreesWithTheWrite writes random metadata on a strict type
+// while its definitions change: the write refuses exactly the items that
+// validateMetadata says it would, for as many reasons, and nothing that is
+// accepted breaks anew. CADASTRE_SOAK_METADATA sets how many
+// writes there are on each database.
+func TestValidateMetadataAgreesWithTheWrite(t *testing.T) {
+	t.Parallel()
+	writes := soak.Count(t, "CADASTRE_SOAK_METADATA", 500)
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		a := &agreement{t: t, executor: openStrict(t, url, true), chance: rand.New(rand.NewPCG(soak.Seed(t), 3))}
+		counts := map[string]int{}
+		for n := range writes {
+			if n%25 == 24 {
+				a.changeDefinitions()
+			}
+			counts[a.write(n)]++
+		}
+		t.Logf("%d metadata: %v", writes, counts)
+		for outcome, least := range map[string]int{"accepted": 50, "BAD_USER_INPUT": 50, "FORBIDDEN": 2} {
+			if counts[outcome] < least {
+				t.Errorf("%d writes are %s only", counts[outcome], outcome)
+			}
+		}
+	})
+}
+
+// changeDefinitions changes what holds, so that what is there may break it.
+func (a *agreement) changeDefinitions() {
+	number := []int{2, 41000, 50000}[a.chance.IntN(3)]
+	writes := []string{
+		fmt.Sprintf(`updateProperty(input: {namespace: "Open", name: "cores", maximum: %d}) { __typename }`, number),
+		fmt.Sprintf(`updateProperty(input: {namespace: "Team", object: "Lease", name: "until", maximum: %d}) { __typename }`, number),
+		`updateObject(input: {namespace: "Team", name: "Lease", required: []}) { __typename }`,
+		`updateObject(input: {namespace: "Team", name: "Lease", required: ["until", "note"]}) { __typename }`,
+		`shareNamespace(input: {namespace: "Lent", projectId: "demo", role: READER}) { namespace { name } }`,
+		`unshareNamespace(input: {namespace: "Lent", projectId: "demo"}) { namespace { name } }`,
+		fmt.Sprintf(`updateResourceType(input: {name: "Acme::Box", strict: %v}) { __typename }`, a.chance.IntN(3) > 0),
+	}
+	if answer := a.ask("admin", "mutation { "+writes[a.chance.IntN(len(writes))]+" }", nil); len(answer.Errors) > 0 && answer.Errors[0].Extensions.Code != "NOT_FOUND" {
+		a.t.Fatal(answer.Errors)
+	}
+}
+
+// write validates and makes one random write, and returns what became of it.
+func (a *agreement) write(n int) string {
+	a.t.Helper()
+	viewer := []string{"member", "member", "admin", "service"}[a.chance.IntN(4)]
+	project := []string{"demo", "demo", "operations", "elsewhere"}[a.chance.IntN(4)]
+	if viewer == "member" {
+		project = "demo"
+	}
+	items := strictItems(a.chance)
+	variables := map[string]any{"uuid": boxOf(project), "items": items, "project": project, "new": fmt.Sprintf("d0000000-0000-4000-8000-%012d", n)}
+	before := a.metadataReport(boxOf(project))
+	validation := `query($uuid: UUID!, $items: [KeyValueInput!]!) { validateMetadata(resource: $uuid, values: $items)` + reportFields + ` }`
+	mutation, asks := `setMetadata(input: {resource: $uuid, items: $items})`, true
+	switch a.chance.IntN(10) {
+	case 0, 1, 2:
+		validation = `query($items: [KeyValueInput!]!, $project: String!) { validateMetadata(resourceType: "Acme::Box", project: $project, values: $items)` + reportFields + ` }`
+		mutation = `createResource(input: {uuid: $new, type: "Acme::Box", name: "new", projectId: $project, metadata: $items})`
+	case 3:
+		mutation = `setMetadataOnResources(input: {items: [{resource: $uuid, items: $items}]})`
+	case 4:
+		mutation, asks = `replaceMetadata(input: {resource: $uuid, items: $items})`, false
+	case 5:
+		variables["keys"] = []any{"none"}
+		if len(before.Items) > 0 {
+			variables["keys"] = []any{before.Items[a.chance.IntN(len(before.Items))].Key}
+		}
+		mutation, asks = `deleteMetadata(input: {resource: $uuid, keys: $keys})`, false
+	}
+	var expected report
+	if asks {
+		answer := a.ask(viewer, validation, variables)
+		if len(answer.Errors) > 0 {
+			a.t.Fatalf("%s %v: %v", validation, variables, answer.Errors)
+		}
+		if err := json.Unmarshal(answer.Data["validateMetadata"], &expected); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	var declared []string
+	for name, of := range map[string]string{"uuid": "UUID!", "items": "[KeyValueInput!]!", "project": "String!", "new": "UUID!", "keys": "[String!]!"} {
+		if strings.Contains(mutation, "$"+name) {
+			declared = append(declared, "$"+name+": "+of)
+		}
+	}
+	answer := a.ask(viewer, "mutation("+strings.Join(declared, ", ")+") { "+mutation+" { __typename } }", variables)
+	outcome := "accepted"
+	if len(answer.Errors) > 0 {
+		outcome = answer.Errors[0].Extensions.Code
+	}
+	if asks {
+		a.compare(fmt.Sprintf("%s by %s of %v", mutation, viewer, variables), expected, answer)
+	}
+	if after := a.metadataReport(boxOf(project)); after.Strict && outcome == "accepted" {
+		for violation := range after.broken() {
+			if !before.broken()[violation] {
+				a.t.Fatalf("%s of %v breaks %s anew", mutation, variables, violation)
+			}
+		}
+	}
+	return outcome
+}
+
+// compare compares what was validated with what the write was told.
+func (a *agreement) compare(what string, expected report, answer strictAnswer) {
+	a.t.Helper()
+	refused, forbidden := expected.refusedItems()
+	if expected.Accepted != (len(answer.Errors) == 0) || expected.Accepted != (len(refused) == 0) {
+		a.t.Fatalf("%s: validated as accepted %v, refused %v: %v", what, expected.Accepted, refused, answer.Errors)
+	}
+	if forbidden {
+		return // as a whole, before the items are judged
+	}
+	var told []int
+	for _, err := range answer.Errors {
+		var at int
+		place := err.Extensions.Field[strings.LastIndex(err.Extensions.Field, "[")+1:]
+		if _, scanErr := fmt.Sscanf(place, "%d]", &at); scanErr != nil || err.Extensions.Code != "BAD_USER_INPUT" {
+			a.t.Fatalf("%s: %v", what, err)
+		}
+		told = append(told, at)
+		if !slices.ContainsFunc(expected.Items[at].Violations, func(v struct{ Rule, Message string }) bool { return strings.HasSuffix(err.Message, v.Message) }) {
+			a.t.Fatalf("%s: item %d is told %q, validated as %v", what, at, err.Message, expected.Items[at].Violations)
+		}
+	}
+	slices.Sort(told)
+	if !slices.Equal(told, refused) {
+		a.t.Fatalf("%s: validated as refused %v, the write refuses %v: %v", what, refused, told, answer.Errors)
+	}
+}

@@ -1,0 +1,162 @@
+package resourcedb
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// judgedWrite is a write of metadata to a resource of a type and a project.
+type judgedWrite struct {
+	of    metadefdb.RulesKey
+	write metadef.MetadataWrite
+	// refuse adds what the verdict refuses.
+	refuse func(problems *problem.Problems, verdict metadef.MetadataVerdict)
+}
+
+// refusedByRules returns what is wrong with writes to resources of strict types.
+// What holds does not depend on who writes.
+func (s *ResourceStore) refusedByRules(ctx context.Context, client *ent.Client, writes []judgedWrite) (problem.Problems, error) {
+	types := lists.Map(writes, func(write judgedWrite) int64 { return write.of.TypeID })
+	strict, err := client.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, types), resourcetype.Strict(true)).IDs(ctx)
+	if err != nil || len(strict) == 0 {
+		return nil, err
+	}
+	writes = slices.DeleteFunc(slices.Clone(writes), func(write judgedWrite) bool { return !slices.Contains(strict, write.of.TypeID) })
+	rules, err := s.metadefs.RulesFor(ctx, client, lists.Map(writes, func(write judgedWrite) metadefdb.RulesKey { return write.of }), nil)
+	if err != nil {
+		return nil, err
+	}
+	var problems problem.Problems
+	for _, write := range writes {
+		write.refuse(&problems, rules[write.of].Judge(write.write))
+	}
+	return problems, nil
+}
+
+// judgedChange returns a change of the metadata of a resource as it is judged.
+func judgedChange(change resource.MetadataChange, path string, row *ent.Resource, current []*resource.MetadataItem, plan resource.MetadataPlan) judgedWrite {
+	return judgedWrite{
+		of: metadefdb.RulesKey{TypeID: row.ResourceTypeID, ProjectID: row.ProjectID}, write: change.Write(current, plan),
+		refuse: func(problems *problem.Problems, verdict metadef.MetadataVerdict) {
+			change.AddRefused(problems, path, verdict)
+		},
+	}
+}
+
+// judgedInput returns the metadata of a resource to create as it is judged.
+func judgedInput(input resource.Input, typeID int64, project string) judgedWrite {
+	return judgedWrite{
+		of: metadefdb.RulesKey{TypeID: typeID, ProjectID: project}, write: metadef.MetadataWrite{Items: slices.Concat(input.Metadata, input.ServiceMetadata)},
+		refuse: func(problems *problem.Problems, verdict metadef.MetadataVerdict) {
+			input.AddRefused(problems, "input", verdict)
+		},
+	}
+}
+
+// ValidateMetadata returns what a write of metadata would be told: setMetadata
+// on a resource, or createResource of a type for a project.
+func (s *ResourceStore) ValidateMetadata(ctx context.Context, validation resource.Validation) (*metadef.MetadataReport, error) {
+	var problems problem.Problems
+	validation.Check(&problems)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	viewer := access.ViewerFrom(ctx)
+	of := metadefdb.RulesKey{ProjectID: viewer.ProjectID}
+	if validation.Project != nil {
+		if of.ProjectID = *validation.Project; !resource.SeesProject(viewer, of.ProjectID) {
+			return nil, problem.Refuse(problem.ErrNotFound, "project %q does not exist", metadef.Shorten(of.ProjectID)).On("project")
+		}
+	}
+	var err error
+	var current []*resource.MetadataItem
+	if validation.ResourceType != nil {
+		if of.TypeID, err = s.metadefs.TypeNamed(ctx, s.Ent, *validation.ResourceType, "resourceType"); err != nil {
+			return nil, err
+		}
+	}
+	if validation.Resource != nil {
+		if of, current, err = s.validated(ctx, validation, of.TypeID); err != nil {
+			return nil, err
+		}
+	}
+	rules, err := s.metadefs.RulesFor(ctx, s.Ent, []metadefdb.RulesKey{of}, validation.Target)
+	if err != nil {
+		return nil, err
+	}
+	report := rules[of].Judge(metadef.MetadataWrite{Before: resource.Pairs(current), Items: validation.Values}).MetadataReport
+	s.metadataRules().AddOwned(&report, viewer, current)
+	return &report, nil
+}
+
+// validated returns what rules hold on the resource of a validation, which is of
+// a type if that is not 0, and its items.
+func (s *ResourceStore) validated(ctx context.Context, validation resource.Validation, typeID int64) (of metadefdb.RulesKey, current []*resource.MetadataItem, err error) {
+	noun, err := s.ResourceByUUID(ctx, *validation.Resource)
+	if err != nil {
+		return of, nil, err
+	}
+	if !resource.SeesProject(access.ViewerFrom(ctx), noun.ProjectID) {
+		return of, nil, resource.RefuseForeign("resource " + noun.UUID)
+	}
+	if typeID != 0 && typeID != noun.TypeID {
+		return of, nil, problem.Invalid("resourceType", "resource %s is of another type; leave the type out", noun.UUID)
+	}
+	items, err := s.MetadataOf(ctx, []int64{noun.ID}, nil)
+	return metadefdb.RulesKey{TypeID: noun.TypeID, ProjectID: noun.ProjectID}, items[noun.ID], err
+}
+
+// refusedBesides returns what rules refuse of changes that are malformed
+// elsewhere, so that one answer has all that is wrong with them. Of a resource
+// that the viewer may not write, it is nothing.
+func (s *ResourceStore) refusedBesides(ctx context.Context, changes []resource.MetadataChange, path func(int) string) (problem.Problems, error) {
+	if len(changes) > resource.MaxMetadataChanges {
+		return nil, nil
+	}
+	uuids := lists.Map(changes, func(change resource.MetadataChange) string { return change.Resource })
+	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids)).All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byUUID := lists.ByKey(rows, func(row *ent.Resource) string { return row.UUID })
+	ids := lists.Map(rows, func(row *ent.Resource) int64 { return row.ID })
+	current, err := s.itemsOf(ctx, s.Ent, ids)
+	if err != nil {
+		return nil, err
+	}
+	var writes []judgedWrite
+	viewer := access.ViewerFrom(ctx)
+	for i, change := range changes {
+		row := byUUID[change.Resource]
+		if row == nil || resource.MayWriteForProject(viewer, row.ProjectID, "") != nil {
+			return nil, nil
+		}
+		there := current[row.ID]
+		plan, err := change.Plan(viewer, s.metadataRules(), row.Revision, there)
+		if err != nil {
+			return nil, nil // which is told once the input is well formed
+		}
+		writes = append(writes, judgedChange(change, path(i), row, there, plan))
+	}
+	return s.refusedByRules(ctx, s.Ent, writes)
+}
+
+// itemsOf returns the metadata of resources, by key.
+func (s *ResourceStore) itemsOf(ctx context.Context, client *ent.Client, ids []int64) (map[int64][]*resource.MetadataItem, error) {
+	rows, err := client.MetadataItem.Query().Where(sqldb.Among(metadataitem.FieldResourceID, ids)).
+		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
+	return sqldb.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
+}
