@@ -121,7 +121,10 @@ var (
 				Held(func(a *placement.Allocation) *model.Consumer { return model.ConsumerOf(a.Holder) })
 	allocationsOfConsumer = dataloader.NewMany("Consumer.allocations", func(c *model.Consumer) string { return c.UUID }, (*store.Store).AllocationsOfConsumers).
 				Held(func(c *model.Consumer) []*placement.Allocation { return c.Held })
-	resourceOfProvider = dataloader.NewOne("ResourceProvider.resource", providerLink, (*store.Store).ResourcesByUUID).Among(trees(func(p *placement.Provider) string { return p.Resource }))
+	resourceOfConsumer    = dataloader.NewOne("Consumer.resource", func(c *model.Consumer) string { return c.UUID }, (*store.Store).ResourcesByUUID)
+	consumerOfResource    = dataloader.NewOne("Resource.consumer", resourceUUID, consumersOfResources)
+	allocationsOfResource = dataloader.NewMany("Resource.allocations", resourceUUID, allocationsOfResources)
+	resourceOfProvider    = dataloader.NewOne("ResourceProvider.resource", providerLink, (*store.Store).ResourcesByUUID).Among(trees(func(p *placement.Provider) string { return p.Resource }))
 
 	allocationsOfProvider = newPages("ResourceProvider.allocations", providerUUID,
 		(*store.Store).AllocationsOfProviders,

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -95,6 +96,26 @@ func consumersByUUID(s *store.Store, ctx context.Context, uuids []string) (map[s
 	found := map[string]*model.Consumer{}
 	for uuid, consumer := range consumers {
 		found[uuid] = &model.Consumer{Consumer: consumer}
+	}
+	return found, err
+}
+
+// consumersOfResources returns the consumers that resources are, by their UUIDs:
+// none for a viewer without any role, who may still see the resources.
+func consumersOfResources(s *store.Store, ctx context.Context, uuids []string) (map[string]*model.Consumer, error) {
+	found, err := consumersByUUID(s, ctx, uuids)
+	if errors.Is(err, problem.ErrForbidden) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// allocationsOfResources returns what resources use as consumers, by their
+// UUIDs, in the same way.
+func allocationsOfResources(s *store.Store, ctx context.Context, uuids []string) (map[string][]*placement.Allocation, error) {
+	found, err := s.AllocationsOfConsumers(ctx, uuids)
+	if errors.Is(err, problem.ErrForbidden) {
+		return nil, nil
 	}
 	return found, err
 }

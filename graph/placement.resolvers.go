@@ -38,6 +38,10 @@ func (r *consumerResolver) Allocations(ctx context.Context, obj *model.Consumer)
 	return allocationsOfConsumer.Load(ctx, r.Store, obj)
 }
 
+func (r *consumerResolver) Resource(ctx context.Context, obj *model.Consumer) (*resource.Resource, error) {
+	return resourceOfConsumer.Load(ctx, r.Store, obj)
+}
+
 func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*model.CreateResourceProviderPayload, error) {
 	world, provider, err := r.Store.CreateResourceProvider(ctx, input)
 	if err != nil {
@@ -271,6 +275,14 @@ func (r *queryResolver) ResourceClasses(ctx context.Context, filter *placement.R
 
 func (r *resourceResolver) Provider(ctx context.Context, obj *resource.Resource) (*model.ResourceProvider, error) {
 	return providerOfResource.Load(ctx, r.Store, obj)
+}
+
+func (r *resourceResolver) Consumer(ctx context.Context, obj *resource.Resource) (*model.Consumer, error) {
+	return consumerOfResource.Load(ctx, r.Store, obj)
+}
+
+func (r *resourceResolver) Allocations(ctx context.Context, obj *resource.Resource) ([]*placement.Allocation, error) {
+	return allocationsOfResource.Load(ctx, r.Store, obj)
 }
 
 func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.ResourceProvider, first *int, after *string, last *int, before *string) (*model.AllocationConnection, error) {

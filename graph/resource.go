@@ -12,6 +12,7 @@ import (
 )
 
 func resourceID(r *resource.Resource) int64        { return r.ID }
+func resourceUUID(r *resource.Resource) string     { return r.UUID }
 func resourceTypeID(t *metadef.ResourceType) int64 { return t.ID }
 func capabilityID(c *resource.Capability) int64    { return c.ID }
 

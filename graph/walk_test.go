@@ -68,9 +68,10 @@ func fixture() store.Content {
 				Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1, Capacity: 8}}},
 			{UUID: hiddenRoot, Name: "linked", Resource: hiddenHost},
 		},
-		Claims: []placement.Claim{{Consumers: []placement.ConsumerClaim{{UUID: "66666666-6666-4666-8666-666666666666",
-			ProjectID: "demo", UserID: "mel", Allocations: []placement.ProviderAllocation{{Provider: provider,
-				Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}}},
+		Claims: []placement.Claim{{Consumers: []placement.ConsumerClaim{
+			vcpusOf("66666666-6666-4666-8666-666666666666", "demo", "mel", 1),
+			vcpusOf(publicHost, "vault", marker, 1), vcpusOf(hiddenShare, "demo", "mel", 1),
+		}}},
 	}
 }
 

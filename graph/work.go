@@ -66,6 +66,9 @@ func works() document.Works {
 		"ResourceClass.viewerCanDelete":                   {World: true, Given: usedWork},
 		"Allocation.provider":                             {Statements: 1, World: true},
 		"Allocation.consumer":                             {Statements: 1, Given: one(tableConsumers)},
+		"Consumer.resource":                               {Statements: 1, Given: one(tableResources)},
+		"Resource.consumer":                               {Statements: 1, Given: one(tableConsumers)},
+		"Resource.allocations":                            {Statements: 1, Given: many(tableAllocations, tableConsumers)},
 		"Consumer.allocations":                            {Statements: 1, Given: many(tableAllocations, tableConsumers)},
 	}
 	for _, some := range []document.Works{metadefWorks(), resourceWorks(), listWorks()} {
