@@ -68,12 +68,17 @@ func (r *mutationResolver) SetCapabilityVisibility(ctx context.Context, input mo
 }
 
 func (r *mutationResolver) DeleteCapability(ctx context.Context, input model.DeleteCapabilityInput) (*model.DeleteCapabilityPayload, error) {
-	capability, err := r.Store.DeleteCapability(ctx, input.ResourceType, input.Name)
+	deletion, err := r.Store.DeleteCapability(ctx, input.ResourceType, input.Name, input.Force)
 	if err != nil {
 		return nil, err
 	}
-	dataloader.Register(ctx, capability)
-	return &model.DeleteCapabilityPayload{Capability: capability}, nil
+	dataloader.Register(ctx, deletion.Capability)
+	dataloader.Register(ctx, deletion.Removed...)
+	return &model.DeleteCapabilityPayload{Capability: deletion.Capability, Removed: deletion.Removed, RemovedCount: deletion.RemovedCount}, nil
+}
+
+func (r *removedCapabilityResolver) Resource(ctx context.Context, obj *resource.RemovedCapability) (*resource.Resource, error) {
+	return resourceOfRemoved.Load(ctx, r.Store, obj)
 }
 
 func (r *resourceResolver) Capabilities(ctx context.Context, obj *resource.Resource, includePrivate *bool) ([]*resource.ResourceCapability, error) {
@@ -94,11 +99,16 @@ func (r *resourceTypeResolver) Capability(ctx context.Context, obj *metadef.Reso
 
 func (r *Resolver) Capability() generated.CapabilityResolver { return &capabilityResolver{r} }
 
+func (r *Resolver) RemovedCapability() generated.RemovedCapabilityResolver {
+	return &removedCapabilityResolver{r}
+}
+
 func (r *Resolver) ResourceCapability() generated.ResourceCapabilityResolver {
 	return &resourceCapabilityResolver{r}
 }
 
 type (
 	capabilityResolver         struct{ *Resolver }
+	removedCapabilityResolver  struct{ *Resolver }
 	resourceCapabilityResolver struct{ *Resolver }
 )

@@ -56,7 +56,7 @@ var concurrentWrites = []string{
 	`unsetCapabilities(input: {resource: "${resource}", names: ["${name}"]}) { resource { uuid } }`,
 	`createCapability(input: {resourceType: "${kind}", name: "${name}", private: false}) { capability { name } }`,
 	`setCapabilityVisibility(input: {resourceType: "${kind}", name: "${name}", private: true}) { capability { values { resourceCount } } }`,
-	`deleteCapability(input: {resourceType: "${kind}", name: "${name}"}) { capability { name } }`,
+	`deleteCapability(input: {resourceType: "${kind}", name: "${name}", force: true}) { capability { name } }`,
 	`createResourceProvider(input: {uuid: "${provider}", name: "${provider}", resource: "${resource}"}) { resourceProvider { resource { name } } }`,
 	`createResourceProvider(input: {uuid: "${provider}", name: "${provider}", parent: "${provider}"}) { resourceProvider { root { uuid } } }`,
 	`updateResourceProvider(input: {provider: "${provider}", parent: "${provider}"}) { resourceProvider { root { uuid } } }`,

@@ -62,7 +62,7 @@ var instantWrites = []string{
 	`deleteTrait(input: {name: "CUSTOM_T${some}"})`,
 	`createCapability(input: {resourceType: "physical:host", name: "c${some}", private: false})`,
 	`setCapabilityVisibility(input: {resourceType: "physical:host", name: "arch", private: ${bool}})`,
-	`deleteCapability(input: {resourceType: "physical:host", name: "c${some}"})`,
+	`deleteCapability(input: {resourceType: "physical:host", name: "c${some}", force: true})`,
 }
 
 // fixtureName returns what a name in a write stands for.

@@ -103,6 +103,7 @@ var (
 			return s.CapabilityValues(ctx, capabilities, of.First, of.StartsWith)
 		})
 	countOfCapability      = dataloader.NewValue("Capability.valueCount", capabilityID, (*store.Store).CountCapabilityValues)
+	resourceOfRemoved      = dataloader.NewOne("RemovedCapability.resource", func(r *resource.RemovedCapability) int64 { return r.ResourceID }, (*store.Store).ResourcesByID)
 	capabilitiesOfResource = dataloader.NewManyBy("Resource.capabilities", resourceID, (*store.Store).CapabilitiesOf).Held((*store.Store).HeldCapabilities)
 	capabilitiesOfType     = dataloader.NewManyBy("ResourceType.capabilities", resourceTypeID, (*store.Store).Capabilities)
 	capabilityOfType       = dataloader.NewRowsBy("ResourceType.capability", resourceTypeID, (*store.Store).CapabilitiesNamed,

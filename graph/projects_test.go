@@ -50,11 +50,7 @@ func othersOf(count, total, from int) []placement.ConsumerClaim {
 		if i == 0 {
 			amount = total - count + 1
 		}
-		uuid := otherUUID(from + i)
-		if i == 0 && from == 0 {
-			uuid = publicHost // a resource that everybody sees
-		}
-		claims = append(claims, vcpusOf(uuid, []string{"vault", "elsewhere"}[i%2], fmt.Sprint("user", from), amount))
+		claims = append(claims, vcpusOf(otherUUID(from+i), []string{"vault", "elsewhere"}[i%2], fmt.Sprint("user", from), amount))
 	}
 	return claims
 }
@@ -181,7 +177,7 @@ func projectQuery(random *rand.Rand) string {
 	project, user := pick("demo", "vault", "elsewhere", "absent"), pick("mel", "user0", "user50")
 	filter := pick("", fmt.Sprintf("projectId: %q", project), fmt.Sprintf("userId: %q", user), `type: "INSTANCE"`,
 		fmt.Sprintf("provider: %q", provider), fmt.Sprintf("projectId: %q, userId: %q", project, user))
-	uuid := pick(publicHost, otherUUID(random.IntN(3)), otherUUID(50+random.IntN(3)), fmt.Sprintf("88888888-8888-4888-8888-%012d", random.IntN(6)))
+	uuid := pick(otherUUID(random.IntN(3)), otherUUID(50+random.IntN(3)), fmt.Sprintf("88888888-8888-4888-8888-%012d", random.IntN(6)))
 	consumer := `{ id uuid projectId userId type generation createdAt updatedAt allocations { used resourceClass provider { name allocations { totalCount nodes { used consumer { uuid resource { name } } } } } } }`
 	return pick(
 		fmt.Sprintf(`{ consumers(filter: {%s}, orderBy: {field: CREATED_AT, direction: %s}, %s) { totalCount nodes %s } }`, filter, pick("ASC", "DESC"), pick("first: 2", "last: 3", "first: 100"), consumer),

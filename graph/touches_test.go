@@ -80,8 +80,8 @@ var touches = map[string]touch{
 		before: `createCapability(input: {resourceType: "${type}", name: "c${n}", private: false})`,
 		field:  `setCapabilityVisibility(input: {resourceType: "${type}", name: "c${n}", private: true})`},
 	"deleteCapability": {
-		before: `createCapability(input: {resourceType: "${type}", name: "c${n}"})`,
-		field:  `deleteCapability(input: {resourceType: "${type}", name: "c${n}"})`},
+		before: `setCapabilities(input: {resource: "${extraResource}", capabilities: [{key: "c${n}", value: "x"}]})`,
+		field:  `deleteCapability(input: {resourceType: "${type}", name: "c${n}", force: true})`},
 	"createResourceProvider": {
 		field: `createResourceProvider(input: {name: "${new}", uuid: "${new}", parent: "${provider}"})`,
 		after: `deleteResourceProvider(input: {provider: "${new}"})`},

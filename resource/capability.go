@@ -70,6 +70,24 @@ type ResourceCapability struct {
 	Private      bool
 }
 
+// MaxRemoved bounds the values that a deletion shows.
+const MaxRemoved = 1000
+
+// CapabilityDeletion is a capability that was deleted, with the values that went
+// with it.
+type CapabilityDeletion struct {
+	Capability   *Capability
+	Removed      []*RemovedCapability // the first MaxRemoved, by uuid of the resource
+	RemovedCount int                  // of all
+}
+
+// RemovedCapability is the value that a resource had of a capability which was
+// deleted.
+type RemovedCapability struct {
+	ResourceID int64
+	Value      string
+}
+
 // CapabilitiesChange sets capabilities of one resource.
 type CapabilitiesChange struct {
 	Resource     string // a uuid

@@ -26,6 +26,9 @@ type CapabilityResolver interface {
 	ViewerCanUpdate(ctx context.Context, obj *resource.Capability) (bool, error)
 	ViewerCanDelete(ctx context.Context, obj *resource.Capability) (bool, error)
 }
+type RemovedCapabilityResolver interface {
+	Resource(ctx context.Context, obj *resource.RemovedCapability) (*resource.Resource, error)
+}
 type ResourceCapabilityResolver interface {
 	ViewerCanUpdate(ctx context.Context, obj *resource.ResourceCapability) (bool, error)
 	ViewerCanDelete(ctx context.Context, obj *resource.ResourceCapability) (bool, error)
@@ -385,6 +388,116 @@ func (ec *executionContext) fieldContext_DeleteCapabilityPayload_capability(_ co
 	return fc, nil
 }
 
+func (ec *executionContext) _DeleteCapabilityPayload_removed(ctx context.Context, field graphql.CollectedField, obj *model.DeleteCapabilityPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteCapabilityPayload_removed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Removed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*resource.RemovedCapability) graphql.Marshaler {
+			return ec.marshalNRemovedCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapabilityᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteCapabilityPayload_removed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteCapabilityPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RemovedCapability(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteCapabilityPayload_removedCount(ctx context.Context, field graphql.CollectedField, obj *model.DeleteCapabilityPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteCapabilityPayload_removedCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RemovedCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteCapabilityPayload_removedCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteCapabilityPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RemovedCapability_resource(ctx context.Context, field graphql.CollectedField, obj *resource.RemovedCapability) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RemovedCapability_resource(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.RemovedCapability().Resource(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RemovedCapability_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RemovedCapability",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Resource(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RemovedCapability_value(ctx context.Context, field graphql.CollectedField, obj *resource.RemovedCapability) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RemovedCapability_value(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RemovedCapability_value(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RemovedCapability", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _ResourceCapability_name(ctx context.Context, field graphql.CollectedField, obj *resource.ResourceCapability) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -655,7 +768,11 @@ func (ec *executionContext) unmarshalInputDeleteCapabilityInput(ctx context.Cont
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"resourceType", "name"}
+	if _, present := asMap["force"]; !present {
+		asMap["force"] = false
+	}
+
+	fieldsInOrder := [...]string{"resourceType", "name", "force"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -676,6 +793,13 @@ func (ec *executionContext) unmarshalInputDeleteCapabilityInput(ctx context.Cont
 				return it, err
 			}
 			it.Name = data
+		case "force":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("force"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Force = data
 		}
 	}
 	return it, nil
@@ -1157,6 +1281,92 @@ func (ec *executionContext) _DeleteCapabilityPayload(ctx context.Context, sel as
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "removed":
+			out.Values[i] = ec._DeleteCapabilityPayload_removed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "removedCount":
+			out.Values[i] = ec._DeleteCapabilityPayload_removedCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var removedCapabilityImplementors = []string{"RemovedCapability"}
+
+func (ec *executionContext) _RemovedCapability(ctx context.Context, sel ast.SelectionSet, obj *resource.RemovedCapability) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, removedCapabilityImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RemovedCapability")
+		case "resource":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._RemovedCapability_resource(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "value":
+			out.Values[i] = ec._RemovedCapability_value(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -1464,6 +1674,32 @@ func (ec *executionContext) unmarshalNCreateCapabilityInput2githubᚗcomᚋcadas
 func (ec *executionContext) unmarshalNDeleteCapabilityInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteCapabilityInput(ctx context.Context, v any) (model.DeleteCapabilityInput, error) {
 	res, err := ec.unmarshalInputDeleteCapabilityInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRemovedCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapabilityᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.RemovedCapability) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRemovedCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapability(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNRemovedCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapability(ctx context.Context, sel ast.SelectionSet, v *resource.RemovedCapability) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RemovedCapability(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNResourceCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapability(ctx context.Context, sel ast.SelectionSet, v *resource.ResourceCapability) graphql.Marshaler {

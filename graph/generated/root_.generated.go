@@ -34,6 +34,7 @@ type ResolverRoot interface {
 	ObjectDefinition() ObjectDefinitionResolver
 	PropertyDefinition() PropertyDefinitionResolver
 	Query() QueryResolver
+	RemovedCapability() RemovedCapabilityResolver
 	Resource() ResourceResolver
 	ResourceCapability() ResourceCapabilityResolver
 	ResourceClass() ResourceClassResolver
@@ -427,8 +428,10 @@ extend type Mutation {
     input: SetCapabilityVisibilityInput!
   ): SetCapabilityVisibilityPayload @semanticNonNull
   """
-  Takes a capability out of the registry, with its values on all resources. Needs
-  the admin role (` + "`" + `FORBIDDEN` + "`" + `). An unknown type or name is ` + "`" + `NOT_FOUND` + "`" + `.
+  Takes a capability out of the registry. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). An
+  unknown type or name is ` + "`" + `NOT_FOUND` + "`" + `; one that some resource has a value for is
+  ` + "`" + `IN_USE` + "`" + `, unless ` + "`" + `force` + "`" + ` is set: then the values are removed with it, and the
+  revision of each of the resources grows by 1.
   """
   deleteCapability(
     "The capability."
@@ -506,12 +509,26 @@ input DeleteCapabilityInput {
   resourceType: String!
   "The name."
   name: String!
+  "Whether values that resources have of it are removed with it."
+  force: Boolean! = false
 }
 
 "What ` + "`" + `deleteCapability` + "`" + ` returns."
 type DeleteCapabilityPayload {
   "The capability as it was."
   capability: Capability!
+  "The values that were removed with it, by uuid of the resource; the first 1000. The audit log has all of them."
+  removed: [RemovedCapability!]!
+  "How many resources had a value, which was removed."
+  removedCount: Int!
+}
+
+"The value that a resource had of a capability which was deleted."
+type RemovedCapability {
+  "The resource as it is now; ` + "`" + `null` + "`" + ` where the viewer may not see it."
+  resource: Resource
+  "The value; the JSON text of an array of strings is a list."
+  value: String!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/common.graphql", Input: `"""
@@ -2741,6 +2758,17 @@ extend type ResourceClass {
 extend type Resource {
   "The provider of what the resource provides; ` + "`" + `null` + "`" + ` for none, and for a viewer without any role."
   provider: ResourceProvider
+  """
+  The resource as a consumer: the one with the same uuid, for example of an
+  instance. ` + "`" + `null` + "`" + ` while it uses nothing, for one of another project, and for a
+  viewer without any role; administrators and services see those of all projects.
+  """
+  consumer: Consumer
+  """
+  What the resource uses, by provider and resource class, as a consumer with the
+  same uuid; at most 1000 providers. Empty where ` + "`" + `consumer` + "`" + ` is ` + "`" + `null` + "`" + `.
+  """
+  allocations: [Allocation!]!
 }
 
 extend type Mutation {
@@ -3239,6 +3267,12 @@ type Consumer implements Node {
   generation: Int!
   "What it uses, by provider and resource class; at most 1000 providers."
   allocations: [Allocation!]!
+  """
+  The resource with the same uuid: the two are one thing, seen as a user of
+  resources and as what it is itself. ` + "`" + `null` + "`" + ` for none, and where the viewer may not
+  see it.
+  """
+  resource: Resource
   "When it got its first allocation."
   createdAt: DateTime!
   "When its allocations were last written."
@@ -4521,6 +4555,8 @@ func (ec *executionContext) childFields_Consumer(ctx context.Context, field grap
 		return ec.fieldContext_Consumer_generation(ctx, field)
 	case "allocations":
 		return ec.fieldContext_Consumer_allocations(ctx, field)
+	case "resource":
+		return ec.fieldContext_Consumer_resource(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Consumer_createdAt(ctx, field)
 	case "updatedAt":
@@ -4655,6 +4691,10 @@ func (ec *executionContext) childFields_DeleteCapabilityPayload(ctx context.Cont
 	switch field.Name {
 	case "capability":
 		return ec.fieldContext_DeleteCapabilityPayload_capability(ctx, field)
+	case "removed":
+		return ec.fieldContext_DeleteCapabilityPayload_removed(ctx, field)
+	case "removedCount":
+		return ec.fieldContext_DeleteCapabilityPayload_removedCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteCapabilityPayload", field.Name)
 }
@@ -5231,6 +5271,16 @@ func (ec *executionContext) childFields_ProviderSummary(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type ProviderSummary", field.Name)
 }
 
+func (ec *executionContext) childFields_RemovedCapability(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_RemovedCapability_resource(ctx, field)
+	case "value":
+		return ec.fieldContext_RemovedCapability_value(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RemovedCapability", field.Name)
+}
+
 func (ec *executionContext) childFields_ReplaceMetadataPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resource":
@@ -5293,6 +5343,10 @@ func (ec *executionContext) childFields_Resource(ctx context.Context, field grap
 		return ec.fieldContext_Resource_viewerCanDelete(ctx, field)
 	case "provider":
 		return ec.fieldContext_Resource_provider(ctx, field)
+	case "consumer":
+		return ec.fieldContext_Resource_consumer(ctx, field)
+	case "allocations":
+		return ec.fieldContext_Resource_allocations(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Resource", field.Name)
 }

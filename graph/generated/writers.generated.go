@@ -659,11 +659,25 @@ func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool
 				break
 			}
 			ok = d.writeNAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(f, v) && ok
-		case 7: // createdAt
+		case 7: // resource
+			v, known, err := writer.Kept[*resource.Resource](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Consumer().Resource(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
+		case 8: // createdAt
 			ok = d.Time(obj.CreatedAt) && ok
-		case 8: // updatedAt
+		case 9: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
-		case 9: // viewerCanUpdate
+		case 10: // viewerCanUpdate
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Consumer().ViewerCanUpdate(d.Context(f), obj)
@@ -677,7 +691,7 @@ func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool
 				break
 			}
 			ok = d.Boolean(v) && ok
-		case 10: // viewerCanDelete
+		case 11: // viewerCanDelete
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Consumer().ViewerCanDelete(d.Context(f), obj)
@@ -1014,6 +1028,10 @@ func (d *direct) objectDeleteCapabilityPayload(s *document.Selection, obj *model
 			d.Raw(`"DeleteCapabilityPayload"`)
 		case 0: // capability
 			ok = d.writeNCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapability(f, obj.Capability) && ok
+		case 1: // removed
+			ok = d.writeNRemovedCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapabilityᚄ(f, obj.Removed) && ok
+		case 2: // removedCount
+			ok = d.Integer(int64(obj.RemovedCount)) && ok
 		}
 	}
 	if !ok {
@@ -4347,6 +4365,41 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 	return ok
 }
 
+func (d *direct) objectRemovedCapability(s *document.Selection, obj *resource.RemovedCapability) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"RemovedCapability"`)
+		case 0: // resource
+			v, known, err := writer.Kept[*resource.Resource](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.RemovedCapability().Resource(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
+		case 1: // value
+			ok = d.String(obj.Value) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectReplaceMetadataPayload(s *document.Selection, obj *model.ReplaceMetadataPayload) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -4609,6 +4662,34 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				break
 			}
 			ok = d.writeOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v) && ok
+		case 20: // consumer
+			v, known, err := writer.Kept[*model.Consumer](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().Consumer(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v) && ok
+		case 21: // allocations
+			v, known, err := writer.Kept[[]*placement.Allocation](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().Allocations(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeNAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(f, v) && ok
 		}
 	}
 	if !ok {
@@ -7170,6 +7251,13 @@ func (d *direct) writeOString2ᚖstring(f *document.Field, v *string) bool {
 	return d.String(*v)
 }
 
+func (d *direct) writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f *document.Field, v *resource.Resource) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectResource(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeNConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerᚄ(f *document.Field, v []*model.Consumer) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -7242,6 +7330,22 @@ func (d *direct) writeNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplace
 		return d.FailNull(f)
 	}
 	return d.objectTrait(f.Below, v)
+}
+
+func (d *direct) writeNRemovedCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapabilityᚄ(f *document.Field, v []*resource.RemovedCapability) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNRemovedCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapability(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
 }
 
 func (d *direct) writeNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTag(f *document.Field, v *metadef.Tag) bool {
@@ -8183,13 +8287,6 @@ func (d *direct) writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 	return d.objectResourceConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f *document.Field, v *resource.Resource) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectResource(f.Below, v) || d.Null()
-}
-
 func (d *direct) writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f *document.Field, v *model.MetadataKeyConnection) bool {
 	if v == nil {
 		return d.Null()
@@ -8829,6 +8926,13 @@ func (d *direct) writeNCapabilityValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 
 func (d *direct) writeNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdge(f *document.Field, v *model.ConsumerEdge) bool {
 	return d.objectConsumerEdge(f.Below, v)
+}
+
+func (d *direct) writeNRemovedCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapability(f *document.Field, v *resource.RemovedCapability) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectRemovedCapability(f.Below, v)
 }
 
 func (d *direct) writeNResourceProvider2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f *document.Field, v *model.ResourceProvider) bool {

@@ -139,12 +139,18 @@ type DeleteCapabilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name.
 	Name string `json:"name"`
+	// Whether values that resources have of it are removed with it.
+	Force bool `json:"force"`
 }
 
 // What `deleteCapability` returns.
 type DeleteCapabilityPayload struct {
 	// The capability as it was.
 	Capability *resource.Capability `json:"capability"`
+	// The values that were removed with it, by uuid of the resource; the first 1000. The audit log has all of them.
+	Removed []*resource.RemovedCapability `json:"removed"`
+	// How many resources had a value, which was removed.
+	RemovedCount int `json:"removedCount"`
 }
 
 // The provider whose inventory was deleted.

@@ -10,7 +10,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
-	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -221,39 +220,23 @@ func (s *ResourceStore) SetCapabilityVisibility(ctx context.Context, resourceTyp
 	return capabilityNoun(changed), nil
 }
 
-// DeleteCapability takes a name out of the registry, with its values on all
-// resources, for administrators, and returns what it was.
-func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name string) (*resource.Capability, error) {
-	var deleted *ent.Capability
-	err := s.manageCapability(ctx, "deleteCapability", resourceType, name, func(tx *sqldb.Tx, _ *ent.ResourceType, row *ent.Capability) error {
-		if row == nil {
-			return refuseUnknownCapability(resourceType, name)
-		}
-		deleted = row
-		uuids, err := tx.Resource.Query().Where(entresource.HasCapabilityValuesWith(capabilityvalue.CapabilityID(row.ID))).Select(entresource.FieldUUID).Strings(ctx)
-		if err != nil {
-			return err
-		}
-		tx.Changed("Resource", uuids...)
-		return tx.Capability.DeleteOneID(row.ID).Exec(ctx) // values, members and counts go with it
-	})
-	if err != nil {
-		return nil, err
-	}
-	return capabilityNoun(deleted), nil
+func refuseUnknownCapability(resourceType, name string) error {
+	return problem.Refuse(problem.ErrNotFound, "capability %q does not exist for resource type %q", name, resourceType).On("input.name")
 }
 
-func refuseUnknownCapability(resourceType, name string) error {
-	return problem.Refuse(problem.ErrNotFound, "capability %q does not exist for resource type %q", name, resourceType)
+// checkCapabilityName refuses what no capability of a resource type can be
+// called.
+func checkCapabilityName(resourceType, name string) error {
+	var problems problem.Problems
+	text.Check(&problems, "input.resourceType", resourceType, 1, text.MaxName)
+	text.Check(&problems, "input.name", name, 1, resource.MaxCapabilityName)
+	return problems.Err()
 }
 
 // manageCapability changes the registry entry of a name, which may not be
 // there.
 func (s *ResourceStore) manageCapability(ctx context.Context, mutation, resourceType, name string, manage func(*sqldb.Tx, *ent.ResourceType, *ent.Capability) error) error {
-	var problems problem.Problems
-	text.Check(&problems, "input.resourceType", resourceType, 1, text.MaxName)
-	text.Check(&problems, "input.name", name, 1, resource.MaxCapabilityName)
-	if err := problems.Err(); err != nil {
+	if err := checkCapabilityName(resourceType, name); err != nil {
 		return err
 	}
 	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {

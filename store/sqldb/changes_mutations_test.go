@@ -248,7 +248,7 @@ func resourceMutations() throwable {
 			return err
 		},
 		"deleteCapability": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.DeleteCapability(ctx, d.of("T", 3), d.of("c", 5))
+			_, err := s.DeleteCapability(ctx, d.of("T", 3), d.of("c", 5), d.IntN(3) > 0)
 			return err
 		},
 	}
