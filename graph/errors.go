@@ -16,6 +16,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 // Code is the value of `extensions.code` of an error. The set is closed.
@@ -37,6 +38,7 @@ const (
 	CodeQueryTooComplex          Code = "QUERY_TOO_COMPLEX"
 	CodeTimeout                  Code = "TIMEOUT"
 	CodeUnavailable              Code = "UNAVAILABLE"
+	CodeOutcomeUnknown           Code = "OUTCOME_UNKNOWN"
 	CodeInternal                 Code = "INTERNAL"
 	CodeBadRequest               Code = "BAD_REQUEST"
 	CodeParseFailed              Code = "GRAPHQL_PARSE_FAILED"
@@ -65,6 +67,7 @@ var codes = []struct {
 	{problem.ErrTooComplex, CodeQueryTooComplex},
 	{problem.ErrTimeout, CodeTimeout},
 	{problem.ErrUnavailable, CodeUnavailable},
+	{problem.ErrOutcomeUnknown, CodeOutcomeUnknown},
 }
 
 // maxMessageBytes bounds a message that repeats parts of the request.
@@ -164,15 +167,12 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 		}
 		return out
 	}
-	if refusal := new(problem.Refusal); errors.As(err, &refusal) {
+	if refusal := new(problem.Refusal); errors.As(store.Refused(err.Err), &refusal) {
 		err := shown(codeOf(refusal), refusal.Message, refusal.Field)
 		if refusal.RetryAfter > 0 {
 			err.Extensions["retryAfter"] = int(math.Ceil(refusal.RetryAfter.Seconds()))
 		}
 		return gqlerror.List{err}
-	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return gqlerror.List{shown(CodeTimeout, "the request took too long", "")}
 	}
 	log.ErrorContext(ctx, "internal error", "requestId", RequestID(ctx), "path", err.Path.String(), "error", errors.Unwrap(err))
 	return gqlerror.List{shown(CodeInternal, "internal error", "")}

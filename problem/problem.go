@@ -26,6 +26,7 @@ var (
 	ErrTooComplex        = errors.New("too complex")
 	ErrTimeout           = errors.New("timeout")
 	ErrUnavailable       = errors.New("unavailable")
+	ErrOutcomeUnknown    = errors.New("outcome unknown") // whether a change was made, or can be shown
 	errWithoutAnyProblem = errors.New("invalid input without a problem")
 )
 

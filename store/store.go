@@ -102,6 +102,10 @@ type Store struct {
 	*auditdb.AuditStore
 }
 
+// Refused turns what a database refused for its own reasons, such as the time
+// limit, into a *problem.Refusal. Every other error stays as it is.
+func Refused(err error) error { return sqldb.Refused(err) }
+
 // CheckURL returns an error for a text that does not name a database, and opens
 // nothing; see Options.URL.
 func CheckURL(url string) error { return sqldb.CheckURL(url) }

@@ -66,7 +66,7 @@ const fewNotes = 32
 
 // publish has the world brought up to what the transaction does, once it is
 // committed and before its writer is answered. Where that cannot be, the writer
-// is refused with ErrUnavailable, though it is done.
+// is refused with ErrOutcomeUnknown, though it is done.
 func (s *PlacementStore) publish(tx *sqldb.Tx, commit ownCommit) {
 	tx.After(func(ctx context.Context, outcome sqldb.Outcome) error {
 		commit.transaction = tx.ID
@@ -105,7 +105,7 @@ func (s *PlacementStore) publishInOrder(ctx context.Context, commit *ownCommit, 
 // errBehind refuses a writer whose world could not be brought up to what it
 // committed.
 func errBehind(err error) error {
-	return problem.Refuse(problem.ErrUnavailable, "the change is made, and cannot be shown: the database cannot be reached").Because(err)
+	return problem.Refuse(problem.ErrOutcomeUnknown, "the change is made, and cannot be shown: the database cannot be reached").Because(err)
 }
 
 // loadWorld makes the world anew from the database. It reports false if the world

@@ -49,13 +49,13 @@ func (d *Database) Query(ctx context.Context, query string, args, v any) error {
 	}
 	err = entsql.Conn{ExecQuerier: on}.Query(ctx, query, args, v)
 	countRowsOf(ctx, v)
-	return refused(err)
+	return Refused(err)
 }
 
 // Exec serves the writes of ent.
 func (d *Database) Exec(ctx context.Context, query string, args, v any) error {
 	d.count(ctx, query, args)
-	return refused(entsql.Conn{ExecQuerier: d.writer}.Exec(ctx, query, args, v))
+	return Refused(entsql.Conn{ExecQuerier: d.writer}.Exec(ctx, query, args, v))
 }
 
 // QueryContext serves statements written by hand.
@@ -66,21 +66,21 @@ func (d *Database) QueryContext(ctx context.Context, query string, args ...any) 
 		return nil, err
 	}
 	rows, err := on.QueryContext(ctx, query, args...)
-	return rows, refused(err)
+	return rows, Refused(err)
 }
 
 // ExecContext serves statements written by hand.
 func (d *Database) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	d.count(ctx, query, args)
 	result, err := d.writer.ExecContext(ctx, query, args...)
-	return result, refused(err)
+	return result, Refused(err)
 }
 
 // Tx begins a transaction of ent.
 func (d *Database) Tx(ctx context.Context) (dialect.Tx, error) {
 	tx, err := d.writer.BeginTx(ctx, nil)
 	if err != nil {
-		return nil, refused(err)
+		return nil, Refused(err)
 	}
 	return &transaction{Tx: tx, of: d}, nil
 }
@@ -97,22 +97,22 @@ func (t *transaction) Query(ctx context.Context, query string, args, v any) erro
 	t.of.count(ctx, query, args)
 	err := entsql.Conn{ExecQuerier: t.Tx}.Query(ctx, query, args, v)
 	countRowsOf(ctx, v)
-	return refused(err)
+	return Refused(err)
 }
 
 func (t *transaction) Exec(ctx context.Context, query string, args, v any) error {
 	t.of.count(ctx, query, args)
-	return refused(entsql.Conn{ExecQuerier: t.Tx}.Exec(ctx, query, args, v))
+	return Refused(entsql.Conn{ExecQuerier: t.Tx}.Exec(ctx, query, args, v))
 }
 
 func (t *transaction) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	t.of.count(ctx, query, args)
 	rows, err := t.Tx.QueryContext(ctx, query, args...)
-	return rows, refused(err)
+	return rows, Refused(err)
 }
 
 func (t *transaction) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	t.of.count(ctx, query, args)
 	result, err := t.Tx.ExecContext(ctx, query, args...)
-	return result, refused(err)
+	return result, Refused(err)
 }

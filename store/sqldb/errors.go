@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"io"
 	"net"
+	"time"
 
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
@@ -17,19 +19,23 @@ import (
 
 // What the drivers' errors mean is known here and nowhere else, by their codes.
 
-// refused turns what a database refuses for its own reasons into a domain error
+// retryAfter is when to try again what could not reach the database.
+const retryAfter = time.Second
+
+// Refused turns what a database refuses for its own reasons into a domain error
 // that keeps the driver's as its cause: a statement that took too long, a
-// database that cannot be reached. Every other error stays as it is.
-func refused(err error) error {
+// database that cannot be reached. Every other error stays as it is, and so does
+// one that was turned before.
+func Refused(err error) error {
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || isRefusal(err):
+		return err
 	case isTimeout(err):
 		return problem.Refuse(problem.ErrTimeout, "the request took too long").Because(err)
 	case isAborted(err):
-		return problem.Refuse(problem.ErrUnavailable, "another read of the operation failed, try again").Because(err)
+		return problem.Refuse(problem.ErrUnavailable, "another read of the operation failed, try again").After(retryAfter).Because(err)
 	case isUnreachable(err):
-		return problem.Refuse(problem.ErrUnavailable, "the database cannot be reached, try again").Because(err)
+		return problem.Refuse(problem.ErrUnavailable, "the database cannot be reached, try again").After(retryAfter).Because(err)
 	}
 	return err
 }
@@ -94,7 +100,7 @@ func isUnreachable(err error) bool {
 		return postgres.Class() == "08" // connection exceptions
 	}
 	network := new(net.OpError)
-	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
 // ErrRetry says that a row changed since it was read and could not be locked, so

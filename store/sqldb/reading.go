@@ -210,5 +210,5 @@ func (d *DB) beginReading(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
 		options.Isolation = sql.LevelRepeatableRead
 	}
 	tx, err := pool.BeginTx(ctx, &options)
-	return tx, refused(err)
+	return tx, Refused(err)
 }

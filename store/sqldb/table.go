@@ -125,10 +125,10 @@ func (d *DB) Select(ctx context.Context, selector *entsql.Selector, each func(*e
 	defer found.Close()
 	for found.Next() {
 		if err := each(&found); err != nil {
-			return refused(err)
+			return Refused(err)
 		}
 	}
-	return refused(found.Err())
+	return Refused(found.Err())
 }
 
 // Count returns how many rows there are under conditions.

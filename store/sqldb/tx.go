@@ -132,7 +132,7 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return refused(err) // COMMIT would not be sent, and the outcome be taken for unknown
+		return Refused(err) // COMMIT would not be sent, and the outcome be taken for unknown
 	}
 	outcome := Committed
 	if err = begun.Commit(); err != nil {
@@ -140,6 +140,9 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 			return err
 		}
 		outcome = Uncertain
+		if isUnreachable(err) || isTimeout(err) {
+			err = problem.Refuse(problem.ErrOutcomeUnknown, "the database did not say whether the change was made: see whether it was before trying again").Because(err)
+		}
 	}
 	return errors.Join(err, tx.ended(ctx, outcome))
 }
@@ -176,7 +179,7 @@ func (d *DB) takeTurn(ctx context.Context) (release func(), err error) {
 	case d.turn <- struct{}{}:
 		return func() { <-d.turn }, nil
 	case <-ctx.Done():
-		return nil, refused(ctx.Err())
+		return nil, Refused(ctx.Err())
 	}
 }
 

@@ -1,0 +1,96 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/soak"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// cutOperations read and write by many statements, in and out of transactions.
+var cutOperations = []string{
+	`{ namespaces { totalCount nodes { properties { name title } objects { name } tags { name } resourceTypeAssociations { prefix resourceType { name } } } } }`,
+	`{ resources(first: 100) { totalCount nodes { name type { name } metadata { key value } capabilities { name value } tags } } metadataKeys { nodes { key } } }`,
+	`{ consumers { nodes { generation allocations { used provider { name inventories { used } } } } } auditEvents(first: 5) { totalCount nodes { key before } } }`,
+	`{ exportNamespaces }`,
+	`mutation { createTrait(input: {name: "CUSTOM_CUT_%d"}) { trait { name } } }`,
+	`mutation { a: createResource(input: {type: "physical:host", name: "cut %[1]d", metadata: [{key: "a", value: "b"}]}) { resource { uuid metadata { key } } } b: createResourceProvider(input: {name: "cut %[1]d"}) { resourceProvider { uuid } } }`,
+	`mutation { createNamespace(input: {name: "cut %d", properties: [{name: "p", type: STRING, title: "p"}]}) { namespace { properties { name } } } }`,
+}
+
+// TestCutConnectionsAreNoInternalErrors ends connections to the database again and
+// again while operations run: those that fail say that the database cannot be
+// reached, and when to try again, or that it did not say whether a change was
+// made.
+func TestCutConnectionsAreNoInternalErrors(t *testing.T) {
+	t.Parallel()
+	database := storetest.Postgres(t)
+	at, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := at.Query()
+	settings.Set("application_name", cutName)
+	at.RawQuery = settings.Encode()
+	s := storetest.Open(t, at.String())
+	if err := s.FillEmpty(storetest.AsAdmin(), fixture()); err != nil {
+		t.Fatal(err)
+	}
+	executor := executorOf(t, s)
+	killer := storetest.Database(t, database)
+	ctx, stop := context.WithCancel(t.Context())
+	var cutting, asking sync.WaitGroup
+	cutting.Go(func() {
+		for ctx.Err() == nil {
+			_, _ = killer.ExecContext(ctx, `SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity
+				WHERE application_name = $1 ORDER BY random() LIMIT 1) AS one`, cutName)
+			time.Sleep(time.Millisecond)
+		}
+	})
+	var mu sync.Mutex
+	counted, requests := map[string]int{}, 0
+	seed := soak.Seed(t)
+	for client := range uint64(4) {
+		asking.Go(func() {
+			chance := rand.New(rand.NewPCG(seed, client))
+			for i := range soak.Count(t, "CADASTRE_SOAK_CUTS", 200) {
+				query := cutOperations[chance.IntN(len(cutOperations))]
+				if query[0] == 'm' {
+					query = fmt.Sprintf(query, int(client)*1_000_000+i)
+				}
+				response := executor.ExecuteWhole(access.WithViewer(ctx, viewers["admin"]), query)
+				mu.Lock()
+				requests++
+				if len(response.Errors) == 0 {
+					counted["answered"]++
+				}
+				for _, err := range response.Errors {
+					code := fmt.Sprint(err.Extensions["code"])
+					counted[code]++
+					if !slices.Contains([]string{"UNAVAILABLE", "OUTCOME_UNKNOWN"}, code) || code == "UNAVAILABLE" && err.Extensions["retryAfter"] == nil {
+						t.Errorf("%v of %s", err, query)
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	asking.Wait()
+	stop()
+	cutting.Wait()
+	t.Logf("%d requests: %v", requests, counted)
+	if counted["answered"] == 0 || counted["UNAVAILABLE"] == 0 {
+		t.Errorf("answered and refused: %v", counted)
+	}
+}
+
+// cutName is what the connections that are cut are told by.
+const cutName = "cadastre to be cut"
