@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/Khan/genqlient/graphql"
 	"github.com/alecthomas/kong"
@@ -35,7 +37,7 @@ type commands struct {
 	Schema     schemaCommand     `cmd:"" help:"Print the GraphQL schema."`
 	Version    versionCommand    `cmd:"" help:"Print the version and the commit."`
 
-	PrintVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version and the commit."`
+	PrintVersion kong.VersionFlag `name:"version" help:"Print the version and the commit."`
 }
 
 // inWords returns the version and the commit.
@@ -54,7 +56,7 @@ func Run(ctx context.Context, program Program, args []string, stdout, stderr io.
 	exited := false
 	parser, err := kong.New(&commands{}, kong.Name("cadastre"),
 		kong.Description("One GraphQL API for metadata definitions, resources, capabilities and placement."),
-		kong.Writers(stdout, stderr), kong.DefaultEnvars("CADASTRE"), kong.Vars{"version": program.inWords()},
+		kong.Writers(stdout, stderr), kong.DefaultEnvars("CADASTRE"), kong.PostBuild(onlyTheServer), kong.Vars{"version": program.inWords()},
 		kong.Exit(func(int) { exited = true }), kong.Bind(run))
 	if err != nil {
 		return err
@@ -99,8 +101,40 @@ func (versionCommand) Run(run *session) error {
 
 // remote are the flags of every command that is a client of a server.
 type remote struct {
-	Server string `default:"http://127.0.0.1:8080" help:"Address of the server."`
-	Token  string `help:"Token to send to the server."`
+	Server  string        `default:"http://127.0.0.1:8080" help:"Address of the server, with or without the scheme and /graphql; without a scheme it is http for this machine and https for others."`
+	Token   string        `help:"Token to send to the server."`
+	Timeout time.Duration `default:"60s" min:"1ms" help:"How long a request may take."`
 }
 
-func (r remote) client() graphql.Client { return client.New(r.Server, r.Token) }
+// Validate returns an error for flags that are wrong. The command line calls it.
+func (r remote) Validate(parsed *kong.Context) error {
+	if _, err := client.Endpoint(r.Server); err != nil {
+		return fmt.Errorf("--server: %w", err)
+	}
+	return checkNumbers(parsed)
+}
+
+func (r remote) client() graphql.Client {
+	return client.New(r.Server, r.Token, client.WithTimeout(r.Timeout))
+}
+
+// onlyTheServer takes the environment variables of all flags of clients, except
+// those that say which server is asked, by whom, and in which form the answer is
+// shown: none decides what a command does.
+func onlyTheServer(parser *kong.Kong) error {
+	var walk func(node *kong.Node)
+	walk = func(node *kong.Node) {
+		for _, flag := range node.Flags {
+			if !slices.Contains([]string{"server", "token", "timeout", "output"}, flag.Name) {
+				flag.Envs, flag.Tag.Envs = nil, nil
+			}
+		}
+		for _, child := range node.Children {
+			if child.Name != "serve" {
+				walk(child)
+			}
+		}
+	}
+	walk(parser.Model.Node)
+	return nil
+}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,11 +79,11 @@ func clients(t *testing.T) [][]string {
 	t.Helper()
 	c := console{t: t, folder: t.TempDir()}
 	return [][]string{
-		command("metadata get", share), command("metadata set", share, "a=1"), command("metadata replace", share, "a=1"), command("metadata unset", share, "a"),
+		command("metadata get", share), command("metadata set", share, "a=1"), command("metadata replace", share, "a=1"), command("metadata unset --yes", share, "a"),
 		command("capability list physical:host"), command("capability get physical:host arch"),
 		command("capability set physical:host arch --public"), command("capability create physical:host gpu"),
 		command("metadefs load", c.file("n.json", `{"namespace": "N", "visibility": "public"}`)),
-		command("metadefs export", filepath.Join(c.folder, "out")), command("metadefs unload N"),
+		command("metadefs export", filepath.Join(c.folder, "out")), command("metadefs unload N --yes"),
 	}
 }
 
@@ -99,7 +101,7 @@ func TestBrokenServers(t *testing.T) {
 	}
 	for name, of := range map[string]struct{ address, want string }{
 		"gone":                     {"http://127.0.0.1:1", "connection refused"},
-		"no address":               {"nowhere", "unsupported protocol scheme"},
+		"an empty address":         {"localhost:1/", "connection refused"},
 		"another server":           {answering(404, "text/html", "<p>Not here"), ": the server answered 404 Not Found"},
 		"a proxy without a server": {answering(502, "text/html", "<p>Bad gateway"), ": the server answered 502 Bad Gateway"},
 		"half an answer":           {answering(200, "application/json", `{"data": {`), "unexpected EOF"},
@@ -141,6 +143,143 @@ func TestASilentServer(t *testing.T) {
 			}
 		case <-time.After(patience.Of(t, 10*time.Second)):
 			t.Fatalf("%q goes on after its context", args)
+		}
+	}
+}
+
+// TestTimeout holds that each command ends by itself while a server takes
+// connections and answers nothing, or half an answer.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	for name, sent := range map[string]string{"silent": "", "half an answer": "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = listener.Close() })
+		go func() {
+			for {
+				connection, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				t.Cleanup(func() { _ = connection.Close() })
+				_, _ = io.WriteString(connection, sent)
+			}
+		}()
+		for _, args := range clients(t) {
+			ended := make(chan error, 1)
+			go func() {
+				ended <- cli.Run(t.Context(), cli.Program{}, append(args, "--server", listener.Addr().String(), "--timeout", "50ms"), io.Discard, io.Discard)
+			}()
+			select {
+			case err := <-ended:
+				if err == nil || !strings.Contains(err.Error(), listener.Addr().String()+": no answer in time, --timeout is 50ms: ") {
+					t.Errorf("%s: %q: got the error %v", name, args, err)
+				}
+			case <-time.After(patience.Of(t, 10*time.Second)):
+				t.Fatalf("%s: %q hangs", name, args)
+			}
+		}
+	}
+}
+
+// TestAddressesOfAServer names one server in several ways.
+func TestAddressesOfAServer(t *testing.T) {
+	t.Parallel()
+	c := serve(t, storetest.SQLite(t))
+	c.addResources()
+	host := strings.TrimPrefix(c.address, "http://")
+	_, port, _ := net.SplitHostPort(host)
+	for _, address := range []string{host, "localhost:" + port, host + "/", host + "/graphql", host + "/graphql/", c.address, c.address + "/", c.address + "/graphql", "HTTP://" + host} {
+		if err := cli.Run(t.Context(), cli.Program{}, command("metadata get", share, "--token", "reader", "--server", address), io.Discard, io.Discard); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	err := cli.Run(t.Context(), cli.Program{}, command("metadata get", share, "--token", "reader", "--server", "https://"+host), io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "write http:// before its address") {
+		t.Errorf("https: %v", err)
+	}
+	refuse(t, map[string]string{
+		"metadata get x --server http://":           `--server: "http://" is not the address of a server`,
+		"metadata get x --server ftp://example.org": "is not the address of a server",
+		"metadata get x --server example.org/?a=b":  "is not the address of a server",
+		"metadata get x --server=":                  "is not the address of a server",
+		"capability list x --server http://a:b":     "is not the address of a server",
+		"metadefs unload x --timeout 0s":            "--timeout must be 1ms or more, is 0s",
+		"metadefs export x --timeout soon":          "--timeout",
+		"metadata unset x y --yes --server [::1":    "is not the address of a server",
+	})
+}
+
+// TestDeletingAsks answers the question of each command that deletes.
+func TestDeletingAsks(t *testing.T) {
+	t.Parallel()
+	c := serve(t, storetest.SQLite(t))
+	c.addResources()
+	file := c.file("n.json", `{"namespace": "N", "visibility": "public"}`)
+	if _, _, err := c.run("admin", "", "metadata", "set", share, "a=1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.run("admin", "", "metadefs", "load", file); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []struct {
+		args []string
+		asks string
+		word string
+	}{
+		{command("metadata unset", share, "a", "b"), `Delete "a", "b" of the resource ` + share + "? Type yes: ", "yes"},
+		{command("metadata replace", share), "Delete all metadata of the resource " + share + "? Type yes: ", "yes"},
+		{command("metadata replace --include-service-owned", share), "Delete all metadata", "yes"},
+		{command("metadefs unload N"), `Delete "N" of ` + c.address + ", with everything in them? Type yes: ", "yes"},
+		{command("metadefs unload --origin x"), `Delete namespaces of the origin "x" of `, "yes"},
+		{command("metadefs unload --resource-type x N"), `Delete "N" that apply to "x" of `, "yes"},
+		{command("metadefs unload --all"), "Delete all namespaces of " + c.address, "all"},
+		{command("metadefs load --mode overwrite", file), "Delete what the files lack", "yes"},
+		{command("metadefs load --mode prefer-new --include-protected", file), "Delete what the files lack", "yes"},
+	} {
+		for _, answer := range []string{"", "\n", "no\n", "y\n", strings.ToUpper(of.word) + "\n"} {
+			stdout, stderr, err := c.run("admin", answer, of.args...)
+			if err == nil || !strings.Contains(err.Error(), "nothing was deleted: type "+of.word+" to confirm, or use --yes") || !strings.Contains(stderr, of.asks) || stdout != "" {
+				t.Errorf("%q after %q: %v\n%s%s", of.args, answer, err, stdout, stderr)
+			}
+		}
+	}
+	c.prints("admin", "KEY VALUE USERS MAY CHANGE\na 1 yes\nmanaged yes no", "metadata", "get", share)
+	c.prints("admin", "1 namespace exported to "+c.folder, "metadefs", "export", c.folder)
+	for _, args := range [][]string{command("metadata unset", share, "a"), command("metadata replace", share), command("metadefs load --mode overwrite", file), command("metadefs unload N")} {
+		if _, stderr, err := c.run("admin", "yes\n", args...); err != nil {
+			t.Errorf("%q: %v\n%s", args, err, stderr)
+		}
+	}
+	c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed (dry run, nothing was done)", "metadefs", "load", "--mode", "overwrite", "--dry-run", file)
+}
+
+// TestTheEnvironmentDecidesNothing sets every variable that a flag of a client
+// could have.
+func TestTheEnvironmentDecidesNothing(t *testing.T) {
+	c := serve(t, storetest.SQLite(t))
+	c.addResources()
+	for _, flag := range []string{"YES", "ALL", "INCLUDE_PROTECTED", "INCLUDE_SERVICE_OWNED", "MODE", "BUILTIN", "ORIGIN", "NAME", "RESOURCE_TYPE", "PRIVATE", "PUBLIC", "DRY_RUN", "VERSION"} {
+		t.Setenv("CADASTRE_"+flag, "true")
+	}
+	c.fails("admin", "nothing to unload", command("metadefs unload"))
+	c.fails("admin", "nothing was deleted", command("metadefs unload N"))
+	c.fails("admin", "nothing was deleted", command("metadata replace", share))
+	c.fails("admin", "nothing to load", command("metadefs load"))
+	c.fails("admin", "--private", command("capability set physical:host arch"))
+	c.prints("member", "KEY VALUE USERS MAY CHANGE\na 1 yes\nmanaged yes no", "metadata", "replace", share, "a=1")
+	variable := regexp.MustCompile(`\$CADASTRE_\w+`)
+	for _, args := range append(clients(t), command("version")) {
+		var help strings.Builder
+		if err := cli.Run(t.Context(), cli.Program{}, append(args, "--help"), &help, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range variable.FindAllString(help.String(), -1) {
+			if !slices.Contains([]string{"$CADASTRE_SERVER", "$CADASTRE_TOKEN", "$CADASTRE_TIMEOUT", "$CADASTRE_OUTPUT"}, name) {
+				t.Errorf("%q reads %s", args, name)
+			}
 		}
 	}
 }

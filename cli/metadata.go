@@ -11,8 +11,8 @@ import (
 type metadataCommand struct {
 	Get     metadataGetCommand     `cmd:"" help:"Show the metadata of a resource."`
 	Set     metadataSetCommand     `cmd:"" help:"Set metadata items of a resource; the others stay."`
-	Replace metadataReplaceCommand `cmd:"" help:"Replace the metadata of a resource."`
-	Unset   metadataUnsetCommand   `cmd:"" help:"Delete metadata items of a resource."`
+	Replace metadataReplaceCommand `cmd:"" help:"Replace the metadata of a resource: items that are not named are deleted."`
+	Unset   metadataUnsetCommand   `cmd:"" help:"Delete metadata items of a resource; asks first."`
 }
 
 func showItems(run *session, form output, items []*client.Item) error {
@@ -74,8 +74,9 @@ func (c *metadataSetCommand) Run(run *session) error {
 type metadataReplaceCommand struct {
 	remote
 	output
+	deletion
 	Resource            string   `arg:"" help:"The uuid of the resource."`
-	Items               []string `arg:"" optional:"" sep:"none" help:"Items as KEY=VALUE; none clears."`
+	Items               []string `arg:"" optional:"" sep:"none" help:"Items as KEY=VALUE; none deletes all, after asking."`
 	IncludeServiceOwned bool     `help:"Replace items that only administrators and services change, too."`
 }
 
@@ -83,6 +84,11 @@ func (c *metadataReplaceCommand) Run(run *session) error {
 	items, err := keyValues(c.Items)
 	if err != nil {
 		return err
+	}
+	if len(items) == 0 {
+		if err := c.confirm(run, "yes", "Delete all metadata of the resource %s?", c.Resource); err != nil {
+			return err
+		}
 	}
 	answer, err := client.ReplaceMetadata(run.ctx, c.client(), &client.ReplaceMetadataInput{
 		Resource: c.Resource, Items: items, IncludeServiceOwned: c.IncludeServiceOwned,
@@ -111,11 +117,15 @@ type replaced struct {
 type metadataUnsetCommand struct {
 	remote
 	output
+	deletion
 	Resource string   `arg:"" help:"The uuid of the resource."`
 	Keys     []string `arg:"" sep:"none" help:"The keys."`
 }
 
 func (c *metadataUnsetCommand) Run(run *session) error {
+	if err := c.confirm(run, "yes", "Delete %s of the resource %s?", quoted(c.Keys), c.Resource); err != nil {
+		return err
+	}
 	answer, err := client.DeleteMetadata(run.ctx, c.client(), &client.DeleteMetadataInput{Resource: c.Resource, Keys: c.Keys})
 	if err != nil {
 		return c.explained(err)

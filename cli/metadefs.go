@@ -9,7 +9,7 @@ import (
 type metadefsCommand struct {
 	Load   loadCommand           `cmd:"" help:"Load definition files, or the product's own definitions, into a server."`
 	Export exportCommand         `cmd:"" help:"Write the namespaces of a server as definition files."`
-	Unload unloadCommand         `cmd:"" help:"Delete namespaces with everything in them."`
+	Unload unloadCommand         `cmd:"" help:"Delete namespaces with everything in them; asks first."`
 	Schema metadefsSchemaCommand `cmd:"" help:"Print the JSON Schema of a definition file, for editors."`
 }
 

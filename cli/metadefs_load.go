@@ -20,7 +20,8 @@ import (
 
 type loadCommand struct {
 	remote
-	Mode             string `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits."`
+	deletion
+	Mode             string `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits. Overwrite deletes what the files lack, after asking."`
 	DryRun           bool   `help:"Report what would be done, and do nothing."`
 	IncludeProtected bool   `help:"Delete from protected namespaces, too; only with --mode overwrite and prefer-new."`
 	Builtin          bool   `help:"Load the definitions that come with the program, instead of files."`
@@ -46,6 +47,11 @@ func (c *loadCommand) Run(run *session) error {
 	files, err := c.files()
 	if err != nil {
 		return err
+	}
+	if !c.DryRun && (c.Mode == "overwrite" || c.IncludeProtected) {
+		if err := c.confirm(run, "yes", "Delete what the files lack from the namespaces of %s that they define?", c.Server); err != nil {
+			return err
+		}
 	}
 	l := &load{command: c, run: run, to: c.client(), tally: map[client.ImportOutcome]int{}, done: run.progress("loading", len(files))}
 	defer l.done.end()

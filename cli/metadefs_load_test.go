@@ -35,9 +35,9 @@ func TestLoad(t *testing.T) {
 		c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", load(a)...)
 		c.file("in/a.json", `{"namespace": "Same: name", "visibility": "public"}`)
 		c.prints("admin", "1 namespace: 0 created, 0 updated, 0 unchanged, 1 skipped, 0 failed", load(a)...)
-		c.fails("admin", "1 of 1 file failed", load(a, "--mode", "overwrite"), "a.json: $: PROTECTED: ")
+		c.fails("admin", "1 of 1 file failed", load(a, "--mode", "overwrite", "--yes"), "a.json: $: PROTECTED: ")
 		c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", load(a, "--mode", "merge")...)
-		c.notes("admin", "a.json: updated Same: name\n    ", load(a, "--mode", "overwrite", "--include-protected")...)
+		c.notes("admin", "a.json: updated Same: name\n    ", load(a, "--mode", "overwrite", "--include-protected", "--yes")...)
 		c.fails("member", "FORBIDDEN: importNamespaces needs the role admin", load(in))
 
 		c.file("twice/a.json", `{"namespace": "Twice", "visibility": "public"}`)
@@ -57,7 +57,7 @@ func TestLoadBuiltin(t *testing.T) {
 		t.Errorf("got %q, %v", first, err)
 	}
 	c.prints("admin", fmt.Sprintf("%[1]s namespaces: 0 created, 0 updated, %[1]s unchanged, 0 skipped, 0 failed", total), "metadefs", "load", "--builtin")
-	c.prints("admin", total+" namespaces unloaded, 0 failed", "metadefs", "unload", "--origin", "cadastre", "--include-protected")
+	c.prints("admin", total+" namespaces unloaded, 0 failed", "metadefs", "unload", "--origin", "cadastre", "--include-protected", "--yes")
 }
 
 // TestLoadInSeveralRequests loads more files than one request takes, one of

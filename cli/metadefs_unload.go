@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,8 +10,8 @@ import (
 
 type unloadCommand struct {
 	remote
-	All              bool     `help:"Delete all namespaces; asks first."`
-	Yes              bool     `help:"Do not ask."`
+	deletion
+	All              bool     `help:"Delete all namespaces."`
 	Origin           *string  `help:"Only namespaces of this origin; cadastre is that of the program's own."`
 	ResourceTypes    []string `name:"resource-type" sep:"none" help:"Only namespaces that apply to this resource type; can be given several times."`
 	IncludeProtected bool     `help:"Delete protected namespaces, too."`
@@ -28,10 +27,9 @@ func (c *unloadCommand) Run(run *session) error {
 		return errors.New("--all excludes names, --resource-type and --origin")
 	case !c.All && !chosen:
 		return errors.New("nothing to unload: name namespaces, --resource-type, --origin or --all")
-	case c.All && !c.Yes:
-		if err := c.confirm(run); err != nil {
-			return err
-		}
+	}
+	if err := c.ask(run); err != nil {
+		return err
 	}
 	answer, err := client.UnloadNamespaces(run.ctx, c.client(), &client.UnloadNamespacesInput{
 		Names: c.Names, ResourceTypes: c.ResourceTypes, Origin: c.Origin, All: c.All, IncludeProtected: c.IncludeProtected,
@@ -58,15 +56,20 @@ func (c *unloadCommand) Run(run *session) error {
 	return err
 }
 
-// confirm asks whether to delete all namespaces, and returns an error unless
-// the answer is all.
-func (c *unloadCommand) confirm(run *session) error {
-	run.notef("Delete all namespaces of %s, with everything in them? Type all: ", c.Server)
-	if run.program.Stdin != nil {
-		answer, _ := bufio.NewReader(run.program.Stdin).ReadString('\n')
-		if strings.TrimSpace(answer) == "all" {
-			return nil
-		}
+// ask asks whether to delete the chosen namespaces.
+func (c *unloadCommand) ask(run *session) error {
+	if c.All {
+		return c.confirm(run, "all", "Delete all namespaces of %s, with everything in them?", c.Server)
 	}
-	return errors.New("nothing was deleted: type all to confirm, or use --yes")
+	chosen := "namespaces"
+	if len(c.Names) > 0 {
+		chosen = quoted(c.Names)
+	}
+	if len(c.ResourceTypes) > 0 {
+		chosen += " that apply to " + quoted(c.ResourceTypes)
+	}
+	if c.Origin != nil {
+		chosen += fmt.Sprintf(" of the origin %q", *c.Origin)
+	}
+	return c.confirm(run, "yes", "Delete %s of %s, with everything in them?", chosen, c.Server)
 }

@@ -18,13 +18,13 @@ func TestUnload(t *testing.T) {
 		c.file("in/b.json", sameCase)
 		const loaded = "2 namespaces: 2 created, 0 updated, 0 unchanged, 0 skipped, 0 failed"
 		c.prints("admin", loaded, "metadefs", "load", in)
-		c.fails("admin", "1 namespace not unloaded: Same: name", command("metadefs unload", "Same: name"), "Same: name: PROTECTED: ", "0 namespaces unloaded, 1 failed\n")
-		c.prints("admin", "1 namespace unloaded, 0 failed", "metadefs", "unload", "same: Name")
+		c.fails("admin", "1 namespace not unloaded: Same: name", command("metadefs unload --yes", "Same: name"), "Same: name: PROTECTED: ", "0 namespaces unloaded, 1 failed\n")
+		c.prints("admin", "1 namespace unloaded, 0 failed", "metadefs", "unload", "--yes", "same: Name")
 		c.prints("admin", "1 namespace unloaded, 0 failed", "metadefs", "unload", "--all", "--yes", "--include-protected")
 		c.prints("admin", loaded, "metadefs", "load", in)
-		c.fails("member", "FORBIDDEN: unloadNamespaces needs the role admin", command("metadefs unload", "Same: name"))
-		c.fails("admin", "BAD_USER_INPUT: input.origin: ", command("metadefs unload --origin", ""))
-		c.fails("wrong", "unknown token", command("metadefs unload", "Same: name"))
+		c.fails("member", "FORBIDDEN: unloadNamespaces needs the role admin", command("metadefs unload --yes", "Same: name"))
+		c.fails("admin", "BAD_USER_INPUT: input.origin: ", command("metadefs unload --yes --origin", ""))
+		c.fails("wrong", "unknown token", command("metadefs unload --yes", "Same: name"))
 	})
 }
 

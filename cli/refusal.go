@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 
@@ -21,6 +22,12 @@ func (r remote) explained(err error) error {
 	}
 	if refused := refusals(err); len(refused) > 0 {
 		return fmt.Errorf("%s: %s", r.Server, strings.Join(refused, "\n"))
+	}
+	if network := net.Error(nil); errors.As(err, &network) && network.Timeout() {
+		return fmt.Errorf("%s: no answer in time, --timeout is %v: %w", r.Server, r.Timeout, err)
+	}
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		return fmt.Errorf("%s: the server speaks HTTP without TLS: write http:// before its address: %w", r.Server, err)
 	}
 	return fmt.Errorf("%s: %w", r.Server, err)
 }

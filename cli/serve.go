@@ -111,7 +111,11 @@ type Keystone struct {
 
 // Validate returns an error for a number or a duration that its flag does not
 // take. The command line calls it.
-func (ServeOptions) Validate(parsed *kong.Context) error {
+func (ServeOptions) Validate(parsed *kong.Context) error { return checkNumbers(parsed) }
+
+// checkNumbers returns an error for a number or a duration beyond the bounds of
+// its flag.
+func checkNumbers(parsed *kong.Context) error {
 	for _, flag := range parsed.Flags() {
 		value, ok := number(flag.Target)
 		low, high := cmp.Or(flag.Tag.Get("min"), "0"), flag.Tag.Get("max")
