@@ -146,15 +146,26 @@ func TestSlowOperationsAreLogged(t *testing.T) {
 	}
 }
 
+// TestAnAddressThatGuessesTokensIsHeldBack: others there whose tokens were seen
+// are not.
 func TestAnAddressThatGuessesTokensIsHeldBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
 		o.Limits.AddressPoints = 50 // a burst of two hundred: four guesses
 	})
+	if got := s.query("{ __typename }"); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
 	codes, began := map[string]int{}, time.Now()
 	for range 20 {
 		codes[s.query("{ __typename }", "X-Auth-Token", "guess").code()]++
+		if got := s.query("{ __typename }"); got.status != 200 {
+			t.Errorf("a token that was seen: %d %s", got.status, got.body)
+		}
+	}
+	if got := s.query("{ __typename }", "X-Auth-Token", "reader-token"); got.status != 429 && time.Since(began) < time.Second {
+		t.Errorf("a token that was not seen: %d %s", got.status, got.body)
 	}
 	earned := 2 + 2*int(time.Since(began).Seconds()) // a guess costs 51 points
 	if codes["UNAUTHENTICATED"] < 4 || codes["UNAUTHENTICATED"] > 4+earned || codes["UNAUTHENTICATED"]+codes["RATE_LIMITED"] != 20 {

@@ -2,7 +2,10 @@ package web
 
 import (
 	"context"
+	"encoding/binary"
+	"hash/maphash"
 	"math"
+	"net/http"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -69,6 +72,51 @@ func (b *buckets) charge(key string, points int, now time.Time) {
 	}
 	limiter := b.of(key)
 	limiter.ReserveN(now, min(points, b.burst))
+}
+
+// addresses are the buckets of addresses: one for requests whose token was valid
+// when that address sent it before, and one for all others. So whoever guesses
+// tokens does not lock out those who share the address and have one.
+type addresses struct {
+	proven, unproven *buckets
+	seen             *lru.Cache[struct{}] // addresses with valid tokens that they sent
+	seed             maphash.Seed
+}
+
+func newAddresses(perSecond float64) addresses {
+	return addresses{newBuckets(perSecond), newBuckets(perSecond), lru.New[struct{}](maxBuckets), maphash.MakeSeed()}
+}
+
+// sent returns what stands for the token, valid or not, that an address sent.
+// Tokens are not kept.
+func (a addresses) sent(from string, header http.Header) string {
+	var hash maphash.Hash
+	hash.SetSeed(a.seed)
+	for _, name := range []string{"Authorization", "X-Auth-Token"} {
+		for _, value := range header[name] {
+			_, _ = hash.WriteString(value)
+			_ = hash.WriteByte(0)
+		}
+	}
+	return string(binary.NativeEndian.AppendUint64([]byte(from), hash.Sum64()))
+}
+
+// of returns the buckets that a request takes its point from, by what sent
+// returned for it.
+func (a addresses) of(sent string) *buckets {
+	if _, ok := a.seen.Get(sent); ok {
+		return a.proven
+	}
+	return a.unproven
+}
+
+// prove notes that a token was valid.
+func (a addresses) prove(sent string) { a.seen.Add(sent, struct{}{}, 1) }
+
+// disprove notes that a token was not, and makes guessing slow.
+func (a addresses) disprove(from, sent string) {
+	a.seen.Remove(sent)
+	a.unproven.charge(from, refusedPoints, time.Now())
 }
 
 // budgets are the buckets of viewers, by what their roles entitle them to.

@@ -29,7 +29,7 @@ type transport struct {
 	preparer   *graph.Preparer
 	persisted  *lru.Cache[string] // texts of valid documents, by their hash
 	principals budgets
-	addresses  *buckets
+	addresses  addresses
 	slots      slots
 	costIs     string // the beginning of the extensions of an answer
 }
@@ -41,7 +41,7 @@ func newTransport(options Options, measured *measurements) *transport {
 		preparer:   options.Executor.Preparer(options.Limits.ofDocuments()),
 		persisted:  lru.New[string](options.Limits.PersistedBytes),
 		principals: newBudgets(options.Limits),
-		addresses:  newBuckets(options.Limits.AddressPoints),
+		addresses:  newAddresses(options.Limits.AddressPoints),
 		slots:      newSlots(options.Limits.Concurrent),
 		costIs:     fmt.Sprintf(`{"cost":{"maximum":%d,"requested":`, options.Limits.Cost),
 	}
@@ -188,16 +188,18 @@ func (t *transport) spend(viewer access.Viewer, operation *document.Operation) *
 // have sent too many.
 func (t *transport) viewer(w http.ResponseWriter, r *http.Request) (access.Viewer, *refusal) {
 	from := rateLimitKey(requestLogOf(r.Context()).address)
-	if refused := t.addresses.take(from, 1, time.Now()); refused != nil {
+	sent := t.addresses.sent(from, r.Header)
+	if refused := t.addresses.of(sent).take(from, 1, time.Now()); refused != nil {
 		return access.Viewer{}, refused
 	}
 	viewer, err := t.Authenticate(r.Context(), r.Header)
 	if err == nil {
+		t.addresses.prove(sent)
 		requestLogOf(r.Context()).viewer = viewer
 		return viewer, t.principals.take(viewer, 1, time.Now())
 	}
 	if refusal := new(problem.Refusal); errors.As(err, &refusal) && errors.Is(err, problem.ErrUnauthenticated) {
-		t.addresses.charge(from, refusedPoints, time.Now())
+		t.addresses.disprove(from, sent)
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return viewer, t.refuseUnauthenticated(r, refusal.Message)
 	}

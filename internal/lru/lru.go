@@ -68,12 +68,25 @@ func (c *Cache[V]) Add(key string, value V, weight int64) {
 	}
 }
 
+// Remove removes the value of a key.
+func (c *Cache[V]) Remove(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if element, ok := c.byKey[key]; ok {
+		c.drop(element)
+	}
+}
+
+func (c *Cache[V]) drop(element *list.Element) {
+	removed := c.order.Remove(element).(*entry[V])
+	delete(c.byKey, removed.key)
+	c.weight -= removed.weight
+}
+
 func (c *Cache[V]) put(key string, value V, weight int64) {
 	c.byKey[key] = c.order.PushFront(&entry[V]{key: key, value: value, weight: weight})
 	c.weight += weight
 	for c.weight > c.maxWeight && c.order.Len() > 1 {
-		oldest := c.order.Remove(c.order.Back()).(*entry[V])
-		delete(c.byKey, oldest.key)
-		c.weight -= oldest.weight
+		c.drop(c.order.Back())
 	}
 }
