@@ -10,7 +10,7 @@ FUZZ ?= 5s
 LINTER := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: run test check check-without-test lint generated build generate migration fuzz soak bench bench-quick bench-docs
+.PHONY: run test check check-without-test lint generated build generate migration fuzz soak bench weights bench-quick bench-docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -63,8 +63,12 @@ fuzz: ## every fuzz target for $(FUZZ)
 soak: ## the large counts, written to docs/robustness.md: make soak SEED=20260101 DURATION=10m SCHEDULES=100000 REPLAYS=200 WRITES=100000 ANSWERS=20000 CUTS=25000 DOCUMENTS=1000000 METADATA=10000
 	GO=$(GO) SEED=$(SEED) DURATION=$(DURATION) SCHEDULES=$(SCHEDULES) REPLAYS=$(REPLAYS) WRITES=$(WRITES) ANSWERS=$(ANSWERS) CUTS=$(CUTS) DOCUMENTS=$(DOCUMENTS) METADATA=$(METADATA) PARTS="$(PARTS)" .ci/soak
 
-bench: ## works timed on both databases and beside peers: make bench BENCH='-binary before=/old -binary after=/new'
+bench: ## works timed on both databases and beside peers, and what prices weigh: make bench BENCH='-binary before=/old -binary after=/new'
 	$(GO) run ./bench $(BENCH)
+	$(MAKE) weights
+
+weights: ## what the work of an operation takes, for the weights in graph/document/price.go
+	$(GO) test ./graph -run '^$$' -bench '^BenchmarkWeights$$' -benchtime 1x
 
 bench-quick: ## the shapes and the growth of the works of bench, which hold on every machine
 	$(GO) test ./bench -count=1 -run '^TestBench$$/^shapes_and_growth$$'
