@@ -27,7 +27,7 @@ type capabilityListCommand struct {
 	output
 	Type   string `arg:"" help:"The name of the resource type, such as physical:host."`
 	All    bool   `help:"Private ones, too; only administrators see them."`
-	Detail bool   `help:"With the values in use, at most 1000 of each."`
+	Detail bool   `help:"With the values in use."`
 }
 
 func (c *capabilityListCommand) Run(run *session) error {
@@ -40,7 +40,16 @@ func (c *capabilityListCommand) Run(run *session) error {
 	}
 	var shown []shownCapability
 	for _, of := range answer.ResourceType.Capabilities {
-		shown = append(shown, shownCapability{of.Name, of.Private, &of.ValueCount, of.Values})
+		one := shownCapability{Name: of.Name, Private: of.Private, ValueCount: &of.ValueCount}
+		if c.Detail {
+			one.Values = of.Values.Nodes
+			if of.Values.PageInfo.HasNextPage {
+				if one.Values, err = c.allValues(run, c.Type, of.Name, of.Values.Nodes, of.Values.PageInfo.EndCursor); err != nil {
+					return err
+				}
+			}
+		}
+		shown = append(shown, one)
 	}
 	if !c.Detail || c.Output == "json" {
 		return show(run.stdout, c.output, shown, []string{"NAME", "PRIVATE", "VALUES"}, func(of shownCapability) []string {
@@ -64,7 +73,7 @@ type capabilityGetCommand struct {
 }
 
 func (c *capabilityGetCommand) Run(run *session) error {
-	answer, err := client.ReadCapability(run.ctx, c.client(), c.Type, c.Name)
+	answer, err := client.ReadCapability(run.ctx, c.client(), c.Type, c.Name, nil)
 	if err != nil {
 		return c.explained(err)
 	}
@@ -73,14 +82,45 @@ func (c *capabilityGetCommand) Run(run *session) error {
 	}
 	of := answer.ResourceType.Capability
 	if of == nil {
-		return fmt.Errorf("capability %q of the resource type %s does not exist", c.Name, c.Type)
+		return unknownCapability(c.Type, c.Name)
+	}
+	values := of.Values.Nodes
+	if of.Values.PageInfo.HasNextPage {
+		if values, err = c.allValues(run, c.Type, c.Name, values, of.Values.PageInfo.EndCursor); err != nil {
+			return err
+		}
 	}
 	if c.Output == "json" {
-		return show(run.stdout, c.output, []shownCapability{{of.Name, of.Private, &of.ValueCount, of.Values}}, nil, nil)
+		return show(run.stdout, c.output, []shownCapability{{of.Name, of.Private, &of.ValueCount, values}}, nil, nil)
 	}
-	return show(run.stdout, c.output, of.Values, []string{"VALUE", "RESOURCES"}, func(value *client.ValueInUse) []string {
+	return show(run.stdout, c.output, values, []string{"VALUE", "RESOURCES"}, func(value *client.ValueInUse) []string {
 		return []string{value.Value, strconv.Itoa(value.ResourceCount)}
 	})
+}
+
+func unknownCapability(resourceType, name string) error {
+	return fmt.Errorf("capability %q of the resource type %s does not exist", name, resourceType)
+}
+
+// allValues returns the values of a capability: those that were read, and all
+// after the cursor.
+func (r remote) allValues(run *session, resourceType, name string, values []*client.ValueInUse, after *string) ([]*client.ValueInUse, error) {
+	for after != nil {
+		answer, err := client.ReadCapability(run.ctx, r.client(), resourceType, name, after)
+		if err != nil {
+			return nil, r.explained(err)
+		}
+		if answer.ResourceType == nil || answer.ResourceType.Capability == nil { // deleted meanwhile
+			return nil, unknownCapability(resourceType, name)
+		}
+		page := answer.ResourceType.Capability.Values
+		values = append(values, page.Nodes...)
+		after = nil
+		if page.PageInfo.HasNextPage {
+			after = page.PageInfo.EndCursor
+		}
+	}
+	return values, nil
 }
 
 type capabilitySetCommand struct {

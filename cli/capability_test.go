@@ -1,8 +1,16 @@
 package cli_test
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/Khan/genqlient/graphql"
+
+	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -48,5 +56,41 @@ func TestCapabilityRefused(t *testing.T) {
 		"capability set physical:host arch --private --public":    "--private",
 		"capability create physical:host arch --private --public": "--private",
 		"capability list physical:host --detail=much":             "--detail",
+	})
+}
+
+// TestCapabilityWithManyValues prints all values of a capability with more than
+// a request returns.
+func TestCapabilityWithManyValues(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		c := serve(t, database)
+		const count, each = 1200, 400
+		var creates, values []string
+		for i := range count {
+			values = append(values, fmt.Sprintf("v%04d", i))
+		}
+		for i, part := range slices.Collect(slices.Chunk(values, each)) {
+			list, err := json.Marshal(part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			creates = append(creates, fmt.Sprintf(`c%d: createResource(input: {type: "physical:host", name: "h%d", capabilities: [{key: "many", value: %q}]}) { resource { uuid } }`, i, i, list))
+		}
+		request := &graphql.Request{OpName: "Add", Query: "mutation Add { " + strings.Join(creates, "\n") + " }"}
+		if err := client.New(c.address, "admin").MakeRequest(t.Context(), request, &graphql.Response{}); err != nil {
+			t.Fatal(err)
+		}
+		c.prints("admin", "VALUE RESOURCES\n"+strings.Join(values, " 1\n")+" 1", "capability", "get", "physical:host", "many")
+		for _, command := range [][]string{command("capability get physical:host many"), command("capability list physical:host --all --detail")} {
+			stdout, _, err := c.run("admin", "", append(command, "-o", "json")...)
+			var shown []struct {
+				ValueCount int
+				Values     []struct{ Value string }
+			}
+			if err := errors.Join(err, json.Unmarshal([]byte(stdout), &shown)); err != nil || len(shown) != 1 || shown[0].ValueCount != count || len(shown[0].Values) != count {
+				t.Errorf("%q: error %v, shows\n%.300s", command, err, stdout)
+			}
+		}
 	})
 }

@@ -360,7 +360,7 @@ type ListCapabilitiesResourceTypeCapabilitiesCapability struct {
 	// The values in use, by code point, each with the number of resources that have
 	// it. Every member of a list is a value. Values of all resources of the type count,
 	// also of those that the viewer cannot see.
-	Values []*ValueInUse `json:"values"`
+	Values *ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnection `json:"values"`
 }
 
 // GetName returns ListCapabilitiesResourceTypeCapabilitiesCapability.Name, and is useful for accessing the field via an interface.
@@ -373,8 +373,50 @@ func (v *ListCapabilitiesResourceTypeCapabilitiesCapability) GetPrivate() bool {
 func (v *ListCapabilitiesResourceTypeCapabilitiesCapability) GetValueCount() int { return v.ValueCount }
 
 // GetValues returns ListCapabilitiesResourceTypeCapabilitiesCapability.Values, and is useful for accessing the field via an interface.
-func (v *ListCapabilitiesResourceTypeCapabilitiesCapability) GetValues() []*ValueInUse {
+func (v *ListCapabilitiesResourceTypeCapabilitiesCapability) GetValues() *ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnection {
 	return v.Values
+}
+
+// ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnection includes the requested fields of the GraphQL type CapabilityValueConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of the values of a capability.
+type ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnection struct {
+	// The values of the page.
+	Nodes []*ValueInUse `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnectionPageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnection) GetNodes() []*ValueInUse {
+	return v.Nodes
+}
+
+// GetPageInfo returns ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnection) GetPageInfo() *ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnectionPageInfo {
+	return v.PageInfo
+}
+
+// ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
+// The GraphQL type's documentation follows.
+//
+// Where a page stands in its list.
+type ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnectionPageInfo struct {
+	// Whether rows follow the page.
+	HasNextPage bool `json:"hasNextPage"`
+	// The cursor of the last row; `null` for an empty page. Give it as `after` to go on.
+	EndCursor *string `json:"endCursor"`
+}
+
+// GetHasNextPage returns ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnectionPageInfo.HasNextPage, and is useful for accessing the field via an interface.
+func (v *ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnectionPageInfo) GetHasNextPage() bool {
+	return v.HasNextPage
+}
+
+// GetEndCursor returns ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnectionPageInfo.EndCursor, and is useful for accessing the field via an interface.
+func (v *ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnectionPageInfo) GetEndCursor() *string {
+	return v.EndCursor
 }
 
 // ListCapabilitiesResponse is returned by ListCapabilities on success.
@@ -486,7 +528,7 @@ type ReadCapabilityResourceTypeCapability struct {
 	// The values in use, by code point, each with the number of resources that have
 	// it. Every member of a list is a value. Values of all resources of the type count,
 	// also of those that the viewer cannot see.
-	Values []*ValueInUse `json:"values"`
+	Values *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection `json:"values"`
 }
 
 // GetName returns ReadCapabilityResourceTypeCapability.Name, and is useful for accessing the field via an interface.
@@ -499,7 +541,51 @@ func (v *ReadCapabilityResourceTypeCapability) GetPrivate() bool { return v.Priv
 func (v *ReadCapabilityResourceTypeCapability) GetValueCount() int { return v.ValueCount }
 
 // GetValues returns ReadCapabilityResourceTypeCapability.Values, and is useful for accessing the field via an interface.
-func (v *ReadCapabilityResourceTypeCapability) GetValues() []*ValueInUse { return v.Values }
+func (v *ReadCapabilityResourceTypeCapability) GetValues() *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection {
+	return v.Values
+}
+
+// ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection includes the requested fields of the GraphQL type CapabilityValueConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of the values of a capability.
+type ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection struct {
+	// The values of the page.
+	Nodes []*ValueInUse `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection) GetNodes() []*ValueInUse {
+	return v.Nodes
+}
+
+// GetPageInfo returns ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection) GetPageInfo() *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo {
+	return v.PageInfo
+}
+
+// ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
+// The GraphQL type's documentation follows.
+//
+// Where a page stands in its list.
+type ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo struct {
+	// Whether rows follow the page.
+	HasNextPage bool `json:"hasNextPage"`
+	// The cursor of the last row; `null` for an empty page. Give it as `after` to go on.
+	EndCursor *string `json:"endCursor"`
+}
+
+// GetHasNextPage returns ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo.HasNextPage, and is useful for accessing the field via an interface.
+func (v *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo) GetHasNextPage() bool {
+	return v.HasNextPage
+}
+
+// GetEndCursor returns ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo.EndCursor, and is useful for accessing the field via an interface.
+func (v *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo) GetEndCursor() *string {
+	return v.EndCursor
+}
 
 // ReadCapabilityResponse is returned by ReadCapability on success.
 type ReadCapabilityResponse struct {
@@ -920,8 +1006,9 @@ func (v *__NamespaceNamesInput) GetAfter() *string { return v.After }
 
 // __ReadCapabilityInput is used internally by genqlient
 type __ReadCapabilityInput struct {
-	ResourceType string `json:"resourceType"`
-	Name         string `json:"name"`
+	ResourceType string  `json:"resourceType"`
+	Name         string  `json:"name"`
+	After        *string `json:"after"`
 }
 
 // GetResourceType returns __ReadCapabilityInput.ResourceType, and is useful for accessing the field via an interface.
@@ -929,6 +1016,9 @@ func (v *__ReadCapabilityInput) GetResourceType() string { return v.ResourceType
 
 // GetName returns __ReadCapabilityInput.Name, and is useful for accessing the field via an interface.
 func (v *__ReadCapabilityInput) GetName() string { return v.Name }
+
+// GetAfter returns __ReadCapabilityInput.After, and is useful for accessing the field via an interface.
+func (v *__ReadCapabilityInput) GetAfter() *string { return v.After }
 
 // __ReadMetadataInput is used internally by genqlient
 type __ReadMetadataInput struct {
@@ -1140,8 +1230,14 @@ query ListCapabilities ($resourceType: String!, $includePrivate: Boolean!, $with
 			name
 			private
 			valueCount
-			values(first: 1000) @include(if: $withValues) {
-				... ValueInUse
+			values(first: 100) @include(if: $withValues) {
+				nodes {
+					... ValueInUse
+				}
+				pageInfo {
+					hasNextPage
+					endCursor
+				}
 			}
 		}
 	}
@@ -1152,7 +1248,7 @@ fragment ValueInUse on CapabilityValue {
 }
 `
 
-// Lists the capabilities of a resource type, on demand with their values.
+// Lists the capabilities of a resource type, on demand with the first of their values.
 func ListCapabilities(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -1227,14 +1323,20 @@ func NamespaceNames(
 
 // The query executed by ReadCapability.
 const ReadCapability_Operation = `
-query ReadCapability ($resourceType: String!, $name: String!) {
+query ReadCapability ($resourceType: String!, $name: String!, $after: String) {
 	resourceType(name: $resourceType) {
 		capability(name: $name) {
 			name
 			private
 			valueCount
-			values(first: 1000) {
-				... ValueInUse
+			values(first: 1000, after: $after) {
+				nodes {
+					... ValueInUse
+				}
+				pageInfo {
+					hasNextPage
+					endCursor
+				}
 			}
 		}
 	}
@@ -1245,12 +1347,13 @@ fragment ValueInUse on CapabilityValue {
 }
 `
 
-// Reads one capability of a resource type.
+// Reads one capability of a resource type, with a page of its values.
 func ReadCapability(
 	ctx_ context.Context,
 	client_ graphql.Client,
 	resourceType string,
 	name string,
+	after *string,
 ) (data_ *ReadCapabilityResponse, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "ReadCapability",
@@ -1258,6 +1361,7 @@ func ReadCapability(
 		Variables: &__ReadCapabilityInput{
 			ResourceType: resourceType,
 			Name:         name,
+			After:        after,
 		},
 	}
 

@@ -19,12 +19,10 @@ func (r *capabilityResolver) ResourceType(ctx context.Context, obj *resource.Cap
 	return typeOfCapability.Load(ctx, r.Store, obj)
 }
 
-func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, first *int, startsWith *string) ([]*resource.CapabilityValue, error) {
-	wanted := capabilityValues{First: resource.DefaultCapabilityValues, StartsWith: valueOf(startsWith)}
-	if first != nil {
-		wanted.First = *first
-	}
-	return valuesOfCapability.Load(ctx, r.Store, obj, wanted)
+func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, startsWith *string, first *int, after *string, last *int, before *string) (*model.CapabilityValueConnection, error) {
+	request := model.PageRequest(first, after, last, before)
+	connection, err := valuesOfCapability.connect(ctx, r.Store, obj, request, capabilityValues{valueOf(startsWith), request})
+	return &model.CapabilityValueConnection{Connection: connection}, err
 }
 
 func (r *capabilityResolver) ValueCount(ctx context.Context, obj *resource.Capability) (int, error) {

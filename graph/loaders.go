@@ -98,11 +98,20 @@ var (
 // Of capabilities.
 var (
 	typeOfCapability   = dataloader.NewOne("Capability.resourceType", func(c *resource.Capability) int64 { return c.ResourceTypeID }, (*store.Store).ResourceTypesByID)
-	valuesOfCapability = dataloader.NewManyBy("Capability.values", capabilityID,
-		func(s *store.Store, ctx context.Context, capabilities []int64, of capabilityValues) (map[int64][]*resource.CapabilityValue, error) {
-			return s.CapabilityValues(ctx, capabilities, of.First, of.StartsWith)
+	valuesOfCapability = newPages("Capability.values", capabilityID,
+		func(s *store.Store, ctx context.Context, capabilities []int64, of capabilityValues) (map[int64]page.Page[*resource.CapabilityValue], error) {
+			return s.CapabilityValues(ctx, capabilities, of.StartsWith, of.Page)
+		},
+		func(s *store.Store, ctx context.Context, capabilities []int64, of capabilityValues) (map[int64]bool, error) {
+			return s.CapabilityValuesBehind(ctx, capabilities, of.StartsWith, of.Page)
+		},
+		func(s *store.Store, ctx context.Context, capabilities []int64, of capabilityValues) (map[int64]int, error) {
+			return s.CountCapabilityValues(ctx, capabilities, of.StartsWith)
 		})
-	countOfCapability      = dataloader.NewValue("Capability.valueCount", capabilityID, (*store.Store).CountCapabilityValues)
+	countOfCapability = dataloader.NewValue("Capability.valueCount", capabilityID,
+		func(s *store.Store, ctx context.Context, capabilities []int64) (map[int64]int, error) {
+			return s.CountCapabilityValues(ctx, capabilities, "")
+		})
 	resourceOfRemoved      = dataloader.NewOne("RemovedCapability.resource", func(r *resource.RemovedCapability) int64 { return r.ResourceID }, (*store.Store).ResourcesByID)
 	capabilitiesOfResource = dataloader.NewManyBy("Resource.capabilities", resourceID, (*store.Store).CapabilitiesOf).Held((*store.Store).HeldCapabilities)
 	capabilitiesOfType     = dataloader.NewManyBy("ResourceType.capabilities", resourceTypeID, (*store.Store).Capabilities)
@@ -149,8 +158,8 @@ type associationsPage struct {
 
 // capabilityValues are the arguments of Capability.values.
 type capabilityValues struct {
-	First      int
 	StartsWith string
+	Page       page.Request
 }
 
 // heldMetadata returns the items of keys, nil for all, of a resource that has its

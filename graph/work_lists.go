@@ -26,6 +26,7 @@ func listWorks() document.Works {
 		"ResourceType.associations":    {"ResourceTypeAssociation", associationsOfEach, countOf(tableAssociations, associationTests)},
 		"ResourceType.resources":       {"Resource", resourcesOfEach, resourcesCount},
 		"Resource.children":            {"Resource", resourcesOfEach, resourcesCount},
+		"Capability.values":            {"CapabilityValue", valuesWork, valuesCount},
 		"ResourceProvider.allocations": {"Allocation", pageOf(tableAllocations, nil), countOf(tableAllocations, nil)},
 	}
 	of := func(c document.Call) list { return lists[c.Of()+"."+c.Name()] }

@@ -52,8 +52,7 @@ func metadefWorks() document.Works {
 		"ResourceType.capabilities":            {Statements: 1, Given: many(tableCapabilities, tableResourceTypes)},
 		"ResourceType.capability":              {Statements: 1, Given: one(tableCapabilities)},
 		"Capability.resourceType":              {Statements: 1, Given: one(tableResourceTypes)},
-		"Capability.values":                    {Statements: 1, Given: valuesWork},
-		"Capability.valueCount":                {Statements: 1, Given: valuesWork},
+		"Capability.valueCount":                {Given: valuesCount},
 
 		"Namespace.description":          {Bytes: 200},
 		"PropertyDefinition.description": {Bytes: 100},
@@ -163,8 +162,11 @@ func taggedWork(c document.Call) document.Work {
 	return document.Work{Scanned: size, Read: atMost(c, c.Objects(), tableTags)}
 }
 
-// valuesWork is the values of a capability in use.
-func valuesWork(c document.Call) document.Work {
+// valuesWork is a page of the values in use of each capability.
+func valuesWork(c document.Call) document.Work { return pageOfEach(tableCapabilityUse)(c) }
+
+// valuesCount counts the values in use of each capability.
+func valuesCount(c document.Call) document.Work {
 	rows := atMost(c, c.Objects()*average(c, tableCapabilityUse, tableCapabilities), tableCapabilityUse)
-	return document.Work{Scanned: rows, Read: min(rows, c.Objects()*c.Page())}
+	return document.Work{Statements: 1, Scanned: rows, Read: c.Objects()}
 }

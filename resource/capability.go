@@ -20,12 +20,6 @@ const (
 	MaxCapabilities    = 1000 // of one resource
 )
 
-// Default and maximum number of a capability's values returned at once.
-const (
-	DefaultCapabilityValues = 100
-	MaxCapabilityValues     = 1000
-)
-
 // Capability is the registry entry of a resource type's capability: a name that
 // can be asked for, and whether users may discover it.
 type Capability struct {

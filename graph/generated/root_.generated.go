@@ -351,13 +351,39 @@ type Capability implements Node {
   also of those that the viewer cannot see.
   """
   values(
-    "How many values at most, 0 to 1000."
-    first: Int = 100
-    "Only values that begin with this text."
+    "Only values that begin with this text, at most 4096 characters. Absent means all."
     startsWith: String
-  ): [CapabilityValue!]!
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): CapabilityValueConnection!
   "How many different values are in use."
   valueCount: Int!
+}
+
+"A page of the values of a capability."
+type CapabilityValueConnection {
+  "The values of the page."
+  nodes: [CapabilityValue!]!
+  "The values of the page, each with its cursor."
+  edges: [CapabilityValueEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many values the whole list has. Counted only when selected."
+  totalCount: Int!
+}
+
+"A value of a capability in a page."
+type CapabilityValueEdge {
+  "The position in the list; it stays valid when the value is no longer in use."
+  cursor: String!
+  "The value."
+  node: CapabilityValue!
 }
 
 "A value in use."
@@ -4537,6 +4563,30 @@ func (ec *executionContext) childFields_CapabilityValue(ctx context.Context, fie
 		return ec.fieldContext_CapabilityValue_resourceCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CapabilityValue", field.Name)
+}
+
+func (ec *executionContext) childFields_CapabilityValueConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_CapabilityValueConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_CapabilityValueConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_CapabilityValueConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_CapabilityValueConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CapabilityValueConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_CapabilityValueEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_CapabilityValueEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_CapabilityValueEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CapabilityValueEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_Consumer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -535,9 +535,9 @@ func (d *direct) objectCapability(s *document.Selection, obj *resource.Capabilit
 				ok = d.Absent(f) && ok
 				break
 			}
-			v, known, err := writer.Kept[[]*resource.CapabilityValue](d.Writer, f)
+			v, known, err := writer.Kept[*model.CapabilityValueConnection](d.Writer, f)
 			if !known {
-				v, err = d.ec.Resolvers.Capability().Values(d.Context(f), obj, args["first"].(*int), args["startsWith"].(*string))
+				v, err = d.ec.Resolvers.Capability().Values(d.Context(f), obj, args["startsWith"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 				if f.Repeated {
 					d.Keep(f, v, err)
 				}
@@ -547,7 +547,7 @@ func (d *direct) objectCapability(s *document.Selection, obj *resource.Capabilit
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValueᚄ(f, v) && ok
+			ok = d.writeNCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(f, v) && ok
 		case 5: // valueCount
 			v, known, err := writer.Kept[int](d.Writer, f)
 			if !known {
@@ -613,6 +613,71 @@ func (d *direct) objectCapabilityValue(s *document.Selection, obj *resource.Capa
 			ok = d.String(obj.Value) && ok
 		case 1: // resourceCount
 			ok = d.Integer(int64(obj.ResourceCount)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectCapabilityValueConnection(s *document.Selection, obj *model.CapabilityValueConnection) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CapabilityValueConnection"`)
+		case 0: // nodes
+			v := obj.Nodes()
+			ok = d.writeNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValueᚄ(f, v) && ok
+		case 1: // edges
+			v := obj.Edges()
+			ok = d.writeNCapabilityValueEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdgeᚄ(f, v) && ok
+		case 2: // pageInfo
+			v := obj.PageInfo()
+			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
+		case 3: // totalCount
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Integer(int64(v)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectCapabilityValueEdge(s *document.Selection, obj *model.CapabilityValueEdge) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CapabilityValueEdge"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // node
+			ok = d.writeNCapabilityValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValue(f, obj.Node) && ok
 		}
 	}
 	if !ok {
@@ -7228,6 +7293,13 @@ func (d *direct) writeNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return d.objectResourceType(f.Below, v)
 }
 
+func (d *direct) writeNCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(f *document.Field, v *model.CapabilityValueConnection) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectCapabilityValueConnection(f.Below, v)
+}
+
 func (d *direct) writeNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValueᚄ(f *document.Field, v []*resource.CapabilityValue) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -7242,6 +7314,29 @@ func (d *direct) writeNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 	}
 	d.Byte(']')
 	return true
+}
+
+func (d *direct) writeNCapabilityValueEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdgeᚄ(f *document.Field, v []model.CapabilityValueEdge) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdge(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNCapabilityValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValue(f *document.Field, v *resource.CapabilityValue) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectCapabilityValue(f.Below, v)
 }
 
 func (d *direct) writeOString2ᚖstring(f *document.Field, v *string) bool {
@@ -8917,11 +9012,8 @@ func (d *direct) writeNNearMiss2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgr
 	return d.objectNearMiss(f.Below, v)
 }
 
-func (d *direct) writeNCapabilityValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValue(f *document.Field, v *resource.CapabilityValue) bool {
-	if v == nil {
-		return d.FailNull(f)
-	}
-	return d.objectCapabilityValue(f.Below, v)
+func (d *direct) writeNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdge(f *document.Field, v *model.CapabilityValueEdge) bool {
+	return d.objectCapabilityValueEdge(f.Below, v)
 }
 
 func (d *direct) writeNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdge(f *document.Field, v *model.ConsumerEdge) bool {

@@ -39,3 +39,18 @@ type ResourceEdge struct{ Edge[resource.Resource] }
 
 // Edges returns the resources with their cursors.
 func (c *ResourceConnection) Edges() []ResourceEdge { return edges[ResourceEdge](c.Connection) }
+
+// CapabilityValueConnection is a page of the values of a capability.
+type CapabilityValueConnection struct {
+	*Connection[resource.CapabilityValue]
+}
+
+// CapabilityValueEdge is a value of a capability with its cursor.
+type CapabilityValueEdge struct {
+	Edge[resource.CapabilityValue]
+}
+
+// Edges returns the values with their cursors.
+func (c *CapabilityValueConnection) Edges() []CapabilityValueEdge {
+	return edges[CapabilityValueEdge](c.Connection)
+}

@@ -10,15 +10,12 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
-	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/internal/lists"
-	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
-	"github.com/cadastre-dev/cadastre/text"
 )
 
 // Capabilities returns what resources of the types can be asked for, by name:
@@ -72,42 +69,6 @@ func capabilitiesSeen(viewer access.Viewer, includePrivate bool) predicate.Capab
 			s.Where(entsql.EQ(s.C(capability.FieldPrivate), false))
 		}
 	}
-}
-
-// CapabilityValues returns the values in use of each capability with how many
-// resources have them, by value: the first of those that start with a text. The
-// counts are kept by every write; nothing is counted here.
-func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int64, first int, startsWith string) (map[int64][]*resource.CapabilityValue, error) {
-	var problems problem.Problems
-	if first < 0 || first > resource.MaxCapabilityValues {
-		problems.Add("first", "must be 0 to %d", resource.MaxCapabilityValues)
-	}
-	text.Check(&problems, "startsWith", startsWith, 0, resource.MaxCapabilityValue)
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	start := func(s *entsql.Selector) {
-		if startsWith != "" {
-			s.Where(hasPrefix(s.C(capabilitycount.FieldValue), s.C(capabilitycount.FieldValuePrefix), startsWith))
-		}
-	}
-	inOrder := func(s *entsql.Selector) {
-		sqldb.OrderParts(s, capabilitycount.FieldCapabilityID, entsql.Asc)
-		s.OrderBy(s.C(capabilitycount.FieldValuePrefix), s.C(capabilitycount.FieldValue))
-	}
-	rows, err := s.Ent.CapabilityCount.Query().
-		Where(sqldb.FirstOfEach(capabilitycount.Table, capabilitycount.FieldCapabilityID, capabilities, first, start, inOrder)).
-		Order(capabilitycount.ByCapabilityID(), capabilitycount.ByValue()).All(ctx)
-	return sqldb.ByParent(rows, err, "values of capabilities",
-		func(row *ent.CapabilityCount) *resource.CapabilityValue {
-			return &resource.CapabilityValue{Value: row.Value, ResourceCount: row.ResourceCount}
-		},
-		func(row *ent.CapabilityCount) int64 { return row.CapabilityID })
-}
-
-// CountCapabilityValues returns how many values in use each capability has.
-func (s *ResourceStore) CountCapabilityValues(ctx context.Context, capabilities []int64) (map[int64]int, error) {
-	return countTable.CountBy(ctx, s.DB, capabilitycount.FieldCapabilityID, sqldb.Among(capabilitycount.FieldCapabilityID, capabilities))
 }
 
 // CapabilitiesOf returns the values that the resources have, by name; private

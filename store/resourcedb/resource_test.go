@@ -165,12 +165,12 @@ func TestCountsFollowConcurrentWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := named[typeID].Capability.ID
-		counted, err := s.CapabilityValues(ctx, []int64{id}, 100, "")
+		counted, err := s.CapabilityValues(ctx, []int64{id}, "", page.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]int{}
-		for _, value := range counted[id] {
+		for _, value := range counted[id].Items {
 			got[value.Value] = value.ResourceCount
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
