@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"placement/placementtest":     {"placement"},
 	"problem":                     {},
 	"resource":                    {"access", "internal/lists", "metadef", "page", "problem", "text"},
-	"resource/resourcetest":       {"resource"},
+	"resource/resourcetest":       {"access", "metadef", "problem", "resource", "text"},
 	"schema":                      {},
 	"store":                       {"access", "defaults", "ent", "metadef", "placement", "resource", "store/auditdb", "store/metadefdb", "store/placementdb", "store/resourcedb", "store/sqldb"},
 	"store/auditdb":               {"audit", "ent", "page", "store/sqldb", "store/visible", "text"},

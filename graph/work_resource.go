@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // resourceWorks returns what the fields of resources and of their metadata do,
@@ -92,8 +93,19 @@ func searchFor(c document.Call, filter map[string]any) search {
 	narrow("parent", indexedRows)
 	narrow("types", all)
 	narrow("projectId", all)
+	narrow("projectIds", all)
+	narrow("visibility", all)
+	narrow("updatedSince", all)
+	if filter["ancestor"] != nil { // all that is below it is looked up first
+		below := min(all, indexedRows)
+		s.whole, s.rows, s.scanned, s.clauses = true, min(s.rows, below), s.scanned+below, s.clauses+1
+	}
 	if filter["nameContains"] != nil {
 		s.whole, s.tests, s.clauses = true, s.rows, s.clauses+1
+	}
+	if filter["search"] != nil { // all values are looked through
+		values := c.Size(tableMetadataItems)
+		s.whole, s.scanned, s.tests, s.clauses = true, s.scanned+values, s.tests+2*s.rows+values, s.clauses+1
 	}
 	for _, table := range []struct{ argument, name string }{{"metadata", tableMetadataItems}, {"tags", tableResourceTags}} {
 		if count := lengthOf(filter[table.argument]); count > 0 {
@@ -193,6 +205,10 @@ func resourcesPage(c document.Call) document.Work {
 		work.Scanned = max(work.Scanned, min(s.rows, indexedRows))
 	}
 	work.Statements, work.Scanned, work.Tests = 1+s.statements, work.Scanned+s.scanned, s.tests
+	if order == string(resource.OrderByType) { // as many of each type, and their names
+		types := c.Size(tableResourceTypes)
+		work.Statements, work.Scanned = work.Statements+1, work.Scanned+2*types+min(types*(c.Page()+1), c.Size(tableResources))
+	}
 	return work
 }
 

@@ -1,27 +1,45 @@
 package resource
 
 import (
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
 // Filter chooses resources; every condition given must hold. A nil list is no
-// condition; an empty list of types or uuids matches nothing, an empty list of
-// pairs is no condition.
+// condition; an empty list of types, projects or uuids matches nothing, an empty
+// list of pairs is no condition.
 type Filter struct {
 	Types        []string
 	ProjectID    *string
+	ProjectIDs   []string
+	Visibility   *access.Visibility
 	Name         *string
 	NameContains *string // whatever its case
+	Search       *string // whatever its case, in names, descriptions and metadata values
+	UpdatedSince *time.Time
 	UUIDs        []string
 	Parent       *string // a uuid
+	Ancestor     *string // a uuid
 	Tags         []TagFilter
 	Metadata     []metadef.KeyValue
 	Requirements []Requirement
 	Matching     *string // a matching expression
 	Where        *ConditionInput
 }
+
+// OrderField is what resources are ordered by, besides their names and times:
+// ties are broken by uuid.
+type OrderField string
+
+// The orders.
+const (
+	OrderByType    OrderField = "TYPE"    // the name of the type
+	OrderByProject OrderField = "PROJECT" // the id of the project
+)
 
 // TagFilter asks for a tag, whatever its case, and on demand for those that the
 // definitions place below it.
@@ -38,6 +56,8 @@ func (f Filter) Check(problems *problem.Problems, path string) {
 	text.CheckOptional(problems, problem.Join(path, "projectId"), f.ProjectID, 0, metadef.MaxMetadataValue)
 	text.CheckOptional(problems, problem.Join(path, "name"), f.Name, 0, metadef.MaxMetadataValue)
 	text.CheckOptional(problems, problem.Join(path, "nameContains"), f.NameContains, 0, metadef.MaxMetadataValue)
+	text.CheckOptional(problems, problem.Join(path, "search"), f.Search, 0, metadef.MaxSearch)
+	text.CheckList(problems, problem.Join(path, "projectIds"), f.ProjectIDs, text.MaxFilterList)
 	text.CheckList(problems, problem.Join(path, "types"), f.Types, text.MaxFilterList)
 	text.CheckCount(problems, problem.Join(path, "uuids"), len(f.UUIDs), text.MaxFilterList)
 	if text.CheckCount(problems, problem.Join(path, "metadata"), len(f.Metadata), MaxFilterPairs) {

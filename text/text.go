@@ -18,13 +18,15 @@ const MaxName = 80
 // (Unicode simple case folding), so folding never changes the number of code
 // points.
 func Fold(text string) string {
-	return strings.Map(func(r rune) rune {
-		lowest := r
-		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
-			lowest = min(lowest, other)
-		}
-		return unicode.ToLower(lowest)
-	}, text)
+	return strings.Map(foldRune, text)
+}
+
+func foldRune(r rune) rune {
+	lowest := r
+	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+		lowest = min(lowest, other)
+	}
+	return unicode.ToLower(lowest)
 }
 
 // Length returns the length of a text in code points, the unit of every limit

@@ -727,6 +727,16 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{ResourcesColumns[8], ResourcesColumns[4], ResourcesColumns[0]},
 			},
+			{
+				Name:    "resource_resource_type_id_uuid",
+				Unique:  false,
+				Columns: []*schema.Column{ResourcesColumns[11], ResourcesColumns[3]},
+			},
+			{
+				Name:    "resource_project_id_uuid",
+				Unique:  false,
+				Columns: []*schema.Column{ResourcesColumns[7], ResourcesColumns[3]},
+			},
 		},
 	}
 	// ResourceClassesColumns holds the columns for the "resource_classes" table.

@@ -50,6 +50,8 @@ func (Resource) Indexes() []ent.Index {
 		index.Fields("project_id", "name", "id"),
 		index.Fields("parent_id", "name", "id"),
 		index.Fields("visibility", "name", "id"),
+		index.Fields("resource_type_id", "uuid"),
+		index.Fields("project_id", "uuid"),
 	}
 }
 

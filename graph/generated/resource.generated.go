@@ -2516,7 +2516,7 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"types", "projectId", "name", "nameContains", "uuids", "parent", "tags", "metadata", "requirements", "matching", "where"}
+	fieldsInOrder := [...]string{"types", "projectId", "projectIds", "visibility", "name", "nameContains", "search", "updatedSince", "uuids", "parent", "ancestor", "tags", "metadata", "requirements", "matching", "where"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -2537,6 +2537,20 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.ProjectID = data
+		case "projectIds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectIds"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectIDs = data
+		case "visibility":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
+			data, err := ec.unmarshalOVisibility2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Visibility = data
 		case "name":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -2551,6 +2565,20 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.NameContains = data
+		case "search":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("search"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Search = data
+		case "updatedSince":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updatedSince"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpdatedSince = data
 		case "uuids":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("uuids"))
 			data, err := ec.unmarshalOUUID2ᚕstringᚄ(ctx, v)
@@ -2565,6 +2593,13 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.Parent = data
+		case "ancestor":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ancestor"))
+			data, err := ec.unmarshalOUUID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ancestor = data
 		case "tags":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tags"))
 			data, err := ec.unmarshalOTagFilter2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐTagFilterᚄ(ctx, v)

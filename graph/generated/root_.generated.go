@@ -3882,14 +3882,31 @@ input ResourceFilter {
   types: [String!]
   "Of this project."
   projectId: String
+  "Of any of these projects, by id, at most 250. An empty list matches nothing."
+  projectIds: [String!]
+  "With this visibility."
+  visibility: Visibility
   "With exactly this name."
   name: String
   "With this text somewhere in the name, whatever its case."
   nameContains: String
+  """
+  With this text somewhere, whatever its case, in the name, the description or the
+  value of a metadata item; at most 200 characters. The empty text is in every
+  name. All of these texts are looked through, which the price counts.
+  """
+  search: String
+  "Changed at this time or later: the resource or anything on it."
+  updatedSince: DateTime
   "With any of these uuids, at most 250. An empty list matches nothing."
   uuids: [UUID!]
   "Directly below the resource with this uuid. One that is not there or not visible has nothing below it."
   parent: UUID
+  """
+  Below the resource with this uuid at any depth, by parents that the viewer may
+  see. One that is not there or not visible has nothing below it.
+  """
+  ancestor: UUID
   "With every one of these tags; at most 64."
   tags: [TagFilter!]
   "With every one of these metadata pairs, key and value compared exactly; at most 64. An empty list is no condition."
@@ -4010,6 +4027,10 @@ enum ResourceOrderField {
   CREATED_AT
   "The time of the last change of the resource or of anything on it."
   UPDATED_AT
+  "The name of the type, by code point; resources of one type by uuid."
+  TYPE
+  "The id of the project, by code point; resources of one project by uuid."
+  PROJECT
 }
 
 "A page of resources."

@@ -848,17 +848,23 @@ const (
 	ResourceOrderFieldCreatedAt ResourceOrderField = "CREATED_AT"
 	// The time of the last change of the resource or of anything on it.
 	ResourceOrderFieldUpdatedAt ResourceOrderField = "UPDATED_AT"
+	// The name of the type, by code point; resources of one type by uuid.
+	ResourceOrderFieldType ResourceOrderField = "TYPE"
+	// The id of the project, by code point; resources of one project by uuid.
+	ResourceOrderFieldProject ResourceOrderField = "PROJECT"
 )
 
 var AllResourceOrderField = []ResourceOrderField{
 	ResourceOrderFieldName,
 	ResourceOrderFieldCreatedAt,
 	ResourceOrderFieldUpdatedAt,
+	ResourceOrderFieldType,
+	ResourceOrderFieldProject,
 }
 
 func (e ResourceOrderField) IsValid() bool {
 	switch e {
-	case ResourceOrderFieldName, ResourceOrderFieldCreatedAt, ResourceOrderFieldUpdatedAt:
+	case ResourceOrderFieldName, ResourceOrderFieldCreatedAt, ResourceOrderFieldUpdatedAt, ResourceOrderFieldType, ResourceOrderFieldProject:
 		return true
 	}
 	return false

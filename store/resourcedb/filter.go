@@ -110,10 +110,28 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 		}
 	}
 	equals("projectId", entresource.FieldProjectID, filter.ProjectID)
+	if filter.ProjectIDs != nil {
+		add("projectIds", func(s *entsql.Selector) *entsql.Predicate {
+			return sqldb.IsAmong(s, s.C(entresource.FieldProjectID), filter.ProjectIDs)
+		})
+	}
+	if filter.Visibility != nil {
+		add("visibility", func(s *entsql.Selector) *entsql.Predicate {
+			return entsql.EQ(s.C(entresource.FieldVisibility), string(*filter.Visibility))
+		})
+	}
 	equals("name", entresource.FieldName, filter.Name)
 	if filter.NameContains != nil {
 		add("nameContains", func(s *entsql.Selector) *entsql.Predicate {
 			return containsText(s.C(entresource.FieldNameKey), text.Fold(*filter.NameContains))
+		})
+	}
+	if filter.Search != nil {
+		add("search", func(s *entsql.Selector) *entsql.Predicate { return mentions(s, text.Fold(*filter.Search)) })
+	}
+	if filter.UpdatedSince != nil {
+		add("updatedSince", func(s *entsql.Selector) *entsql.Predicate {
+			return entsql.GTE(s.C(entresource.FieldUpdatedAt), filter.UpdatedSince.UTC())
 		})
 	}
 	if filter.UUIDs != nil {
@@ -129,6 +147,9 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 				Where(entsql.And(entsql.EQ(parents.C(entresource.FieldUUID), *filter.Parent), visible.ResourceCondition(viewer, parents.C))))
 		})
 	}
+	if filter.Ancestor != nil {
+		add("ancestor", func(s *entsql.Selector) *entsql.Predicate { return isBelow(s, viewer, *filter.Ancestor) })
+	}
 	for _, tag := range filter.Tags {
 		clauses = append(clauses, clause{name: "tags " + tag.Name, byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, tag) }})
 	}
@@ -136,6 +157,32 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 		clauses = append(clauses, clause{name: "metadata " + pair.Key + ": " + pair.Value, byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasPair(s, pair) }})
 	}
 	return clauses
+}
+
+// mentions holds for the resources with a folded text in their name, their
+// description or the value of a metadata item.
+func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
+	items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
+	return entsql.Or(
+		containsText(s.C(entresource.FieldNameKey), folded),
+		sqldb.ContainsFolded(s.C(entresource.FieldDescription), folded),
+		resourcesWith(s, items, sqldb.ContainsFolded(items.C(metadataitem.FieldValue), folded)),
+	)
+}
+
+// isBelow holds for the resources at any depth below the one with a uuid, by
+// resources that the viewer may see.
+func isBelow(s *entsql.Selector, viewer access.Viewer, uuid string) *entsql.Predicate {
+	build := entsql.Dialect(s.Dialect())
+	top, child := build.Table(entresource.Table).As("top"), build.Table(entresource.Table).As("child")
+	first := build.Select(top.C(entresource.FieldID)).From(top).
+		Where(entsql.And(entsql.EQ(top.C(entresource.FieldUUID), uuid), visible.ResourceCondition(viewer, top.C)))
+	seen, parent := visible.ResourceCondition(viewer, child.C), s.C(entresource.FieldParentID)
+	return entsql.P(func(b *entsql.Builder) {
+		b.Ident(parent).WriteString(" IN (WITH RECURSIVE below (id) AS (").Join(first).
+			WriteString(" UNION SELECT ").Ident(child.C(entresource.FieldID)).WriteString(" FROM resources AS child JOIN below ON ").Ident(child.C(entresource.FieldParentID)).WriteString(" = below.id WHERE ").Join(seen).
+			WriteString(") SELECT id FROM below)")
+	})
 }
 
 // hasPair holds for the resources that have a key with exactly that value.

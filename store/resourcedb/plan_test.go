@@ -104,6 +104,44 @@ func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 	})
 }
 
+// TestOrdersReadWhatTheyShow holds that a page in the order of types or of
+// projects goes down an index and reads about as many resources as it shows.
+func TestOrdersReadWhatTheyShow(t *testing.T) {
+	t.Parallel()
+	count := planSize()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		fillResources(t, url, count)
+		recording, recorded := resourcedb.RecordStatements(storetest.Open(t, url).ResourceStore)
+		ten := 10
+		for _, of := range []struct{ order, index string }{
+			{"TYPE", "resource_resource_type_id_uuid"}, {"PROJECT", "resource_project_id_uuid"},
+		} {
+			for _, descending := range []bool{false, true} {
+				order := page.Order{Field: of.order, Descending: descending}
+				*recorded = nil
+				first, err := recording.Resources(storetest.AsAdmin(), resource.Filter{}, order, page.Request{First: &ten})
+				if err != nil || len(first.Items) != ten {
+					t.Fatalf("%d resources, error %v", len(first.Items), err)
+				}
+				began := time.Now()
+				if _, err := recording.Resources(storetest.AsAdmin(), resource.Filter{}, order, page.Request{First: &ten, After: &first.Cursors[9]}); err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%s: the second page in %v", of.order, time.Since(began))
+				for _, statement := range *recorded {
+					plan := resourcedb.Explain(t, recording, statement)
+					if !strings.Contains(statement.Query, "FROM \"resources\"") && !strings.Contains(statement.Query, "FROM `resources`") {
+						continue // the names of the types of the page
+					}
+					if !strings.Contains(plan, of.index) || strings.Contains(plan, "Seq Scan on resources") || strings.Contains(plan, "SCAN resources") && of.order == "TYPE" {
+						t.Errorf("%s reads more than the page:\n%s\n%s", of.order, statement.Query, plan)
+					}
+				}
+			}
+		}
+	})
+}
+
 // readAround reads the first page of the resources of each type, looks behind the
 // second, and reads the first one backward. Only the one type filled has any.
 func readAround(t *testing.T, viewer context.Context, s *resourcedb.ResourceStore, types []int64, filled int64) {

@@ -35,7 +35,18 @@ var (
 // Resources returns a page of the resources that the viewer may see.
 func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, order page.Order, request page.Request) (page.Page[*resource.Resource], error) {
 	paging, wanted, err := s.pagingOf(ctx, "resources", filter, order, request)
-	return sqldb.PageOf(filtered(ctx, filter), s.DB, resourceTable, paging, err, resourceNoun, resourcePosition(order), wanted)
+	if err != nil {
+		return page.Page[*resource.Resource]{}, err
+	}
+	if order.Field == string(resource.OrderByType) {
+		wanted = firstOfTypes(paging, wanted)
+	}
+	rows, err := resourceTable.All(filtered(ctx, filter), s.DB, wanted, paging.Take)
+	if err != nil {
+		return page.Page[*resource.Resource]{}, fmt.Errorf("list resources: %w", err)
+	}
+	position, err := s.positions(ctx, order, rows)
+	return sqldb.NewPage(paging, rows, resourceNoun, position), err
 }
 
 // filtered returns the context of a list under a filter: which plan is good
@@ -67,7 +78,8 @@ func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scop
 	if err != nil {
 		return nil, fmt.Errorf("list resources within others: %w", err)
 	}
-	return sqldb.PagesOf(paging, keys, rows, scopeKey(scope), resourceNoun, resourcePosition(order)), nil
+	position, err := s.positions(ctx, order, rows)
+	return sqldb.PagesOf(paging, keys, rows, scopeKey(scope), resourceNoun, position), err
 }
 
 // ResourcesBehind returns for which keys there are resources on the side where
@@ -85,7 +97,7 @@ func (s *ResourceStore) ResourcesBehind(ctx context.Context, scope resource.Scop
 }
 
 func (s *ResourceStore) pagingOf(ctx context.Context, list string, filter resource.Filter, order page.Order, request page.Request) (sqldb.Paging, predicate.Resource, error) {
-	paging, err := sqldb.NewPaging(list, sqldb.NamedOrders, order, request)
+	paging, err := sqldb.NewPaging(list, resourceOrders(), order, request)
 	if err != nil {
 		return paging, nil, err
 	}
@@ -139,12 +151,6 @@ func scopeKey(scope resource.Scope) func(*ent.Resource) int64 {
 		return func(row *ent.Resource) int64 { return *row.ParentID }
 	}
 	return func(row *ent.Resource) int64 { return row.ResourceTypeID }
-}
-
-func resourcePosition(order page.Order) func(*ent.Resource) (any, int64) {
-	return func(row *ent.Resource) (any, int64) {
-		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
-	}
 }
 
 func resourceNoun(row *ent.Resource) *resource.Resource {

@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -16,7 +17,26 @@ import (
 type SortKey struct {
 	Column string
 	IsTime bool
+	// Of returns what to order by in place of a column; nil is the column.
+	Of func(*entsql.Selector) entsql.Querier
+	// Tie is a column of texts that breaks ties; empty is the id.
+	Tie string
 }
+
+// Tied is a key under an order whose ties a text breaks.
+type Tied struct{ Key, Tie string }
+
+// expression returns what to order by.
+func (k SortKey) expression(s *entsql.Selector) entsql.Querier {
+	if k.Of != nil {
+		return k.Of(s)
+	}
+	column := s.C(k.Column) // with the name that the table has now
+	return entsql.ExprFunc(func(b *entsql.Builder) { b.Ident(column) })
+}
+
+// tieColumn returns the column that breaks ties.
+func (k SortKey) tieColumn() string { return cmp.Or(k.Tie, "id") }
 
 // NamedOrders are those of a table of things with a name.
 var NamedOrders = map[string]SortKey{
@@ -61,7 +81,10 @@ func NewPaging(list string, keys map[string]SortKey, order page.Order, request p
 // isPosition reports whether the key and the id of a position are of the types
 // that the columns have.
 func (p Paging) isPosition(at page.Position) bool {
-	_, err := strconv.ParseInt(at.ID, 10, 64)
+	var err error
+	if p.Key.Tie == "" {
+		_, err = strconv.ParseInt(at.ID, 10, 64)
+	}
 	if err == nil && p.Key.IsTime {
 		_, err = time.Parse(time.RFC3339Nano, at.Key)
 	}
@@ -76,7 +99,16 @@ func (p Paging) Sort(s *entsql.Selector) {
 	if p.part != "" {
 		OrderParts(s, p.part, p.Direction())
 	}
-	s.OrderBy(p.Direction()(s.C(p.Key.Column)), p.Direction()(s.C("id")))
+	direction := p.Direction()
+	switch {
+	case p.Key.Of == nil:
+		s.OrderBy(direction(s.C(p.Key.Column)))
+	case p.reverse():
+		s.OrderExpr(entsql.DescExpr(p.Key.Of(s)))
+	default:
+		s.OrderExpr(p.Key.Of(s))
+	}
+	s.OrderBy(direction(s.C(p.Key.tieColumn())))
 }
 
 // Take keeps the rows of the page, in the direction in which it is taken.
@@ -88,42 +120,61 @@ func (p Paging) Take(s *entsql.Selector) {
 
 // Direction returns the one in which the page is taken.
 func (p Paging) Direction() func(string) string {
-	if p.descending != p.request.Backward() {
+	if p.reverse() {
 		return entsql.Desc
 	}
 	return entsql.Asc
 }
 
+func (p Paging) reverse() bool { return p.descending != p.request.Backward() }
+
 // Within keeps the rows between the positions.
 func (p Paging) Within(s *entsql.Selector) {
+	for _, bound := range p.Bounds() {
+		s.Where(p.compare(s, bound.Operator, bound.At))
+	}
+}
+
+// Bound is a position that the rows of a page are beyond: > or < it.
+type Bound struct {
+	Operator string
+	At       page.Position
+}
+
+// Bounds returns what the positions of the request bound.
+func (p Paging) Bounds() []Bound {
 	beyond, until := ">", "<"
 	if p.descending {
 		beyond, until = until, beyond
 	}
+	var bounds []Bound
 	if p.after != nil {
-		s.Where(p.compare(s, beyond, *p.after))
+		bounds = append(bounds, Bound{beyond, *p.after})
 	}
 	if p.before != nil {
-		s.Where(p.compare(s, until, *p.before))
+		bounds = append(bounds, Bound{until, *p.before})
 	}
+	return bounds
 }
 
 // compare returns a comparison of row values, which an index on (column, id)
 // serves, with the part before them where there is one.
 func (p Paging) compare(s *entsql.Selector, operator string, at page.Position) *entsql.Predicate {
-	id, _ := strconv.ParseInt(at.ID, 10, 64)
-	var key any = at.Key
+	var key, id any = at.Key, at.ID
+	if p.Key.Tie == "" {
+		id, _ = strconv.ParseInt(at.ID, 10, 64)
+	}
 	if p.Key.IsTime {
 		key, _ = time.Parse(time.RFC3339Nano, at.Key)
 	}
-	column, tie := s.C(p.Key.Column), s.C("id")
+	column, tie := p.Key.expression(s), s.C(p.Key.tieColumn())
 	return entsql.P(func(b *entsql.Builder) {
 		b.WriteString("(")
 		nested := p.part != "" && boundsParts(s)
 		if nested {
 			b.Ident(s.C(p.part)).Comma()
 		}
-		b.Ident(column).Comma().Ident(tie).WriteString(") " + operator + " (")
+		b.Join(column).Comma().Ident(tie).WriteString(") " + operator + " (")
 		if nested {
 			b.WriteString(partKey(s)).Comma()
 		}
@@ -151,6 +202,8 @@ func NewPage[Row, Noun any](p Paging, rows []Row, noun func(Row) Noun, place fun
 			position.Key = key
 		case time.Time:
 			position.Key = key.UTC().Format(time.RFC3339Nano)
+		case Tied:
+			position.Key, position.ID = key.Key, key.Tie
 		}
 		out.Items[i], out.Cursors[i] = noun(row), position.Cursor()
 	}

@@ -1,0 +1,164 @@
+package resourcetest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// World is resources with all that is on them, and who may discover
+// capabilities: what filters and facets are asked of in tests, resource by
+// resource.
+type World struct {
+	Resources []*Thing
+	// Private are the capabilities that only administrators discover, by type
+	// and name; Registered are all.
+	Private, Registered map[[2]string]bool
+	Discovery           resource.CapabilityDiscovery
+	// Below are the tags that visible definitions place below a tag, folded.
+	Below map[string][]string
+}
+
+// Thing is a resource and all that is on it.
+type Thing struct {
+	UUID, Type, Name, Description, Project, Parent string
+	Visibility                                     access.Visibility
+	UpdatedAt                                      time.Time
+	Metadata, Capabilities                         map[string]string
+	Tags                                           []string
+}
+
+// Sees reports whether a viewer may see a resource.
+func Sees(viewer access.Viewer, of *Thing) bool {
+	return viewer.CanRead() && (viewer.IsAdmin() || viewer.IsService() || of.Visibility == access.Public || viewer.ProjectID != "" && of.Project == viewer.ProjectID)
+}
+
+// CapabilitiesSeen returns the capabilities of a resource that a viewer may
+// discover.
+func (w World) CapabilitiesSeen(viewer access.Viewer, of *Thing) map[string]string {
+	seen := map[string]string{}
+	for name, value := range of.Capabilities {
+		if w.discovers(viewer, of.Type, name) {
+			seen[name] = value
+		}
+	}
+	return seen
+}
+
+func (w World) discovers(viewer access.Viewer, ofType, name string) bool {
+	return resource.MayDiscover(viewer, w.Discovery) == nil && (viewer.IsAdmin() || !w.Private[[2]string{ofType, name}])
+}
+
+// knows reports whether a viewer may know of the name of a capability of some
+// type, or of one of those given.
+func (w World) knows(viewer access.Viewer, types []string, name string) bool {
+	for of := range w.Registered {
+		if of[1] == name && (types == nil || slices.Contains(types, of[0])) && w.discovers(viewer, of[0], name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Matching returns the resources that a viewer may see and that match a filter,
+// and false for a filter that is refused.
+func (w World) Matching(viewer access.Viewer, filter resource.Filter) ([]*Thing, bool) {
+	var problems problem.Problems
+	filter.Check(&problems, "filter")
+	plan := filter.Plan(&problems, "filter")
+	conditions := plan.Conditions(func(name string) bool { return w.knows(viewer, filter.Types, name) }, &problems)
+	if len(problems) > 0 {
+		return nil, false
+	}
+	var matching []*Thing
+	for _, of := range w.Resources {
+		if !Sees(viewer, of) || !w.matchesPlainly(viewer, filter, of) {
+			continue
+		}
+		facts := Facts{Metadata: of.Metadata, Capabilities: w.CapabilitiesSeen(viewer, of)}
+		if !slices.ContainsFunc(conditions, func(c resource.FilterCondition) bool { return !c.Ignored && !Matches(c.Condition, facts) }) {
+			matching = append(matching, of)
+		}
+	}
+	return matching, true
+}
+
+// matchesPlainly reports whether the conditions of a filter hold that ask for no
+// capability.
+func (w World) matchesPlainly(viewer access.Viewer, f resource.Filter, of *Thing) bool {
+	holds := []bool{
+		f.Types == nil || slices.Contains(f.Types, of.Type),
+		f.ProjectID == nil || *f.ProjectID == of.Project,
+		f.ProjectIDs == nil || slices.Contains(f.ProjectIDs, of.Project),
+		f.Visibility == nil || *f.Visibility == of.Visibility,
+		f.Name == nil || *f.Name == of.Name,
+		f.NameContains == nil || has(of.Name, *f.NameContains),
+		f.Search == nil || mentions(of, *f.Search),
+		f.UpdatedSince == nil || !of.UpdatedAt.Before(*f.UpdatedSince),
+		f.UUIDs == nil || slices.Contains(f.UUIDs, of.UUID),
+		f.Parent == nil || of.Parent == *f.Parent && w.isSeen(viewer, of.Parent),
+		f.Ancestor == nil || slices.Contains(w.above(viewer, of), *f.Ancestor),
+	}
+	for _, wanted := range f.Tags {
+		holds = append(holds, w.hasTag(of, wanted))
+	}
+	for _, pair := range f.Metadata {
+		value, ok := of.Metadata[pair.Key]
+		holds = append(holds, ok && value == pair.Value)
+	}
+	return !slices.Contains(holds, false)
+}
+
+func has(in, folded string) bool { return strings.Contains(text.Fold(in), text.Fold(folded)) }
+
+func mentions(of *Thing, wanted string) bool {
+	for _, value := range of.Metadata {
+		if has(value, wanted) {
+			return true
+		}
+	}
+	return has(of.Name, wanted) || has(of.Description, wanted)
+}
+
+func (w World) hasTag(of *Thing, wanted resource.TagFilter) bool {
+	names := []string{text.Fold(wanted.Name)}
+	if wanted.IncludeDescendants {
+		names = append(names, w.Below[names[0]]...)
+	}
+	return slices.ContainsFunc(of.Tags, func(tag string) bool { return slices.Contains(names, text.Fold(tag)) })
+}
+
+func (w World) isSeen(viewer access.Viewer, uuid string) bool {
+	above := w.thing(uuid)
+	return above != nil && Sees(viewer, above)
+}
+
+func (w World) thing(uuid string) *Thing {
+	at := slices.IndexFunc(w.Resources, func(of *Thing) bool { return of.UUID == uuid })
+	if at < 0 {
+		return nil
+	}
+	return w.Resources[at]
+}
+
+// above returns the uuids of what a resource is below, up to the first one that
+// the viewer may not see.
+func (w World) above(viewer access.Viewer, of *Thing) (uuids []string) {
+	for up := w.thing(of.Parent); up != nil && Sees(viewer, up); up = w.thing(up.Parent) {
+		uuids = append(uuids, up.UUID)
+	}
+	return uuids
+}
+
+// InOrder sorts resources by a key and, to break ties, by uuid.
+func InOrder(of []*Thing, key func(*Thing) string) []*Thing {
+	return slices.SortedFunc(slices.Values(of), func(a, b *Thing) int {
+		return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a.UUID, b.UUID))
+	})
+}

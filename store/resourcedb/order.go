@@ -1,0 +1,127 @@
+package resourcedb
+
+import (
+	"context"
+	"fmt"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// resourceOrders returns what resources can be ordered by.
+func resourceOrders() map[string]sqldb.SortKey {
+	orders := map[string]sqldb.SortKey{
+		string(resource.OrderByType):    {Of: nameOfType, Tie: entresource.FieldUUID},
+		string(resource.OrderByProject): {Column: entresource.FieldProjectID, Tie: entresource.FieldUUID},
+	}
+	for field, key := range sqldb.NamedOrders {
+		orders[field] = key
+	}
+	return orders
+}
+
+// nameOfType is the name of a resource's type.
+func nameOfType(s *entsql.Selector) entsql.Querier {
+	types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
+	name := entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldName)).From(types).
+		Where(entsql.ColumnsEQ(types.C(resourcetype.FieldID), s.C(entresource.FieldResourceTypeID)))
+	return entsql.ExprFunc(func(b *entsql.Builder) { b.WriteString("(").Join(name).WriteString(")") })
+}
+
+// positions returns the position of each row under an order: a key and an id.
+// The names of types are looked up in one statement, where they are the key.
+func (s *ResourceStore) positions(ctx context.Context, order page.Order, rows []*ent.Resource) (func(*ent.Resource) (any, int64), error) {
+	switch resource.OrderField(order.Field) {
+	case resource.OrderByProject:
+		return func(row *ent.Resource) (any, int64) { return sqldb.Tied{Key: row.ProjectID, Tie: row.UUID}, 0 }, nil
+	case resource.OrderByType:
+		names, err := s.typeNames(ctx, rows)
+		return func(row *ent.Resource) (any, int64) {
+			return sqldb.Tied{Key: names[row.ResourceTypeID], Tie: row.UUID}, 0
+		}, err
+	}
+	return func(row *ent.Resource) (any, int64) {
+		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
+	}, nil
+}
+
+// typeNames returns the names of the types of resources.
+func (s *ResourceStore) typeNames(ctx context.Context, rows []*ent.Resource) (map[int64]string, error) {
+	var ids []int64
+	for _, row := range rows {
+		ids = append(ids, row.ResourceTypeID)
+	}
+	types, err := s.Ent.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, sqldb.Distinct(ids))).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up the types of resources: %w", err)
+	}
+	names := make(map[int64]string, len(types))
+	for _, of := range types {
+		names[of.ID] = of.Name
+	}
+	return names, nil
+}
+
+// firstOfTypes keeps the first resources of each type that the page can be in,
+// as many as the page has, by uuid: an index has each type's part in that order,
+// so that no more is read of it, and what is left to order is small. The
+// conditions are those of the list.
+func firstOfTypes(paging sqldb.Paging, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
+	return func(s *entsql.Selector) {
+		build := entsql.Dialect(s.Dialect())
+		first := build.Select().From(build.Table(entresource.Table))
+		first.Select(first.C(entresource.FieldID))
+		of, uuid := first.C(entresource.FieldResourceTypeID), first.C(entresource.FieldUUID)
+		first.Where(entsql.P(func(b *entsql.Builder) {
+			if s.Dialect() != dialect.Postgres {
+				b.Ident(of).WriteString(" = parts.id")
+				return
+			}
+			// An equal column would be taken out of the order, and an index on the
+			// rest of it gone down through all types.
+			b.Ident(of).WriteString(" >= parts.id AND ").Ident(of).WriteString(" <= parts.id")
+		}))
+		for _, bound := range paging.Bounds() {
+			first.Where(uuidBeyond(uuid, bound))
+		}
+		for _, condition := range conditions {
+			condition(first)
+		}
+		if s.Dialect() == dialect.Postgres {
+			first.OrderBy(paging.Direction()(of))
+		}
+		first.OrderBy(paging.Direction()(uuid)).Limit(paging.Limit())
+		s.Where(entsql.P(func(b *entsql.Builder) {
+			b.Ident(s.C(entresource.FieldID)).WriteString(" IN (SELECT of_each.id FROM resource_types AS parts CROSS JOIN ")
+			if s.Dialect() == dialect.Postgres {
+				b.WriteString("LATERAL (").Join(first).WriteString(") AS of_each")
+			} else {
+				b.WriteString("resources AS of_each ON of_each.id IN (").Join(first).WriteString(")")
+			}
+			for i, bound := range paging.Bounds() {
+				b.WriteString([]string{" WHERE ", " AND "}[i]).WriteString("parts.name " + bound.Operator + "= ").Arg(bound.At.Key)
+			}
+			b.WriteString(")")
+		}))
+	}
+}
+
+// uuidBeyond holds for the uuids beyond a position in the part of its own type,
+// and for all others in the parts of other types.
+func uuidBeyond(column string, bound sqldb.Bound) *entsql.Predicate {
+	every := "" // before every uuid
+	if bound.Operator == "<" {
+		every = "~" // after every uuid
+	}
+	return entsql.P(func(b *entsql.Builder) {
+		b.Ident(column).WriteString(" " + bound.Operator + " CASE WHEN parts.name = ").Arg(bound.At.Key).
+			WriteString(" THEN ").Arg(bound.At.ID).WriteString(" ELSE '" + every + "' END")
+	})
+}
