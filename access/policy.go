@@ -105,7 +105,7 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RuleCapabilitiesWrite}, `setCapabilities unsetCapabilities`)
 	add(Permission{Rule: RuleCapabilityRegistry}, `createCapability setCapabilityVisibility deleteCapability`)
 	add(Permission{Rule: RulePlacementRead}, `resourceProviders resourceProvider allocationCandidates traits resourceClasses
-		consumer consumers usages`)
+		consumer consumers usages capacity`)
 	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider updateResourceProvider deleteResourceProvider
 		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates createTrait deleteTrait
 		createResourceClass deleteResourceClass setAllocations deleteAllocations reshape`)

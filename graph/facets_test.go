@@ -148,6 +148,7 @@ var familyArguments = map[string][]string{
 	"Query.explainResources":            {`(filter: {types: ["${type}"]})`},
 	"Query.resourceProviders":           {`(filter: {inTree: "${provider}"})`, `(filter: {name: "${mark}"})`},
 	"Query.resourceProvider":            {`(name: "${mark}")`, `(uuid: "${provider}")`},
+	"Query.capacity":                    {`(groupBy: ROOT, filter: {uuids: ["${provider}"]})`},
 	"Query.allocationCandidates":        {`(resources: [{resourceClass: "${class}", amount: 1}], inTree: "${provider}")`, `(resources: [{resourceClass: "${class}", amount: 2000000000}], inTree: "${provider}")`},
 	"Query.consumer":                    {`(uuid: "${consumer}")`},
 	"Query.consumers":                   {`(filter: {projectId: "${project}"})`, `(filter: {provider: "${provider}"}, last: 1)`},

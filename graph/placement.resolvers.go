@@ -169,19 +169,14 @@ func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape)
 }
 
 func (r *queryResolver) ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error) {
-	wanted, order := valueOf(filter), page.Order{Field: string(model.ResourceProviderOrderFieldName)}
-	if orderBy != nil {
-		order = page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
-	}
-	var problems problem.Problems
-	hosts, err := r.hostsOf(ctx, "filter.resource", wanted.Resource, &problems)
+	wanted, problems, err := r.wantedProviders(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
-	wanted.Hosts = hosts
+	order := providerOrder(orderBy)
 	return providerConnection(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page page.Request) (store.ProviderPage, error) {
-			return r.Store.ResourceProviders(ctx, wanted.ProviderFilter, order, page, problems)
+			return r.Store.ResourceProviders(ctx, wanted, order, page, problems)
 		})
 }
 
@@ -249,8 +244,8 @@ func (r *queryResolver) Consumers(ctx context.Context, filter *placement.Consume
 	return &model.ConsumerConnection{Connection: connection}, err
 }
 
-func (r *queryResolver) Usages(ctx context.Context, projectID string, userID *string, consumerType *string) ([]*placement.UsageGroup, error) {
-	return r.Store.Usages(ctx, projectID, userID, consumerType)
+func (r *queryResolver) Usages(ctx context.Context, projectID *string, userID *string, consumerType *string, groupBy placement.UsageGrouping, first *int, after *string) ([]*placement.UsageGroup, error) {
+	return r.Store.Usages(ctx, placement.UsageFilter{ProjectID: projectID, UserID: userID, ConsumerType: consumerType, By: groupBy, After: after}, first)
 }
 
 func (r *queryResolver) Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int, before *string) (*model.TraitConnection, error) {

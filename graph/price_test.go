@@ -218,7 +218,7 @@ var texts = map[string][]string{
 	"name": {"host 1", "root 1", "Many 1", "size", "arch"}, "resourceType": {"physical:host", "OS::Nova::Flavor"}, "types": {"physical:host", "OS::Manila::Share"},
 	"resourceTypes": {"physical:host", "OS::Nova::Flavor"}, "key": {"size", "key1", "key2", "arch", "many1:size"}, "keys": {"size", "key1"},
 	"value": {"1", "2", "value 1", "x86"}, "requirement": {"x86", "<in> x8", "<or> x86 <or> v1", ">= 2"}, "matching": {`["==", "$arch", "x86"]`, `["or", ["==", "$arch", "x86"], ["==", "$arch", "v1"]]`},
-	"resourceClass": {"VCPU", "MEMORY_MB"}, "requiredAll": {"HW_CPU_X86_AVX"}, "requiredAny": {"HW_CPU_X86_AVX", "HW_NUMA_ROOT"}, "forbidden": {"HW_NUMA_ROOT"},
+	"resourceClass": {"VCPU", "MEMORY_MB"}, "resourceClasses": {"VCPU", "MEMORY_MB"}, "hasClass": {"VCPU", "MEMORY_MB"}, "requiredAll": {"HW_CPU_X86_AVX"}, "requiredAny": {"HW_CPU_X86_AVX", "HW_NUMA_ROOT"}, "forbidden": {"HW_NUMA_ROOT"},
 	"anyOf": {"HW_CPU_X86_AVX"}, "rootRequired": {"HW_CPU_X86_AVX"}, "rootForbidden": {"HW_NUMA_ROOT"}, "suffix": {"1", "2"}, "projectId": {"demo", "operations"}, "projectIds": {"demo", "operations"}, "names": {"Many 1", "Many 2"},
 	"kind": {"Namespace", "Resource"}, "search": {"size", "many", "nothing"}, "nameContains": {"host", "1", "nothing"}, "contains": {"1", "value", "nothing"},
 }
@@ -233,6 +233,9 @@ func (a arguments) value(name string, of *ast.Type, levels int) string {
 		return "[" + strings.Join(slices.Compact(slices.Sorted(slices.Values(members))), ", ") + "]"
 	}
 	definition := a.schema.Types[of.Name()]
+	if definition.Name == "ResourceProviderOrder" { // whose class belongs to some fields
+		return []string{`{field: NAME}`, `{field: FREE, resourceClass: "VCPU"}`, `{field: SHARE_USED, resourceClass: "MEMORY_MB", direction: DESC}`}[a.chance.IntN(3)]
+	}
 	switch definition.Kind {
 	case ast.Enum:
 		return definition.EnumValues[a.chance.IntN(len(definition.EnumValues))].Name

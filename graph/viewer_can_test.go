@@ -68,7 +68,7 @@ func TestWhatCanBeChangedSaysWhoMay(t *testing.T) {
 	for _, mutation := range schema.Mutation.Fields {
 		for _, field := range schema.Types[mutation.Type.Name()].Fields {
 			of := schema.Types[field.Type.Name()]
-			if of.Kind != ast.Object || strings.HasSuffix(of.Name, "Report") || strings.HasPrefix(of.Name, "__") {
+			if of.Kind != ast.Object || strings.HasSuffix(of.Name, "Report") || strings.HasPrefix(of.Name, "Removed") || strings.HasPrefix(of.Name, "__") {
 				continue
 			}
 			if of.Fields.ForName("viewerCanUpdate") == nil && of.Fields.ForName("viewerCanDelete") == nil {
@@ -120,7 +120,7 @@ var changeable = []changeableKind{
 	{"MetadataItem", `resource(uuid: "$1") { metadataItem(key: "$2") { @ } }`, `setMetadata resource: "$1", items: [{key: "$2", value: "new"}]`, `deleteMetadata resource: "$1", keys: ["$2"]`,
 		slices.Concat(each(canProject+" "+canPublic, "own"), each(canProject+" "+canPublic, "served"))},
 	{"ResourceCapability", `resource(uuid: "$1") { capabilities(includePrivate: true) { @ } }`, `setCapabilities resource: "$1", capabilities: [{key: "$2", value: "new"}]`, `unsetCapabilities resource: "$1", names: ["$2"]`, each(canProject+" "+canPublic, "known")},
-	{"Capability", `resourceType(name: "$1") { capability(name: "$2") { @ } }`, `setCapabilityVisibility resourceType: "$1", name: "$2", private: false`, `deleteCapability resourceType: "$1", name: "$2"`, [][2]string{{"T::Known", "spare"}, {"OS::Manila::Share", "unused"}}},
+	{"Capability", `resourceType(name: "$1") { capability(name: "$2") { @ } }`, `setCapabilityVisibility resourceType: "$1", name: "$2", private: false`, `deleteCapability resourceType: "$1", name: "$2", force: true`, [][2]string{{"physical:host", "known"}, {"T::Known", "spare"}, {"OS::Manila::Share", "unused"}}},
 	{"ResourceProvider", `resourceProvider(uuid: "$1") { @ }`, `updateResourceProvider provider: "$1", resource: null`, `deleteResourceProvider provider: "$1"`, each(strings.Join([]string{canRoot, canBelow, canAlone, canUsed}, " "), "")},
 	{"Inventory", `resourceProvider(uuid: "$1") { inventory(resourceClass: "$2") { @ } }`, `setInventory provider: "$1", inventory: {resourceClass: "$2", total: 9}`, `deleteInventory provider: "$1", resourceClass: "$2"`, [][2]string{{canUsed, "VCPU"}, {canUsed, "MEMORY_MB"}, {canRoot, "CUSTOM_USED"}}},
 	{"Consumer", `consumer(uuid: "$1") { @ }`, `setAllocations consumers: [{uuid: "$1", projectId: "demo", userId: "mel", generation: $g, allocations: [{provider: "` + canUsed + `", resources: [{resourceClass: "VCPU", amount: 2}]}]}]`, `deleteAllocations consumer: "$1"`, each(canConsumer, "")},

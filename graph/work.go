@@ -48,6 +48,7 @@ func works() document.Works {
 
 		"Query.resourceProviders":    {World: true, Given: providersWork},
 		"Query.resourceProvider":     {World: true},
+		"Query.capacity":             {World: true, Given: capacityWork},
 		"Query.allocationCandidates": {World: true, Given: candidatesWork},
 
 		"AllocationCandidateConnection.totalCount":        {Given: ofList(candidateCountWork)},
@@ -60,6 +61,7 @@ func works() document.Works {
 		"ProviderSummary.inventories":                     {Given: ofProvider(tableInventories)},
 		"ResourceProvider.inventories":                    {Given: ofProvider(tableInventories)},
 		"ProviderSummary.traits":                          {Given: ofProvider(tableProviderTraits)},
+		"ResourceProvider.treeCapacity":                   {Given: treeCapacityWork},
 		"ResourceProvider.traits":                         {Given: ofProvider(tableProviderTraits)},
 		"ResourceProvider.resource":                       {Statements: 1, Given: one(tableResources)},
 		"Trait.viewerCanDelete":                           {World: true, Given: usedWork},

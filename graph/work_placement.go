@@ -5,11 +5,33 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// usagesWork adds up the allocations of a project.
+// usagesWork adds up the allocations of consumers, which are looked at twice:
+// once for the groups of the page.
 func usagesWork(c document.Call) document.Work {
-	all := c.Size(tableAllocations)
-	of := c.Size(tableConsumers)
-	return document.Work{Scanned: all + 2*of, Read: usual}
+	all, of := c.Size(tableAllocations), c.Size(tableConsumers)
+	return document.Work{Scanned: all + 2*of, Read: min(usual*c.Page(), all)}
+}
+
+// capacityWork judges every provider by a filter and adds up the inventories of
+// those that are left, in memory.
+func capacityWork(c document.Call) document.Work {
+	inventories := c.Size(tableInventories)
+	switch c.Argument("groupBy") {
+	case "TRAIT":
+		inventories *= average(c, tableProviderTraits, tableProviders)
+	case "AGGREGATE":
+		inventories *= usual
+	}
+	work := providersWork(c)
+	work.Tests += 4 * inventories
+	return work
+}
+
+// treeCapacityWork adds up the inventories below providers, in memory: no more
+// than all of them for each level of a tree.
+func treeCapacityWork(c document.Call) document.Work {
+	inventories := divide(c.Size(tableInventories), c.Size(tableProviders))
+	return document.Work{Length: 2 * inventories, Tests: 4 * min(c.Objects()*treeSize*inventories, treeDepth*c.Size(tableInventories))}
 }
 
 // providersWork judges every provider by a filter, in memory, and sorts those
@@ -111,3 +133,6 @@ func summariesWork(c document.Call) document.Work {
 // treeSize is how many providers a tree is supposed to have for each that a
 // candidate takes of it.
 const treeSize = 2
+
+// treeDepth is how many levels a tree is supposed to have.
+const treeDepth = 4

@@ -241,7 +241,7 @@ func TestRandomDocumentsRunNoMoreStatementsThanArePriced(t *testing.T) {
 
 // ofWorld are the types whose objects hold the world that they are of.
 var ofWorld = []string{"ResourceProvider", "ResourceProviderConnection", "ResourceProviderEdge", "AllocationCandidateConnection",
-	"AllocationCandidateEdge", "AllocationCandidate", "CandidateAllocation", "GroupMapping", "ProviderSummary", "CandidateExplanation", "NearMiss"}
+	"AllocationCandidateEdge", "AllocationCandidate", "CandidateAllocation", "GroupMapping", "CapacityConnection", "CapacityEdge", "Capacity", "ProviderSummary", "CandidateExplanation", "NearMiss"}
 
 // readOfWorld are fields whose values are read from the world, of types that do
 // not hold it.

@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	. "github.com/cadastre-dev/cadastre/placement"
@@ -169,5 +170,19 @@ func BenchmarkExplain(b *testing.B) {
 	r := &Request{Unsuffixed: threeClasses(65)}
 	for b.Loop() {
 		Explain(w, r)
+	}
+}
+
+// BenchmarkCapacities adds up all inventories of 10,000 hosts with two NUMA
+// nodes and eight devices each.
+func BenchmarkCapacities(b *testing.B) {
+	w := NewWorld(cloudNames, nestedCloud(10_000))
+	everyone := slices.Collect(w.Providers())
+	for _, by := range []CapacityGrouping{CapacityByClass, CapacityByTrait, CapacityByRoot} {
+		b.Run(string(by), func(b *testing.B) {
+			for b.Loop() {
+				w.Capacities(everyone, by, nil)
+			}
+		})
 	}
 }

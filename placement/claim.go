@@ -35,8 +35,31 @@ type ConsumerFilter struct {
 	Provider  *string // uuid of a provider it has an allocation on
 }
 
-// UsageGroup is what all consumers of one type use together.
+// UsageGrouping is what consumers of a group have in common.
+type UsageGrouping string
+
+// The groupings.
+const (
+	UsagesByProject UsageGrouping = "PROJECT"
+	UsagesByUser    UsageGrouping = "USER"
+	UsagesByType    UsageGrouping = "TYPE"
+)
+
+// UsageFilter says whose use is added up. A nil field is no condition.
+type UsageFilter struct {
+	ProjectID    *string
+	UserID       *string
+	ConsumerType *string
+	By           UsageGrouping
+	// After is the key of a group, a project, a user or a type, that all groups
+	// come after; nil for all groups.
+	After *string
+}
+
+// UsageGroup is what all consumers of one project, user or type use together.
 type UsageGroup struct {
+	ProjectID     *string
+	UserID        *string
 	ConsumerType  *string
 	ConsumerCount int
 	Usages        []ResourceUsage // by class

@@ -23,6 +23,13 @@ type ProviderFilter struct {
 	// Hosts selects the providers of the trees of some roots; nil selects those of
 	// every tree.
 	Hosts *Hosts
+	// Roots selects the roots of trees, or with false all others.
+	Roots *bool
+	// HasClass selects providers with an inventory of the class.
+	HasClass *string
+	// Search selects providers whose name or uuid has the text without regard to
+	// case. The World does not fold texts: whoever asks it does that.
+	Search *string
 }
 
 // Validate returns every problem of the filter, each at its path below path.
@@ -33,6 +40,9 @@ func (f *ProviderFilter) Validate(w *World, path string) []Problem {
 	v.checkUUIDs(MaxFilterList, under(path, "uuids"), f.UUIDs)
 	g := f.asGroup()
 	v.checkConstraints(path, &g)
+	if f.HasClass != nil {
+		v.checkClass(under(path, "hasClass"), *f.HasClass)
+	}
 	return v.problems
 }
 
@@ -47,6 +57,15 @@ func (f *ProviderFilter) asGroup() Group {
 		MemberOf:        f.MemberOf,
 		InTree:          f.InTree,
 	}
+}
+
+// selects reports whether a provider meets the conditions that no group of a
+// request has, but for Search.
+func (f *ProviderFilter) selects(n *node) bool {
+	if f.Roots != nil && *f.Roots != (n.index == 0) {
+		return false
+	}
+	return f.HasClass == nil || slices.ContainsFunc(n.provider.Inventories, func(i Inventory) bool { return i.ResourceClass == *f.HasClass })
 }
 
 // Filter returns the providers that a valid filter selects, by name.
@@ -66,7 +85,7 @@ func (w *World) Filter(f ProviderFilter) []*Provider {
 	var selected []*Provider
 	consider := func(id int32) {
 		n := w.nodes.at(id)
-		if (uuids == nil || uuids[n.provider.UUID]) && hosts.has(n.tree.members[0]) && p.serves(&s, n, n.tree) {
+		if (uuids == nil || uuids[n.provider.UUID]) && hosts.has(n.tree.members[0]) && f.selects(n) && p.serves(&s, n, n.tree) {
 			selected = append(selected, n.provider)
 		}
 	}

@@ -11,6 +11,7 @@ const (
 	MaxMemberOf    = 64   // aggregate filters in one group
 	MaxAggregates  = 1000 // aggregates in one list
 	MaxSameSubtree = 64   // same-subtree constraints
+	MaxSearch      = 200  // code points of a text that is searched
 	MaxFilterList  = 250  // uuids or names in one list of a filter
 	MaxInventories = 1000 // inventories of one provider in one input
 	MaxConsumers   = 1000 // consumers in one claim

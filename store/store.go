@@ -54,6 +54,9 @@ type (
 	// ProviderPage is a page of resource providers, with the world that they
 	// come from.
 	ProviderPage = placementdb.ProviderPage
+	// CapacityPage is a page of sums of capacity, with the world that they are
+	// of.
+	CapacityPage = placementdb.CapacityPage
 )
 
 // How says how the statements of an operation see the database.

@@ -3051,6 +3051,38 @@ func (ec *executionContext) fieldContext_ResourceProvider_viewerCanDelete(_ cont
 	return graphql.NewScalarFieldContext("ResourceProvider", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _ResourceProvider_treeCapacity(ctx context.Context, field graphql.CollectedField, obj *model.ResourceProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceProvider_treeCapacity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TreeCapacity(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.Capacity) graphql.Marshaler {
+			return ec.marshalNCapacity2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceProvider_treeCapacity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceProvider",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Capacity(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ResourceProviderConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.ResourceProviderConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3750,6 +3782,52 @@ func (ec *executionContext) fieldContext_UpdateResourceProviderPayload_resourceP
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _UsageGroup_projectId(ctx context.Context, field graphql.CollectedField, obj *placement.UsageGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UsageGroup_projectId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProjectID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UsageGroup_projectId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UsageGroup", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UsageGroup_userId(ctx context.Context, field graphql.CollectedField, obj *placement.UsageGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UsageGroup_userId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UsageGroup_userId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UsageGroup", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _UsageGroup_consumerType(ctx context.Context, field graphql.CollectedField, obj *placement.UsageGroup) (ret graphql.Marshaler) {
@@ -4677,7 +4755,7 @@ func (ec *executionContext) unmarshalInputResourceProviderFilter(ctx context.Con
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "uuids", "inTree", "memberOf", "requiredAll", "requiredAny", "requiredAnySets", "forbidden", "resources", "resource"}
+	fieldsInOrder := [...]string{"name", "uuids", "inTree", "memberOf", "requiredAll", "requiredAny", "requiredAnySets", "forbidden", "resources", "resource", "roots", "hasClass", "search"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -4754,6 +4832,27 @@ func (ec *executionContext) unmarshalInputResourceProviderFilter(ctx context.Con
 				return it, err
 			}
 			it.Resource = data
+		case "roots":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("roots"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Roots = data
+		case "hasClass":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasClass"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasClass = data
+		case "search":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("search"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Search = data
 		}
 	}
 	return it, nil
@@ -4774,7 +4873,7 @@ func (ec *executionContext) unmarshalInputResourceProviderOrder(ctx context.Cont
 		asMap["direction"] = "ASC"
 	}
 
-	fieldsInOrder := [...]string{"field", "direction"}
+	fieldsInOrder := [...]string{"field", "direction", "resourceClass"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -4795,6 +4894,13 @@ func (ec *executionContext) unmarshalInputResourceProviderOrder(ctx context.Cont
 				return it, err
 			}
 			it.Direction = data
+		case "resourceClass":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceClass"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceClass = graphql.OmittableOf(data)
 		}
 	}
 	return it, nil
@@ -7231,6 +7337,11 @@ func (ec *executionContext) _ResourceProvider(ctx context.Context, sel ast.Selec
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "treeCapacity":
+			out.Values[i] = ec._ResourceProvider_treeCapacity(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -7917,6 +8028,16 @@ func (ec *executionContext) _UsageGroup(ctx context.Context, sel ast.SelectionSe
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("UsageGroup")
+		case "projectId":
+			out.Values[i] = ec._UsageGroup_projectId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userId":
+			out.Values[i] = ec._UsageGroup_userId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "consumerType":
 			out.Values[i] = ec._UsageGroup_consumerType(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -8704,6 +8825,23 @@ func (ec *executionContext) marshalNUsageGroup2ᚖgithubᚗcomᚋcadastreᚑdev�
 		return graphql.Null
 	}
 	return ec._UsageGroup(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNUsageGrouping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGrouping(ctx context.Context, v any) (placement.UsageGrouping, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := placement.UsageGrouping(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUsageGrouping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGrouping(ctx context.Context, sel ast.SelectionSet, v placement.UsageGrouping) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalOAggregateFilter2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAggregateFilterᚄ(ctx context.Context, v any) ([]placement.AggregateFilter, error) {

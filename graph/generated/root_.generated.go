@@ -2302,6 +2302,8 @@ enum Operation {
   ASSOCIATE_RESOURCE_TYPE
   "The field ` + "`" + `auditEvents` + "`" + ` of ` + "`" + `Query` + "`" + `."
   AUDIT_EVENTS
+  "The field ` + "`" + `capacity` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  CAPACITY
   "The field ` + "`" + `consumer` + "`" + ` of ` + "`" + `Query` + "`" + `."
   CONSUMER
   "The field ` + "`" + `consumers` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -2591,7 +2593,7 @@ extend type ResourceCapability {
 extend type Capability {
   "Whether ` + "`" + `setCapabilityVisibility` + "`" + ` would work for the viewer now."
   viewerCanUpdate: Boolean!
-  "Whether ` + "`" + `deleteCapability` + "`" + ` would work for the viewer now."
+  "Whether ` + "`" + `deleteCapability` + "`" + ` would work for the viewer now, with ` + "`" + `force: true` + "`" + ` where the capability is in use."
   viewerCanDelete: Boolean!
 }
 
@@ -2740,18 +2742,26 @@ extend type ResourceClass {
     before: String
   ): ConsumerConnection @semanticNonNull
   """
-  What a project uses, in a group for each type of consumer: those without a type
-  first, then by type. A project that uses nothing has no group, and for all but
-  administrators and services neither has any project but their own. Needs any
-  role (` + "`" + `FORBIDDEN` + "`" + `).
+  What consumers use, added up in groups that ` + "`" + `groupBy` + "`" + ` chooses, by their keys and
+  by code point: the id of a project or user, or a type of consumers, of which
+  those without a type come first. Whoever uses nothing has no group. For all but
+  administrators and services the consumers of other projects do not count, and
+  another project has no group. One statement, of the instant of the whole
+  answer. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   usages(
-    "The id of the project, 1 to 255 characters."
-    projectId: String!
-    "Only what this user of the project uses, 1 to 255 characters."
+    "Only what this project uses, by its id, 1 to 255 characters."
+    projectId: String
+    "Only what this user uses, by their id, 1 to 255 characters."
     userId: String
     "Only what consumers of this type use: 1 to 255 of A-Z, 0-9 and _."
     consumerType: String
+    "What the consumers of a group have in common."
+    groupBy: UsageGrouping! = TYPE
+    "How many groups at most: 0 to 1000, 50 when absent."
+    first: Int
+    "Only groups that come after this key: the ` + "`" + `projectId` + "`" + `, ` + "`" + `userId` + "`" + ` or ` + "`" + `consumerType` + "`" + ` of the last group that was read, at most 255 characters."
+    after: String
   ): [UsageGroup!] @semanticNonNull
   "The traits that exist, by name. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
   traits(
@@ -2981,6 +2991,12 @@ input ResourceProviderFilter {
   to themselves.
   """
   resource: ResourceFilter
+  "With ` + "`" + `true` + "`" + ` the roots of trees, with ` + "`" + `false` + "`" + ` those that have a parent."
+  roots: Boolean
+  "With an inventory of this resource class, whatever is free of it; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+  hasClass: String
+  "With this text in the name or the uuid, without regard to case; at most 200 characters."
+  search: String
 }
 
 "The order of a list of resource providers."
@@ -2989,6 +3005,8 @@ input ResourceProviderOrder {
   field: ResourceProviderOrderField!
   "The direction."
   direction: OrderDirection! = ASC
+  "The resource class that ` + "`" + `FREE` + "`" + ` and ` + "`" + `SHARE_USED` + "`" + ` look at, which need it; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `, and so is one beside another field."
+  resourceClass: String
 }
 
 "What resource providers can be ordered by."
@@ -2999,6 +3017,18 @@ enum ResourceProviderOrderField {
   CREATED_AT
   "The time of the last change of the provider, its inventories, traits, aggregates or allocations."
   UPDATED_AT
+  """
+  How much of a resource class is free. Providers without an inventory of it come
+  last in either direction. Each page is of its own instant: what is claimed or
+  released between two pages moves providers, which the second may repeat or miss.
+  """
+  FREE
+  """
+  What share of its capacity of a resource class is used, from 0 up. Providers
+  without an inventory of the class, or with a capacity of 0, come last in either
+  direction. Each page is of its own instant, as with ` + "`" + `FREE` + "`" + `.
+  """
+  SHARE_USED
 }
 
 "A page of resource providers."
@@ -3383,9 +3413,23 @@ type ConsumerEdge {
   node: Consumer!
 }
 
-"What the consumers of one type use."
+"What the consumers of a group have in common."
+enum UsageGrouping {
+  "The project."
+  PROJECT
+  "The user, whatever the project."
+  USER
+  "The type; those that never had one are a group, too."
+  TYPE
+}
+
+"What the consumers of one project, user or type use."
 type UsageGroup {
-  "The type; ` + "`" + `null` + "`" + ` for consumers that never had one."
+  "The id of the project, when grouped by it; else ` + "`" + `null` + "`" + `."
+  projectId: String
+  "The id of the user, when grouped by it; else ` + "`" + `null` + "`" + `."
+  userId: String
+  "The type, when grouped by it; ` + "`" + `null` + "`" + ` for consumers that never had one, and when grouped by another."
   consumerType: String
   "How many consumers there are."
   consumerCount: Int!
@@ -3743,6 +3787,104 @@ type ReshapePayload {
   resourceProviders: [ResourceProvider!]!
   "The consumers that have allocations now, in the order of the input; a cleared one is gone."
   consumers: [Consumer!]!
+}
+`, BuiltIn: false},
+	{Name: "../../schema/placement_capacity.graphql", Input: `extend type Query {
+  """
+  What the providers have between them, added up for each resource class and, in
+  groups, for each aggregate, trait or tree. Only their own inventories, traits and
+  aggregates count, as with ` + "`" + `resourceProviders` + "`" + `. Answered from memory, without any
+  SQL, and seen by all who read placement: totals tell of no consumer. Needs any
+  role (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  capacity(
+    "Which providers; all conditions must hold. Absent means all."
+    filter: ResourceProviderFilter
+    "What sums are made for, besides for each resource class."
+    groupBy: CapacityGrouping! = RESOURCE_CLASS
+    "Only these resource classes, at most 250; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `. Absent means all."
+    resourceClasses: [String!]
+    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): CapacityConnection @semanticNonNull
+}
+
+extend type ResourceProvider {
+  """
+  What the provider and all providers below it have between them, by resource
+  class: of a root its whole tree, of a NUMA node what is on that node.
+  """
+  treeCapacity: [Capacity!]!
+}
+
+"What sums of capacity are made for, besides for each resource class."
+enum CapacityGrouping {
+  "For nothing besides: one row for each class."
+  RESOURCE_CLASS
+  "For each aggregate. A provider counts in every aggregate that it is in itself; those in none are a group, too."
+  AGGREGATE
+  "For each trait. A provider counts with every trait that it has itself; those without any are a group, too."
+  TRAIT
+  "For each tree, by its root."
+  ROOT
+}
+
+"""
+A page of sums of capacity: by aggregate, trait or name of the root, those without
+any first, then by resource class.
+"""
+type CapacityConnection {
+  "The rows of the page."
+  nodes: [Capacity!]!
+  "The rows of the page, each with its cursor."
+  edges: [CapacityEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "How many rows the whole list has."
+  totalCount: Int!
+}
+
+"A sum of capacity in a page."
+type CapacityEdge {
+  "The position in the list; it stays valid when the row is gone."
+  cursor: String!
+  "The sum."
+  node: Capacity!
+}
+
+"""
+What some providers have of a resource class between them, in units of the class.
+A sum beyond 2^63-1 counts as 2^63-1.
+"""
+type Capacity {
+  "The name of the resource class."
+  resourceClass: String!
+  "The uuid of the aggregate that the providers are in, when grouped by it; ` + "`" + `null` + "`" + ` for those in none."
+  aggregate: UUID
+  "The name of the trait that the providers have, when grouped by it; ` + "`" + `null` + "`" + ` for those without any."
+  trait: String
+  "The root of the tree that the providers are of, when grouped by it; in ` + "`" + `treeCapacity` + "`" + ` the provider that has them below it."
+  root: ResourceProvider
+  "What there is in all."
+  total: Int64!
+  "What is kept back of it."
+  reserved: Int64!
+  "What can be given away in all, with the allocation ratio of each inventory."
+  capacity: Int64!
+  "What is allocated now, to consumers of all projects."
+  used: Int64!
+  "Capacity less used; negative when more is used than there is."
+  free: Int64!
+  "The share of the capacity that is used, 0.5 for half; more than 1 when more is used than there is, ` + "`" + `null` + "`" + ` where the capacity is 0."
+  shareUsed: Float
+  "How many providers have an inventory of the class."
+  providers: Int!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/resource.graphql", Input: `extend type Query {
@@ -4608,6 +4750,58 @@ func (ec *executionContext) childFields_CapabilityValueEdge(ctx context.Context,
 		return ec.fieldContext_CapabilityValueEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CapabilityValueEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_Capacity(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceClass":
+		return ec.fieldContext_Capacity_resourceClass(ctx, field)
+	case "aggregate":
+		return ec.fieldContext_Capacity_aggregate(ctx, field)
+	case "trait":
+		return ec.fieldContext_Capacity_trait(ctx, field)
+	case "root":
+		return ec.fieldContext_Capacity_root(ctx, field)
+	case "total":
+		return ec.fieldContext_Capacity_total(ctx, field)
+	case "reserved":
+		return ec.fieldContext_Capacity_reserved(ctx, field)
+	case "capacity":
+		return ec.fieldContext_Capacity_capacity(ctx, field)
+	case "used":
+		return ec.fieldContext_Capacity_used(ctx, field)
+	case "free":
+		return ec.fieldContext_Capacity_free(ctx, field)
+	case "shareUsed":
+		return ec.fieldContext_Capacity_shareUsed(ctx, field)
+	case "providers":
+		return ec.fieldContext_Capacity_providers(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Capacity", field.Name)
+}
+
+func (ec *executionContext) childFields_CapacityConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_CapacityConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_CapacityConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_CapacityConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_CapacityConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CapacityConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_CapacityEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_CapacityEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_CapacityEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CapacityEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_Consumer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5572,6 +5766,8 @@ func (ec *executionContext) childFields_ResourceProvider(ctx context.Context, fi
 		return ec.fieldContext_ResourceProvider_viewerCanUpdate(ctx, field)
 	case "viewerCanDelete":
 		return ec.fieldContext_ResourceProvider_viewerCanDelete(ctx, field)
+	case "treeCapacity":
+		return ec.fieldContext_ResourceProvider_treeCapacity(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceProvider", field.Name)
 }
@@ -6022,6 +6218,10 @@ func (ec *executionContext) childFields_UpdateTagPayload(ctx context.Context, fi
 
 func (ec *executionContext) childFields_UsageGroup(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "projectId":
+		return ec.fieldContext_UsageGroup_projectId(ctx, field)
+	case "userId":
+		return ec.fieldContext_UsageGroup_userId(ctx, field)
 	case "consumerType":
 		return ec.fieldContext_UsageGroup_consumerType(ctx, field)
 	case "consumerCount":

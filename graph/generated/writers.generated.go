@@ -690,6 +690,113 @@ func (d *direct) objectCapabilityValueEdge(s *document.Selection, obj *model.Cap
 	return true
 }
 
+func (d *direct) objectCapacity(s *document.Selection, obj *model.Capacity) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"Capacity"`)
+		case 0: // resourceClass
+			ok = d.String(obj.ResourceClass) && ok
+		case 1: // aggregate
+			ok = d.writeOUUID2ᚖstring(f, obj.Aggregate) && ok
+		case 2: // trait
+			ok = d.writeOString2ᚖstring(f, obj.Trait) && ok
+		case 3: // root
+			v := obj.Root()
+			ok = d.writeOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v) && ok
+		case 4: // total
+			ok = d.Integer(obj.Total) && ok
+		case 5: // reserved
+			ok = d.Integer(obj.Reserved) && ok
+		case 6: // capacity
+			ok = d.Integer(obj.Capacity) && ok
+		case 7: // used
+			ok = d.Integer(obj.Used) && ok
+		case 8: // free
+			ok = d.Integer(obj.Free) && ok
+		case 9: // shareUsed
+			ok = d.writeOFloat2ᚖfloat64(f, obj.ShareUsed) && ok
+		case 10: // providers
+			ok = d.Integer(int64(obj.Providers)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectCapacityConnection(s *document.Selection, obj *model.CapacityConnection) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CapacityConnection"`)
+		case 0: // nodes
+			v := obj.Nodes()
+			ok = d.writeNCapacity2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityᚄ(f, v) && ok
+		case 1: // edges
+			v := obj.Edges()
+			ok = d.writeNCapacityEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdgeᚄ(f, v) && ok
+		case 2: // pageInfo
+			v := obj.PageInfo()
+			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
+		case 3: // totalCount
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Integer(int64(v)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectCapacityEdge(s *document.Selection, obj *model.CapacityEdge) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CapacityEdge"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // node
+			ok = d.writeNCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(f, obj.Node) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -4247,7 +4354,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[[]*placement.UsageGroup](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Query().Usages(d.Context(f), args["projectId"].(string), args["userId"].(*string), args["consumerType"].(*string))
+			v, err = d.ec.Resolvers.Query().Usages(d.Context(f), args["projectId"].(*string), args["userId"].(*string), args["consumerType"].(*string), args["groupBy"].(placement.UsageGrouping), args["first"].(*int), args["after"].(*string))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -4302,7 +4409,29 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassConnection(f, v) && ok
-	case 20: // resources
+	case 20: // capacity
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_capacity_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.CapacityConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Capacity(d.Context(f), args["filter"].(*model.ResourceProviderFilter), args["groupBy"].(placement.CapacityGrouping), args["resourceClasses"].([]string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f, v) && ok
+	case 21: // resources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resources_args)
@@ -4324,7 +4453,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
-	case 21: // resource
+	case 22: // resource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resource_args)
@@ -4346,7 +4475,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-	case 22: // metadataKeys
+	case 23: // metadataKeys
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataKeys_args)
@@ -4368,7 +4497,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f, v) && ok
-	case 23: // explainResources
+	case 24: // explainResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_explainResources_args)
@@ -5219,6 +5348,9 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 				break
 			}
 			ok = d.Boolean(v) && ok
+		case 17: // treeCapacity
+			v := obj.TreeCapacity()
+			ok = d.writeNCapacity2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityᚄ(f, v) && ok
 		}
 	}
 	if !ok {
@@ -6556,11 +6688,15 @@ func (d *direct) objectUsageGroup(s *document.Selection, obj *placement.UsageGro
 		switch f.Number {
 		case document.TypeName:
 			d.Raw(`"UsageGroup"`)
-		case 0: // consumerType
+		case 0: // projectId
+			ok = d.writeOString2ᚖstring(f, obj.ProjectID) && ok
+		case 1: // userId
+			ok = d.writeOString2ᚖstring(f, obj.UserID) && ok
+		case 2: // consumerType
 			ok = d.writeOString2ᚖstring(f, obj.ConsumerType) && ok
-		case 1: // consumerCount
+		case 3: // consumerCount
 			ok = d.Integer(int64(obj.ConsumerCount)) && ok
-		case 2: // usages
+		case 4: // usages
 			ok = d.writeNResourceUsage2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceUsageᚄ(f, obj.Usages) && ok
 		}
 	}
@@ -7339,11 +7475,71 @@ func (d *direct) writeNCapabilityValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 	return d.objectCapabilityValue(f.Below, v)
 }
 
+func (d *direct) writeOUUID2ᚖstring(f *document.Field, v *string) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.String(*v)
+}
+
 func (d *direct) writeOString2ᚖstring(f *document.Field, v *string) bool {
 	if v == nil {
 		return d.Null()
 	}
 	return d.String(*v)
+}
+
+func (d *direct) writeOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f *document.Field, v *model.ResourceProvider) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectResourceProvider(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOFloat2ᚖfloat64(f *document.Field, v *float64) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.Float(f, *v)
+}
+
+func (d *direct) writeNCapacity2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityᚄ(f *document.Field, v []*model.Capacity) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNCapacityEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdgeᚄ(f *document.Field, v []model.CapacityEdge) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdge(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(f *document.Field, v *model.Capacity) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectCapacity(f.Below, v)
 }
 
 func (d *direct) writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f *document.Field, v *resource.Resource) bool {
@@ -8139,13 +8335,6 @@ func (d *direct) writeOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtext�
 	return true
 }
 
-func (d *direct) writeOFloat2ᚖfloat64(f *document.Field, v *float64) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.Float(f, *v)
-}
-
 func (d *direct) writeOInt2ᚖint(f *document.Field, v *int) bool {
 	if v == nil {
 		return d.Null()
@@ -8313,13 +8502,6 @@ func (d *direct) writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑd
 	return d.objectResourceProviderConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f *document.Field, v *model.ResourceProvider) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectResourceProvider(f.Below, v) || d.Null()
-}
-
 func (d *direct) writeOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(f *document.Field, v *model.AllocationCandidateConnection) bool {
 	if v == nil {
 		return d.Null()
@@ -8373,6 +8555,13 @@ func (d *direct) writeOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdev�
 		return d.Null()
 	}
 	return d.objectResourceClassConnection(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f *document.Field, v *model.CapacityConnection) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectCapacityConnection(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f *document.Field, v *model.ResourceConnection) bool {
@@ -9014,6 +9203,10 @@ func (d *direct) writeNNearMiss2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgr
 
 func (d *direct) writeNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdge(f *document.Field, v *model.CapabilityValueEdge) bool {
 	return d.objectCapabilityValueEdge(f.Below, v)
+}
+
+func (d *direct) writeNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdge(f *document.Field, v *model.CapacityEdge) bool {
+	return d.objectCapacityEdge(f.Below, v)
 }
 
 func (d *direct) writeNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdge(f *document.Field, v *model.ConsumerEdge) bool {

@@ -395,6 +395,8 @@ type ResourceProviderOrder struct {
 	Field ResourceProviderOrderField `json:"field"`
 	// The direction.
 	Direction OrderDirection `json:"direction"`
+	// The resource class that `FREE` and `SHARE_USED` look at, which need it; an unknown one is `BAD_USER_INPUT`, and so is one beside another field.
+	ResourceClass graphql.Omittable[*string] `json:"resourceClass,omitempty"`
 }
 
 // The order of a list of resource types.
@@ -915,17 +917,27 @@ const (
 	ResourceProviderOrderFieldCreatedAt ResourceProviderOrderField = "CREATED_AT"
 	// The time of the last change of the provider, its inventories, traits, aggregates or allocations.
 	ResourceProviderOrderFieldUpdatedAt ResourceProviderOrderField = "UPDATED_AT"
+	// How much of a resource class is free. Providers without an inventory of it come
+	// last in either direction. Each page is of its own instant: what is claimed or
+	// released between two pages moves providers, which the second may repeat or miss.
+	ResourceProviderOrderFieldFree ResourceProviderOrderField = "FREE"
+	// What share of its capacity of a resource class is used, from 0 up. Providers
+	// without an inventory of the class, or with a capacity of 0, come last in either
+	// direction. Each page is of its own instant, as with `FREE`.
+	ResourceProviderOrderFieldShareUsed ResourceProviderOrderField = "SHARE_USED"
 )
 
 var AllResourceProviderOrderField = []ResourceProviderOrderField{
 	ResourceProviderOrderFieldName,
 	ResourceProviderOrderFieldCreatedAt,
 	ResourceProviderOrderFieldUpdatedAt,
+	ResourceProviderOrderFieldFree,
+	ResourceProviderOrderFieldShareUsed,
 }
 
 func (e ResourceProviderOrderField) IsValid() bool {
 	switch e {
-	case ResourceProviderOrderFieldName, ResourceProviderOrderFieldCreatedAt, ResourceProviderOrderFieldUpdatedAt:
+	case ResourceProviderOrderFieldName, ResourceProviderOrderFieldCreatedAt, ResourceProviderOrderFieldUpdatedAt, ResourceProviderOrderFieldFree, ResourceProviderOrderFieldShareUsed:
 		return true
 	}
 	return false

@@ -2,9 +2,6 @@ package placementdb
 
 import (
 	"context"
-	"database/sql"
-	"fmt"
-	"strconv"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -18,10 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/trait"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
-	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
-	"github.com/cadastre-dev/cadastre/text"
 )
 
 var (
@@ -159,62 +154,4 @@ func classesThat(filter placement.ResourceClassFilter) predicate.ResourceClass {
 			s.Where(entsql.EQ(s.C(resourceclass.FieldStandard), !*filter.Custom))
 		}
 	}
-}
-
-// Usages returns what the consumers of a project use, in a group for each type:
-// nothing for a project whose consumers the viewer does not see.
-func (s *PlacementStore) Usages(ctx context.Context, project string, user, consumerType *string) ([]*placement.UsageGroup, error) {
-	if err := visible.SeesPlacement(ctx); err != nil {
-		return nil, err
-	}
-	var problems problem.Problems
-	text.Check(&problems, "projectId", project, 1, placement.MaxNameLength)
-	if user != nil {
-		text.Check(&problems, "userId", *user, 1, placement.MaxNameLength)
-	}
-	if consumerType != nil {
-		problems = append(problems, problemsOf(placement.ValidateName("consumerType", *consumerType))...)
-	}
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	where, args := ` WHERE o.project_id = $1`, []any{project}
-	if user != nil {
-		args = append(args, *user)
-		where += ` AND o.user_id = $` + strconv.Itoa(len(args))
-	}
-	if consumerType != nil {
-		args = append(args, *consumerType)
-		where += ` AND o.consumer_type = $` + strconv.Itoa(len(args))
-	}
-	clause, visibleTo := visible.ConsumerClause(ctx, "o.project_id", len(args)+1)
-	where, args = where+` AND `+clause, append(args, visibleTo...)
-	groups := []*placement.UsageGroup{}
-	byType := map[string]*placement.UsageGroup{}
-	err := s.Query(ctx, s.Pool, `SELECT n.type, n.consumers, c.name, CAST(SUM(a.used) AS bigint) FROM consumers o
-		JOIN (SELECT COALESCE(o.consumer_type, '') AS type, COUNT(*) AS consumers FROM consumers o`+where+` GROUP BY COALESCE(o.consumer_type, '')) AS n
-			ON n.type = COALESCE(o.consumer_type, '')
-		JOIN allocations a ON a.consumer_id = o.id JOIN resource_classes c ON c.id = a.resource_class_id`+where+`
-		GROUP BY n.type, n.consumers, c.name ORDER BY n.type, c.name`, func(rows *sql.Rows) error {
-		var of string
-		var count int
-		var usage placement.ResourceUsage
-		if err := rows.Scan(&of, &count, &usage.ResourceClass, &usage.Used); err != nil {
-			return err
-		}
-		group := byType[of]
-		if group == nil {
-			group = &placement.UsageGroup{ConsumerCount: count}
-			if of != "" {
-				group.ConsumerType = &of
-			}
-			groups, byType[of] = append(groups, group), group
-		}
-		group.Usages = append(group.Usages, usage)
-		return nil
-	}, args...)
-	if err != nil {
-		return nil, fmt.Errorf("sum what project %s uses: %w", project, err)
-	}
-	return groups, nil
 }

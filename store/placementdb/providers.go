@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/page"
@@ -11,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // ProviderPage is a page of the resource providers, with the world that they
@@ -21,11 +24,17 @@ type ProviderPage struct {
 	Total int
 }
 
-// providerKeys are what providers can be ordered by.
-var providerKeys = map[string]func(*placement.Provider) string{
-	"NAME":       func(p *placement.Provider) string { return p.Name },
-	"CREATED_AT": func(p *placement.Provider) string { return sortableTime(p.CreatedAt) },
-	"UPDATED_AT": func(p *placement.Provider) string { return sortableTime(p.UpdatedAt) },
+// providerKey returns what providers are ordered by under an order.
+func providerKey(order placement.ProviderOrder) func(*placement.Provider) string {
+	switch order.Field {
+	case "CREATED_AT":
+		return func(p *placement.Provider) string { return sortableTime(p.CreatedAt) }
+	case "UPDATED_AT":
+		return func(p *placement.Provider) string { return sortableTime(p.UpdatedAt) }
+	case placement.OrderByFree, placement.OrderByShareUsed:
+		return order.Key
+	}
+	return func(p *placement.Provider) string { return p.Name }
 }
 
 // sortableTime returns a time as text that sorts as the time does.
@@ -34,20 +43,65 @@ func sortableTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:
 // ResourceProviders returns a page of the providers, each judged by itself,
 // from the world. Problems are what the caller found wrong with the rest of the
 // input: they are refused together with what is wrong here.
-func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order page.Order, request page.Request, problems problem.Problems) (ProviderPage, error) {
+func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order placement.ProviderOrder, request page.Request, problems problem.Problems) (ProviderPage, error) {
 	world, err := s.World(ctx)
 	if err != nil {
 		return ProviderPage{}, err
 	}
-	problems = append(problems, problemsOf(filter.Validate(world, "filter"))...)
-	var found []*placement.Provider
-	if len(problems) == 0 {
-		found = world.Filter(filter)
+	found, problems := providersThat(world, filter, problems)
+	problems = append(problems, problemsOf(order.Validate(world, "orderBy"))...)
+	by := page.Order{Field: order.Field, Descending: order.Descending}
+	if order.ResourceClass != nil {
+		by.Field += " " + *order.ResourceClass
 	}
-	key := providerKeys[order.Field]
-	page, err := page.OfList("resourceProviders", order, found, request, problems,
+	key := providerKey(order)
+	page, err := page.OfList("resourceProviders", by, found, request, problems,
 		func(p *placement.Provider) (string, string) { return key(p), p.UUID })
 	return ProviderPage{Page: page, World: world, Total: len(found)}, err
+}
+
+// providersThat returns the providers of a world that a filter wants, and what
+// is wrong with the filter besides other problems.
+func providersThat(world *placement.World, filter placement.ProviderFilter, problems problem.Problems) ([]*placement.Provider, problem.Problems) {
+	problems = append(problems, problemsOf(filter.Validate(world, "filter"))...)
+	text.CheckOptional(&problems, "filter.search", filter.Search, 0, placement.MaxSearch)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	found := world.Filter(filter)
+	if searched := text.Fold(text.OrEmpty(filter.Search)); searched != "" {
+		found = slices.DeleteFunc(found, func(p *placement.Provider) bool {
+			return !strings.Contains(text.Fold(p.Name), searched) && !strings.Contains(p.UUID, searched)
+		})
+	}
+	return found, nil
+}
+
+// CapacityPage is a page of sums of capacity, with the world that they are of
+// and how many there are in the whole list.
+type CapacityPage struct {
+	page.Page[*placement.CapacitySum]
+	World *placement.World
+	Total int
+}
+
+// Capacity returns a page of what the providers that a filter wants have between
+// them of each of some resource classes, nil for all, from the world. Problems
+// are as those of ResourceProviders.
+func (s *PlacementStore) Capacity(ctx context.Context, filter placement.ProviderFilter, by placement.CapacityGrouping, classes []string, request page.Request, problems problem.Problems) (CapacityPage, error) {
+	world, err := s.World(ctx)
+	if err != nil {
+		return CapacityPage{}, err
+	}
+	found, problems := providersThat(world, filter, problems)
+	problems = append(problems, problemsOf(placement.ValidateClasses(world, "resourceClasses", classes))...)
+	var all []*placement.CapacitySum
+	if len(problems) == 0 {
+		all = world.Capacities(found, by, classes)
+	}
+	page, err := page.OfList("capacity", page.Order{Field: string(by)}, all, request, problems,
+		func(c *placement.CapacitySum) (string, string) { return c.Group(), c.ResourceClass })
+	return CapacityPage{Page: page, World: world, Total: len(all)}, err
 }
 
 // ConsumerByUUID returns a consumer, or ErrNotFound.

@@ -1,0 +1,53 @@
+package model
+
+import "github.com/cadastre-dev/cadastre/placement"
+
+// Capacity is a sum of capacity of one world: the root is selected from that
+// same world.
+type Capacity struct {
+	*placement.CapacitySum
+	World *placement.World
+}
+
+// Root returns the root of the tree that the sum is of, nil where it is not of
+// one tree.
+func (c *Capacity) Root() *ResourceProvider { return ProviderIn(c.World, c.CapacitySum.Root) }
+
+// CapacitiesIn returns sums of a world as nodes.
+func CapacitiesIn(world *placement.World, sums []*placement.CapacitySum) []*Capacity {
+	nodes := make([]*Capacity, len(sums))
+	for i, sum := range sums {
+		nodes[i] = &Capacity{sum, world}
+	}
+	return nodes
+}
+
+// TreeCapacity returns what the provider and all providers below it have between
+// them.
+func (p *ResourceProvider) TreeCapacity() []*Capacity {
+	sums := p.World.TreeCapacities(p.UUID)
+	for _, sum := range sums {
+		sum.Root = p.Provider
+	}
+	return CapacitiesIn(p.World, sums)
+}
+
+// CapacityConnection is a page of sums of capacity.
+type CapacityConnection struct{ *Connection[Capacity] }
+
+// CapacityEdge is a sum of capacity with its cursor.
+type CapacityEdge struct{ Edge[Capacity] }
+
+// Edges returns the sums with their cursors.
+func (c *CapacityConnection) Edges() []CapacityEdge { return edges[CapacityEdge](c.Connection) }
+
+// Roots returns the roots of the trees that the sums of the page are of.
+func (c *CapacityConnection) Roots() []*ResourceProvider {
+	var roots []*ResourceProvider
+	for _, sum := range c.Page.Items {
+		if root := sum.Root(); root != nil {
+			roots = append(roots, root)
+		}
+	}
+	return roots
+}

@@ -1,0 +1,203 @@
+package placement
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// CapacityGrouping is what sums of capacity are made for, besides for each
+// resource class.
+type CapacityGrouping string
+
+// The groupings. A provider counts in the group of each of its aggregates and of
+// each of its traits, and in one of their own where it has none.
+const (
+	CapacityByClass     CapacityGrouping = "RESOURCE_CLASS" // for nothing besides
+	CapacityByAggregate CapacityGrouping = "AGGREGATE"
+	CapacityByTrait     CapacityGrouping = "TRAIT"
+	CapacityByRoot      CapacityGrouping = "ROOT" // for each tree
+)
+
+// CapacitySum is what some providers have of a resource class between them. A sum
+// beyond the bounds of int64 counts as the bound.
+type CapacitySum struct {
+	ResourceClass string
+	// Aggregate, Trait or Root is the group that the providers are of; all are
+	// nil for those that have none, and where there are no groups.
+	Aggregate *string
+	Trait     *string
+	Root      *Provider
+
+	Total     int64
+	Reserved  int64
+	Capacity  int64
+	Used      int64
+	Free      int64    // capacity less used; negative where more is used than there is
+	ShareUsed *float64 // used by capacity; nil where there is no capacity
+	Providers int      // that have an inventory of the class
+}
+
+// Group returns the key of the group, by which groups are ordered: an aggregate,
+// a trait or the name of a root; the empty text for none.
+func (c *CapacitySum) Group() string {
+	switch {
+	case c.Aggregate != nil:
+		return *c.Aggregate
+	case c.Trait != nil:
+		return *c.Trait
+	case c.Root != nil:
+		return c.Root.Name
+	}
+	return ""
+}
+
+// capacityKey is what a sum is made for.
+type capacityKey struct{ group, class string }
+
+// classSum adds up inventories of one class.
+type classSum struct {
+	total, reserved, capacity, used, free wideSum
+	providers                             int
+}
+
+// Capacities returns what providers of the world have between them of each of
+// some resource classes, nil for all, in groups: by group, then by class.
+func (w *World) Capacities(providers []*Provider, by CapacityGrouping, classes []string) []*CapacitySum {
+	wanted := map[string]bool{}
+	for _, class := range classes {
+		wanted[class] = true
+	}
+	sums := map[capacityKey]*classSum{}
+	for _, provider := range providers {
+		groups := groupsOf(provider, by)
+		for _, inventory := range provider.Inventories {
+			if classes != nil && !wanted[inventory.ResourceClass] {
+				continue
+			}
+			for _, group := range groups {
+				key := capacityKey{group, inventory.ResourceClass}
+				sum := sums[key]
+				if sum == nil {
+					sum = &classSum{}
+					sums[key] = sum
+				}
+				sum.add(inventory)
+			}
+		}
+	}
+	capacities := make([]*CapacitySum, 0, len(sums))
+	for key, sum := range sums {
+		capacities = append(capacities, sum.of(w, by, key))
+	}
+	slices.SortFunc(capacities, func(a, b *CapacitySum) int {
+		return cmp.Or(cmp.Compare(a.Group(), b.Group()), cmp.Compare(a.ResourceClass, b.ResourceClass))
+	})
+	return capacities
+}
+
+// groupsOf returns the groups that a provider counts in.
+func groupsOf(provider *Provider, by CapacityGrouping) []string {
+	var groups []string
+	switch by {
+	case CapacityByAggregate:
+		groups = provider.Aggregates
+	case CapacityByTrait:
+		groups = provider.Traits
+	case CapacityByRoot:
+		groups = []string{provider.Root}
+	}
+	if len(groups) == 0 {
+		return []string{""}
+	}
+	return groups
+}
+
+func (s *classSum) add(inventory Inventory) {
+	s.total.add(int64(inventory.Total))
+	s.reserved.add(int64(inventory.Reserved))
+	s.capacity.add(inventory.Capacity)
+	s.used.add(inventory.Used)
+	s.free.add(inventory.Free())
+	s.providers++
+}
+
+// of returns the sum as the capacity of a group.
+func (s *classSum) of(w *World, by CapacityGrouping, key capacityKey) *CapacitySum {
+	c := &CapacitySum{ResourceClass: key.class, Total: s.total.int64(), Reserved: s.reserved.int64(), Capacity: s.capacity.int64(),
+		Used: s.used.int64(), Free: s.free.int64(), Providers: s.providers}
+	if capacity := s.capacity.float64(); capacity > 0 {
+		share := s.used.float64() / capacity
+		c.ShareUsed = &share
+	}
+	switch {
+	case key.group == "":
+	case by == CapacityByAggregate:
+		c.Aggregate = &key.group
+	case by == CapacityByTrait:
+		c.Trait = &key.group
+	case by == CapacityByRoot:
+		c.Root, _ = w.Provider(key.group)
+	}
+	return c
+}
+
+// TreeCapacities returns what a provider and all providers below it have between
+// them, by resource class.
+func (w *World) TreeCapacities(uuid string) []*CapacitySum {
+	id, ok := w.byUUID.get(uuid)
+	if !ok {
+		return nil
+	}
+	n := w.nodes.at(id)
+	var providers []*Provider
+	for _, member := range n.tree.members[n.index:n.tree.ends[n.index]] {
+		providers = append(providers, w.nodes.at(member).provider)
+	}
+	return w.Capacities(providers, CapacityByClass, nil)
+}
+
+// ValidateClasses returns every problem of a list of resource classes to choose:
+// more of them than a filter takes, and names that do not exist.
+func ValidateClasses(w *World, path string, names []string) []Problem {
+	v := validator{world: w}
+	v.atMost(MaxFilterList, path, len(names))
+	for i, name := range names {
+		v.checkClass(at(path, i), name)
+	}
+	return v.problems
+}
+
+// checkClass checks that a resource class exists.
+func (v *validator) checkClass(path, name string) {
+	if !isName(name) {
+		v.add(path, nameRule)
+	} else if !v.world.HasResourceClass(name) {
+		v.add(path, "unknown resource class %q", name)
+	}
+}
+
+// wideSum is a sum of int64s that cannot overflow: a number of 128 bits.
+type wideSum struct {
+	high int64
+	low  uint64
+}
+
+func (s *wideSum) add(n int64) {
+	low, carry := bits.Add64(s.low, uint64(n), 0)
+	s.low, s.high = low, s.high+n>>63+int64(carry)
+}
+
+// int64 returns the sum, or the bound that it is beyond.
+func (s wideSum) int64() int64 {
+	switch {
+	case s.high == int64(s.low)>>63:
+		return int64(s.low)
+	case s.high < 0:
+		return math.MinInt64
+	}
+	return math.MaxInt64
+}
+
+func (s wideSum) float64() float64 { return float64(s.high)*(1<<64) + float64(s.low) }

@@ -1,0 +1,109 @@
+package placementdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// usageKeys are the keys of groups of consumers, as SQL; the empty text is that
+// of consumers without a type.
+var usageKeys = map[placement.UsageGrouping]string{
+	placement.UsagesByProject: "o.project_id",
+	placement.UsagesByUser:    "o.user_id",
+	placement.UsagesByType:    "COALESCE(o.consumer_type, '')",
+}
+
+// Usages returns what the consumers that the viewer sees use, in groups by their
+// keys: the first ones of those that a filter wants.
+func (s *PlacementStore) Usages(ctx context.Context, filter placement.UsageFilter, first *int) ([]*placement.UsageGroup, error) {
+	if err := visible.SeesPlacement(ctx); err != nil {
+		return nil, err
+	}
+	request := page.Request{First: first}
+	if err := checkUsages(filter, request).Err(); err != nil {
+		return nil, err
+	}
+	key := usageKeys[filter.By]
+	where, args := usagesThat(ctx, filter)
+	groups := []*placement.UsageGroup{}
+	byKey := map[string]*placement.UsageGroup{}
+	// Sums stay below 2^63: there are no 2^32 allocations, of 2^31 at most.
+	err := s.Query(ctx, s.Pool, `SELECT n.grouped, n.consumers, c.name, CAST(SUM(a.used) AS bigint) FROM (
+			SELECT `+key+` AS grouped, COUNT(*) AS consumers FROM consumers o WHERE `+where+`
+			GROUP BY `+key+` ORDER BY `+key+` LIMIT `+strconv.Itoa(request.Limit())+`
+		) AS n JOIN consumers o ON `+key+` = n.grouped
+		JOIN allocations a ON a.consumer_id = o.id JOIN resource_classes c ON c.id = a.resource_class_id WHERE `+where+`
+		GROUP BY n.grouped, n.consumers, c.name ORDER BY n.grouped, c.name`, func(rows *sql.Rows) error {
+		var of string
+		var count int
+		var usage placement.ResourceUsage
+		if err := rows.Scan(&of, &count, &usage.ResourceClass, &usage.Used); err != nil {
+			return err
+		}
+		group := byKey[of]
+		if group == nil {
+			group = usageGroup(filter.By, of, count)
+			groups, byKey[of] = append(groups, group), group
+		}
+		group.Usages = append(group.Usages, usage)
+		return nil
+	}, args...)
+	if err != nil {
+		return nil, fmt.Errorf("sum what consumers use: %w", err)
+	}
+	return groups, nil
+}
+
+// checkUsages returns what is wrong with the arguments of Usages.
+func checkUsages(filter placement.UsageFilter, request page.Request) problem.Problems {
+	var problems problem.Problems
+	text.CheckOptional(&problems, "projectId", filter.ProjectID, 1, placement.MaxNameLength)
+	text.CheckOptional(&problems, "userId", filter.UserID, 1, placement.MaxNameLength)
+	if filter.ConsumerType != nil {
+		problems = append(problems, problemsOf(placement.ValidateName("consumerType", *filter.ConsumerType))...)
+	}
+	text.CheckOptional(&problems, "after", filter.After, 0, placement.MaxNameLength)
+	request.Check(&problems)
+	return problems
+}
+
+// usagesThat returns the condition on the consumers whose use is added up, as
+// SQL, and its parameters.
+func usagesThat(ctx context.Context, filter placement.UsageFilter) (where string, args []any) {
+	where, args = visible.ConsumerClause(ctx, "o.project_id", 1)
+	for _, condition := range []struct {
+		column, operator string
+		value            *string
+	}{
+		{"o.project_id", "=", filter.ProjectID}, {"o.user_id", "=", filter.UserID},
+		{"o.consumer_type", "=", filter.ConsumerType}, {usageKeys[filter.By], ">", filter.After},
+	} {
+		if condition.value != nil {
+			args = append(args, *condition.value)
+			where += " AND " + condition.column + " " + condition.operator + " $" + strconv.Itoa(len(args))
+		}
+	}
+	return where, args
+}
+
+// usageGroup returns a group of consumers by its key.
+func usageGroup(by placement.UsageGrouping, key string, consumers int) *placement.UsageGroup {
+	group := &placement.UsageGroup{ConsumerCount: consumers}
+	switch {
+	case by == placement.UsagesByProject:
+		group.ProjectID = &key
+	case by == placement.UsagesByUser:
+		group.UserID = &key
+	case key != "":
+		group.ConsumerType = &key
+	}
+	return group
+}
