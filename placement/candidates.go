@@ -40,13 +40,20 @@ var ErrTooComplex = errors.New("placement: the request needs too many search ste
 // the classes of the unsuffixed group by name and then the suffixed groups by
 // suffix, each by its provider's path of uuids. A candidate that several
 // anchors allow is listed once, under the first of them. Every candidate can be
-// claimed on the world as it is. The error is ErrTooComplex, or
-// ErrPositionMismatch if the position came from another request.
+// claimed on the world as it is. The error is ErrTooComplex,
+// ErrPositionMismatch if the position came from another request, or
+// ErrPositionGone.
 func Candidates(w *World, r *Request, after *Position, first int) (Page, error) {
 	var page Page
 	request := r.fingerprint()
 	if after != nil && after.request != request {
 		return page, ErrPositionMismatch
+	}
+	if after != nil {
+		var err error
+		if after, err = after.in(w); err != nil {
+			return page, err
+		}
 	}
 	s := newSearch(compile(w, r).narrowAnchors())
 	s.after = after

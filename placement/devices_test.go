@@ -84,16 +84,22 @@ func TestMixedAmountsOnOneClassPruneBySums(t *testing.T) {
 }
 
 // TestHopelessSearchEndsWithAnError packs amounts into devices so that every
-// bound holds but nothing fits.
+// bound holds but nothing fits: one more device has room for all, of which only
+// the last group may make use.
 func TestHopelessSearchEndsWithAnError(t *testing.T) {
 	t.Parallel()
 	providers := devices(12)
 	for i := 1; i < len(providers); i++ {
 		providers[i].Inventories = []Inventory{stocked("PGPU", 10, 0)}
 	}
-	r := deviceGroups(30, GroupPolicyNone)
+	providers = append(providers, Provider{UUID: numbered(4000), Name: "large", Version: 1, Parent: providers[0].UUID,
+		Inventories: []Inventory{stocked("PGPU", 1000, 0)}, Traits: []string{"CUSTOM_RARE"}})
+	r := deviceGroups(31, GroupPolicyNone)
 	for i := range r.Groups {
 		r.Groups[i].Resources[0].Amount = []int64{4, 4, 3}[i%3]
+		if i < 30 {
+			r.Groups[i].Forbidden = []string{"CUSTOM_RARE"}
+		}
 	}
 	r.Groups[0].Resources[0].Amount = 10
 	r.Groups[1].Resources[0].Amount = 7

@@ -145,6 +145,8 @@ func (v *validator) checkInventory(path string, inventory Inventory) {
 	v.atLeast(1, under(path, "stepSize"), inventory.StepSize)
 	if ratio := inventory.AllocationRatio; !(ratio >= 0 && ratio <= MaxAllocationRatio) { // NaN too
 		v.add(under(path, "allocationRatio"), "must be between 0 and 3.40282e38")
+	} else if product := float64(int64(inventory.Total)-int64(inventory.Reserved)) * ratio; product >= math.MaxInt64 {
+		v.add(under(path, "allocationRatio"), "must leave a capacity below 2^63")
 	} else if Capacity(inventory.Total, inventory.Reserved, ratio) < 0 {
 		v.add(under(path, "reserved"), "must not leave a negative capacity")
 	}

@@ -19,6 +19,19 @@ type matcher struct {
 	counts  []int32   // slots matched, by local number
 	visited []int32   // the last attempt that tried a local number
 	attempt int32
+
+	// Where the amounts of a class differ, they are packed, too.
+	packer  *packer   // nil where they are all the same
+	amounts [][]int64 // per k: the amounts of slots[k:], descending
+	bins    []bin     // the providers that serve any of the slots, for the current anchor
+	free    []int64   // reused
+}
+
+// bin is a provider that serves slots of a matcher: its local number, and how much
+// of the class the slots may take from it.
+type bin struct {
+	local int32
+	units int64
 }
 
 // newMatchers returns one matcher for isolation, or one per class that several
@@ -58,14 +71,14 @@ func (p *plan) newMatcher(slots []int, class *demand) *matcher {
 		m.matched = append(m.matched, make([]int32, len(slots)))
 		if class != nil {
 			m.sums = append(m.sums, p.smallestSums(slots[k:], class.index))
+			m.amounts = append(m.amounts, p.amountsOf(slots[k:], class.index))
 		}
 	}
 	return m
 }
 
-// smallestSums returns the sums of the 1, 2, ... smallest amounts that slots
-// ask of a class.
-func (p *plan) smallestSums(slots []int, class int) []int64 {
+// amountsOf returns the amounts that slots ask of a class, descending.
+func (p *plan) amountsOf(slots []int, class int) []int64 {
 	var amounts []int64
 	for _, i := range slots {
 		for _, d := range p.slots[i].demands {
@@ -75,6 +88,15 @@ func (p *plan) smallestSums(slots []int, class int) []int64 {
 		}
 	}
 	slices.Sort(amounts)
+	slices.Reverse(amounts)
+	return amounts
+}
+
+// smallestSums returns the sums of the 1, 2, ... smallest amounts that slots
+// ask of a class.
+func (p *plan) smallestSums(slots []int, class int) []int64 {
+	amounts := p.amountsOf(slots, class)
+	slices.Reverse(amounts)
 	for i := 1; i < len(amounts); i++ {
 		amounts[i] += amounts[i-1]
 	}
@@ -96,8 +118,50 @@ func (s *search) matchAll() bool {
 		if !s.complete(m, 0) {
 			return false
 		}
+		s.listBins(m)
+		if !s.packs(m, 0) {
+			return false
+		}
 	}
 	return true
+}
+
+// listBins lists the providers that serve any slot of a matcher with a packer.
+func (s *search) listBins(m *matcher) {
+	if m.packer == nil {
+		return
+	}
+	m.attempt++
+	m.bins = m.bins[:0]
+	for _, i := range m.slots {
+		if !s.step(len(s.options[i])) {
+			return
+		}
+		for _, o := range s.options[i] {
+			if m.visited[o.local] == m.attempt {
+				continue
+			}
+			m.visited[o.local] = m.attempt
+			inventory := o.node.inventoryOf(m.class.class)
+			m.bins = append(m.bins, bin{o.local, min(inventory.free, inventory.maxUnit)})
+		}
+	}
+}
+
+// packs reports false only if the amounts of m.slots[from:] do not fit into what
+// is left of the providers that serve any of them.
+func (s *search) packs(m *matcher, from int) bool {
+	if m.packer == nil {
+		return true
+	}
+	if !s.step(len(m.bins)) {
+		return false
+	}
+	m.free = m.free[:0]
+	for _, b := range m.bins {
+		m.free = append(m.free, b.units-s.amountsChosen[int(b.local)*s.classes+m.class.index])
+	}
+	return m.packer.fits(m.free, m.amounts[from])
 }
 
 // rematch carries the matching over the choice made at depth, if that is one of
@@ -108,7 +172,7 @@ func (s *search) rematch(m *matcher, depth int) bool {
 		return true
 	}
 	copy(m.matched[from], m.matched[from-1])
-	return s.complete(m, from)
+	return s.complete(m, from) && s.packs(m, from)
 }
 
 // complete repairs the matching of m.slots[from:] and reports whether there is

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/google/uuid"
 )
@@ -18,7 +19,15 @@ import (
 type Position struct {
 	request fingerprint
 	anchor  string
-	paths   [][]string // per slot: the uuids from the root to the provider
+	// paths are per slot the uuids from the root down to the provider. A short
+	// path begins below the root: its text had no room for all of it.
+	paths []positionPath
+}
+
+// positionPath is the path of a provider, or the end of it.
+type positionPath struct {
+	uuids []string
+	short bool
 }
 
 // ErrInvalidPosition is the error of a text that is not a position.
@@ -28,36 +37,64 @@ var ErrInvalidPosition = errors.New("placement: not a position of candidates")
 // request.
 var ErrPositionMismatch = errors.New("placement: a position of another request")
 
-// Limits of a position. The largest request over providers some thousand levels
-// deep is within them.
+// ErrPositionGone is the error of a position whose provider is gone together
+// with all that its text names above it.
+var ErrPositionGone = errors.New("placement: a position at providers that are gone")
+
+// Limits of a position. Paths are shortened to a text of usualPositionLength:
+// there is room for at least the providers themselves of 20 slots, and 24
+// characters more for each provider beyond.
 const (
-	maxPositionLength = 65536 // of the text
-	maxPositionSlots  = MaxGroups + MaxResources
+	usualPositionLength = 480   // of the text
+	maxPositionLength   = 65536 // of the text
+	maxPositionSlots    = MaxGroups + MaxResources
 )
 
 // String returns the position as text of A-Z, a-z, 0-9, - and _, which
 // ParsePosition reads. The form is: the request's fingerprint; the anchor; a
 // table of providers, each a uuid and the number of its parent, which comes
-// before it, plus one; and per slot a number in that table.
+// before it, plus two, 1 for one whose parents are left out and 0 for a root; and
+// per slot a number in that table. As many parents are in it, the nearest first,
+// as there is room for.
 func (p Position) String() string {
+	deepest := 0
+	for _, path := range p.paths {
+		deepest = max(deepest, len(path.uuids))
+	}
+	text := p.withLevels(deepest)
+	if len(text) > usualPositionLength {
+		fitting := sort.Search(deepest, func(i int) bool { return len(p.withLevels(i+1)) > usualPositionLength })
+		text = p.withLevels(max(1, fitting))
+	}
+	return text
+}
+
+// withLevels returns the text with at most so many uuids of each path.
+func (p Position) withLevels(levels int) string {
 	type entry struct {
-		uuid   string
-		parent uint64
+		uuid  string
+		above uint64
 	}
 	numbers := map[entry]uint64{}
 	var table, slots []byte
 	for _, path := range p.paths {
+		uuids, above := path.uuids, uint64(0)
+		if cut := len(uuids) - levels; cut > 0 {
+			uuids, above = uuids[cut:], 1
+		} else if path.short {
+			above = 1
+		}
 		var last uint64
-		for _, id := range path {
-			e := entry{id, last}
+		for _, id := range uuids {
+			e := entry{id, above}
 			number, ok := numbers[e]
 			if !ok {
 				number = uint64(len(numbers)) + 1
 				numbers[e] = number
 				table = appendUUID(table, id)
-				table = binary.AppendUvarint(table, last)
+				table = binary.AppendUvarint(table, above)
 			}
-			last = number
+			last, above = number, number+1
 		}
 		slots = binary.AppendUvarint(slots, last)
 	}
@@ -83,23 +120,43 @@ func ParsePosition(text string) (Position, error) {
 	copy(p.request[:], r.readBytes(len(p.request)))
 	p.anchor = r.readUUID()
 
-	uuids, parents := []string{""}, []int{0} // entry 0 stands for "no provider"
+	uuids, above := []string{""}, []int{0} // entry 0 stands for "no provider"
 	for range r.readCount(len(r.rest) / (len(uuid.UUID{}) + 1)) {
 		uuids = append(uuids, r.readUUID())
-		parents = append(parents, r.readCount(len(parents)-1))
+		above = append(above, r.readCount(len(above)))
 	}
 	for range r.readCount(maxPositionSlots) {
-		var path []string
-		for i := r.readCount(len(uuids) - 1); i > 0; i = parents[i] {
-			path = append(path, uuids[i])
+		var path positionPath
+		for i := r.readCount(len(uuids) - 1); i > 0; i = above[i] - 1 {
+			path.uuids = append(path.uuids, uuids[i])
+			path.short = above[i] == 1
 		}
-		slices.Reverse(path)
+		slices.Reverse(path.uuids)
 		p.paths = append(p.paths, path)
 	}
 	if r.failed || len(r.rest) > 0 {
 		return Position{}, ErrInvalidPosition
 	}
 	return p, nil
+}
+
+// in returns the position with whole paths: a short one is completed by where the
+// world has the first provider of it that is still there.
+func (p *Position) in(w *World) (*Position, error) {
+	whole := *p
+	whole.paths = slices.Clone(p.paths)
+	for slot, path := range p.paths {
+		if !path.short {
+			continue
+		}
+		known := slices.IndexFunc(path.uuids, w.byUUID.has)
+		if known < 0 {
+			return nil, ErrPositionGone
+		}
+		id, _ := w.byUUID.get(path.uuids[known])
+		whole.paths[slot] = positionPath{uuids: append(w.pathOf(w.nodes.at(id)), path.uuids[known+1:]...)}
+	}
+	return &whole, nil
 }
 
 // appendUUID appends the 16 bytes of a uuid.
@@ -146,17 +203,17 @@ func (p *Position) compare(w *World, n *node, slot int) int {
 	if slot >= len(p.paths) {
 		return 1
 	}
-	return slices.Compare(w.pathOf(n), p.paths[slot])
+	return slices.Compare(w.pathOf(n), p.paths[slot].uuids)
 }
 
 // currentPosition returns the position of the chosen assignment.
 func (s *search) currentPosition(request fingerprint) Position {
-	p := Position{request: request, anchor: s.anchor.root, paths: make([][]string, len(s.chosen))}
+	p := Position{request: request, anchor: s.anchor.root, paths: make([]positionPath, len(s.chosen))}
 	for i, o := range s.chosen {
 		if i > 0 && o.node == s.chosen[i-1].node {
 			p.paths[i] = p.paths[i-1] // nobody changes it
 		} else {
-			p.paths[i] = s.world.pathOf(o.node)
+			p.paths[i].uuids = s.world.pathOf(o.node)
 		}
 	}
 	return p

@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +113,71 @@ func TestPositionTextIsShortAndSafe(t *testing.T) {
 	}
 }
 
+// TestPositionInDeepTreesIsShort pages through trees of any depth, with positions
+// of fewer than 500 characters, also after the provider of a position and the one
+// above it are gone.
+func TestPositionInDeepTreesIsShort(t *testing.T) {
+	t.Parallel()
+	for _, depth := range []int{1, 3, 20, 21, 22, 40, 300} {
+		var providers []Provider
+		for i := range depth {
+			p := Provider{UUID: numbered(i), Name: fmt.Sprint("level ", i), Version: 1, Inventories: []Inventory{stocked("VCPU", 3, 0)}}
+			if i > 0 {
+				p.Parent = numbered(i - 1)
+			}
+			providers = append(providers, p)
+		}
+		w := NewWorld(cloudNames, providers)
+		for _, slots := range []int{1, 2, 3} {
+			r := &Request{}
+			for i := range slots {
+				r.Groups = append(r.Groups, Group{Suffix: fmt.Sprint(i), Resources: amounts(Amount{"VCPU", 1})})
+			}
+			first, err := Candidates(w, r, nil, 2*depth+1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for cut := 0; cut < len(first.Positions); cut += 1 + depth/7 {
+				text := first.Positions[cut].String()
+				if len(text) >= 500 {
+					t.Fatalf("%d characters for %d slots at depth %d", len(text), slots, depth)
+				}
+				position, err := ParsePosition(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rest, err := Candidates(w, r, &position, len(first.Candidates)-cut-1)
+				if err != nil || render(rest.Candidates) != render(first.Candidates[cut+1:]) {
+					t.Fatalf("%d slots at depth %d go on elsewhere after %d: %v", slots, depth, cut, err)
+				}
+			}
+		}
+		if depth < 300 {
+			continue
+		}
+		r := &Request{Groups: []Group{{Suffix: "1", Resources: amounts(Amount{"VCPU", 1})}}}
+		page, err := Candidates(w, r, nil, depth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, err := ParsePosition(page.Positions[depth-1].String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := w
+		for i := 1; i < 40; i++ {
+			gone = gone.With(Update{Deleted: []string{numbered(depth - i)}})
+			rest, err := Candidates(gone, r, &last, depth)
+			if errors.Is(err, ErrPositionGone) && i > 10 {
+				break
+			}
+			if err != nil || len(rest.Candidates) > 0 {
+				t.Fatalf("%d providers are gone: %d candidates, %v", i, len(rest.Candidates), err)
+			}
+		}
+	}
+}
+
 func FuzzParsePosition(f *testing.F) {
 	w := NewWorld(cloudNames, nestedCloud(2))
 	r := &Request{Unsuffixed: threeClasses(1)}
@@ -132,7 +198,7 @@ func FuzzParsePosition(f *testing.F) {
 			}
 			return
 		}
-		if _, err := Candidates(w, r, &position, 10); err != nil && !errors.Is(err, ErrPositionMismatch) {
+		if _, err := Candidates(w, r, &position, 10); err != nil && !errors.Is(err, ErrPositionMismatch) && !errors.Is(err, ErrPositionGone) {
 			t.Fatal(err)
 		}
 	})

@@ -67,6 +67,9 @@ func TestInventoryBounds(t *testing.T) {
 		"step":            {func(i *Inventory) { i.StepSize = 0 }, "i.stepSize: must be between 1 and 2147483647"},
 		"ratio":           {func(i *Inventory) { i.AllocationRatio = -1 }, "i.allocationRatio: must be between 0 and 3.40282e38"},
 		"ratio too large": {func(i *Inventory) { i.AllocationRatio = 1e39 }, "i.allocationRatio: must be between 0 and 3.40282e38"},
+		"2^63":            {func(i *Inventory) { i.AllocationRatio = math.Exp2(60) }, "i.allocationRatio: must leave a capacity below 2^63"},
+		"almost 2^63":     {func(i *Inventory) { i.AllocationRatio = math.Nextafter(math.Exp2(60), 0) }, ""},
+		"all of nothing":  {func(i *Inventory) { i.Reserved, i.AllocationRatio = 8, MaxAllocationRatio }, ""},
 		"negative":        {func(i *Inventory) { i.Reserved = 10 }, "i.reserved: must not leave a negative capacity"},
 		"class":           {func(i *Inventory) { i.ResourceClass = "vcpu" }, "i.resourceClass: must be 1 to 255 of A-Z, 0-9 and _"},
 	} {

@@ -39,6 +39,11 @@ func newSearch(p *plan) *search {
 		exhausted: map[*sharedOptions]bool{},
 	}
 	s.matchers = p.newMatchers()
+	for _, m := range s.matchers {
+		if m.class != nil && m.amounts[0][0] != m.amounts[0][len(m.amounts[0])-1] {
+			m.packer = newPacker(s.step)
+		}
+	}
 	words := (len(p.clauses) + 63) / 64
 	for range p.classSlots + 1 {
 		s.met = append(s.met, make([]uint64, words))

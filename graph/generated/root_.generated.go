@@ -3563,7 +3563,7 @@ input InventoryInput {
   maxUnit: Int! = 2147483647
   "What an allocation must be a multiple of, 1 to 2147483647."
   stepSize: Int! = 1
-  "How often the same unit may be given away, 0 to 3.40282e38."
+  "How often the same unit may be given away, 0 to 3.40282e38; the capacity must stay below 2^63."
   allocationRatio: Float! = 1.0
 }
 
