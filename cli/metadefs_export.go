@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/Khan/genqlient/graphql"
+
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/metadef"
 )
@@ -18,6 +20,7 @@ type exportCommand struct {
 	remote
 	Names         []string `name:"name" sep:"none" help:"Only the namespace of this name; can be given several times."`
 	ResourceTypes []string `name:"resource-type" sep:"none" help:"Only namespaces that apply to this resource type; can be given several times."`
+	Portable      bool     `help:"Leave the owners out, for import elsewhere: there the namespaces belong to the project of whoever imports them."`
 	Dir           string   `arg:"" type:"path" help:"The folder to write to; it is created if it does not exist."`
 }
 
@@ -29,7 +32,7 @@ const exportBatch = 20
 func (c *exportCommand) Run(run *session) error {
 	names := slices.Compact(slices.Sorted(slices.Values(c.Names)))
 	if len(names) == 0 || len(c.ResourceTypes) > 0 {
-		listed, err := c.list(run)
+		listed, err := namespaceNames(run, c.client(), c.ResourceTypes)
 		if err != nil {
 			return c.explained(err)
 		}
@@ -38,16 +41,16 @@ func (c *exportCommand) Run(run *session) error {
 		}
 		names = listed
 	}
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return err
-	}
 	files := fileNames(names)
 	done := run.progress("exporting", len(names))
 	defer done.end()
 	for chunk := range slices.Chunk(names, exportBatch) {
-		answer, err := client.ExportNamespaces(run.ctx, c.client(), chunk, nil)
+		answer, err := client.ExportNamespaces(run.ctx, c.client(), chunk, nil, c.Portable)
 		if err != nil {
 			return c.explained(err)
+		}
+		if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+			return err
 		}
 		for _, text := range answer.ExportNamespaces {
 			document, _, _ := metadef.ParseDocument(text)
@@ -61,15 +64,19 @@ func (c *exportCommand) Run(run *session) error {
 		done.add(len(chunk))
 	}
 	done.end()
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil { // without namespaces, too
+		return err
+	}
 	return run.printf("%s exported to %s\n", counted(len(names), "namespace"), c.Dir)
 }
 
-// list returns the names of the namespaces of the resource types.
-func (c *exportCommand) list(run *session) ([]string, error) {
+// namespaceNames returns the names of the namespaces of the resource types, nil
+// for all.
+func namespaceNames(run *session, from graphql.Client, resourceTypes []string) ([]string, error) {
 	var names []string
 	var after *string
 	for {
-		page, err := client.NamespaceNames(run.ctx, c.client(), c.ResourceTypes, after)
+		page, err := client.NamespaceNames(run.ctx, from, resourceTypes, after)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -87,4 +88,34 @@ func TestExportRefused(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(readOnly, "x")); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestPortableExport exports for import elsewhere: whoever imports it owns it.
+func TestPortableExport(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		c, elsewhere := serve(t, database), serve(t, storetest.SQLite(t))
+		file, out := c.file("n.json", `{"namespace": "N", "visibility": "public", "owner": "demo"}`), filepath.Join(c.folder, "out")
+		c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs", "load", file)
+		c.prints("admin", "1 namespace exported to "+out, "metadefs", "export", out)
+		text, err := os.ReadFile(filepath.Join(out, "N.json"))
+		if err != nil || !strings.Contains(string(text), `"owner": "demo"`) {
+			t.Errorf("%s, %v", text, err)
+		}
+		c.prints("admin", "1 namespace exported to "+out, "metadefs", "export", "--portable", out)
+		if text, err = os.ReadFile(filepath.Join(out, "N.json")); err != nil || strings.Contains(string(text), "owner") {
+			t.Errorf("%s, %v", text, err)
+		}
+		c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", "metadefs", "load", out)
+		elsewhere.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs", "load", out)
+		elsewhere.prints("admin", "1 namespace exported to "+elsewhere.folder, "metadefs", "export", elsewhere.folder)
+		if text, err = os.ReadFile(filepath.Join(elsewhere.folder, "N.json")); err != nil || !strings.Contains(string(text), `"owner": "operations"`) {
+			t.Errorf("%s, %v", text, err)
+		}
+		none := filepath.Join(c.folder, "none")
+		c.fails("wrong", "unknown token", command("metadefs export --name N", none))
+		if _, err := os.Stat(none); err == nil {
+			t.Error("an export that failed made the folder")
+		}
+	})
 }

@@ -21,11 +21,13 @@ import (
 type loadCommand struct {
 	remote
 	deletion
-	Mode             string `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits. Overwrite deletes what the files lack, after asking."`
-	DryRun           bool   `help:"Report what would be done, and do nothing."`
-	IncludeProtected bool   `help:"Delete from protected namespaces, too; only with --mode overwrite and prefer-new."`
-	Builtin          bool   `help:"Load the definitions that come with the program, instead of files."`
-	Path             string `arg:"" optional:"" type:"path" help:"A definition file, or a folder whose *.json files are loaded."`
+	Mode             string   `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits. Overwrite deletes what the files lack, after asking."`
+	DryRun           bool     `help:"Report what would be done, and do nothing."`
+	IncludeProtected bool     `help:"Delete from protected namespaces, too; only with --mode overwrite and prefer-new."`
+	Builtin          bool     `help:"Load the definitions that come with the program, instead of files."`
+	Names            []string `name:"name" sep:"none" help:"Only the namespace of this name; can be given several times."`
+	Verbose          bool     `short:"v" help:"Say of every file what became of it, of unchanged ones, too."`
+	Paths            []string `arg:"" optional:"" name:"path" help:"Definition files, and folders whose *.json files are loaded; with --builtin, names of namespaces."`
 }
 
 // The bounds of one request, well below what a server accepts and finishes in
@@ -100,19 +102,49 @@ func (c *loadCommand) files() ([]definitionFile, error) {
 	switch {
 	case c.IncludeProtected && c.Mode != "overwrite" && c.Mode != "prefer-new":
 		return nil, errors.New("--include-protected needs --mode overwrite or --mode prefer-new")
-	case c.Builtin && c.Path != "":
-		return nil, errors.New("--builtin and a path exclude each other")
-	case c.Builtin:
-		var files []definitionFile
+	case !c.Builtin && len(c.Paths) == 0:
+		return nil, errors.New("nothing to load: name definition files, folders with *.json files, or --builtin")
+	}
+	var files []definitionFile
+	names := c.Names
+	if c.Builtin {
+		names = append(slices.Clone(names), c.Paths...)
 		for _, text := range defaults.Definitions() {
 			document, _, _ := metadef.ParseDocument(text) // the product's own are valid
 			files = append(files, definitionFile{path: document.Name, text: text})
 		}
-		return files, nil
-	case c.Path == "":
-		return nil, errors.New("nothing to load: name a definition file, a folder with *.json files, or --builtin")
+	} else {
+		for _, path := range c.Paths {
+			more, err := definitionFiles(path)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, more...)
+		}
 	}
-	return definitionFiles(c.Path)
+	return only(files, names)
+}
+
+// only returns the files of the namespaces with these names, all of them where
+// none are given. A name that no file has is an error.
+func only(files []definitionFile, names []string) ([]definitionFile, error) {
+	if len(names) == 0 {
+		return files, nil
+	}
+	found := map[string]bool{}
+	files = slices.DeleteFunc(files, func(file definitionFile) bool {
+		document, _, _ := metadef.ParseDocument(file.text)
+		if document == nil || !slices.Contains(names, document.Name) {
+			return true
+		}
+		found[document.Name] = true
+		return false
+	})
+	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return found[name] })
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("no file defines the namespace %s", quoted(missing))
+	}
+	return files, nil
 }
 
 // definitionFiles returns a file, or the *.json files of a folder by name.
@@ -150,6 +182,9 @@ func readDefinition(path string) definitionFile {
 	var compact bytes.Buffer
 	if json.Compact(&compact, text) == nil { // the server reports what is not JSON
 		text = compact.Bytes()
+	}
+	if err == nil && len(text) > metadef.MaxDocument {
+		err = fmt.Errorf("$: has %d bytes without the white space between its tokens, more than the %d that a file may have", len(text), metadef.MaxDocument)
 	}
 	return definitionFile{path: path, text: string(text), err: err}
 }
@@ -220,7 +255,8 @@ func (l *load) report(file definitionFile, report *importReport) {
 		return
 	}
 	l.tally[report.Outcome]++
-	if l.command.DryRun || report.Outcome == client.ImportOutcomeUpdated {
+	quiet := report.Outcome == client.ImportOutcomeCreated || report.Outcome == client.ImportOutcomeUnchanged
+	if l.command.DryRun || l.command.Verbose || !quiet {
 		l.done.notef("%s: %s %s\n", file.path, strings.ToLower(string(report.Outcome)), report.Namespace)
 		for _, difference := range report.Differences {
 			l.done.notef("    %s\n", difference)

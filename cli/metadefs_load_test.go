@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Khan/genqlient/graphql"
+
+	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -38,7 +41,8 @@ func TestLoad(t *testing.T) {
 		c.fails("admin", "1 of 1 file failed", load(a, "--mode", "overwrite", "--yes"), "a.json: $: PROTECTED: ")
 		c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", load(a, "--mode", "merge")...)
 		c.notes("admin", "a.json: updated Same: name\n    ", load(a, "--mode", "overwrite", "--include-protected", "--yes")...)
-		c.fails("member", "FORBIDDEN: importNamespaces needs the role admin", load(in))
+		c.fails("member", "4 of 4 files failed", load(in), "a.json: $: FORBIDDEN: importNamespaces needs the role admin", "b.json: $: FORBIDDEN: importNamespaces needs the role admin")
+		c.fails("reader", "FORBIDDEN: importNamespaces needs the role admin", load(in))
 
 		c.file("twice/a.json", `{"namespace": "Twice", "visibility": "public"}`)
 		twice := filepath.Dir(c.file("twice/b.json", `{"namespace": "Twice", "visibility": "private"}`))
@@ -76,7 +80,7 @@ func TestLoadInSeveralRequests(t *testing.T) {
 		c.file(fmt.Sprintf("in/x%d.json", i), fmt.Sprintf(`{"namespace": "X%d", "visibility": "public", "properties": {"a": %s, "b": %s}}`, i, half, half))
 	}
 	c.fails("admin", "1 of 70 files failed: "+filepath.Join(c.folder, "in", "large.json"), command("metadefs load", filepath.Join(c.folder, "in")),
-		"large.json: BAD_REQUEST: ", "70 namespaces: 69 created, 0 updated, 0 unchanged, 0 skipped, 1 failed\n")
+		"large.json: $: has 2097212 bytes without the white space between its tokens, more than the 1048576 that a file may have\n", "70 namespaces: 69 created, 0 updated, 0 unchanged, 0 skipped, 1 failed\n")
 }
 
 func TestLoadRefused(t *testing.T) {
@@ -84,12 +88,82 @@ func TestLoadRefused(t *testing.T) {
 	empty, none := t.TempDir(), filepath.Join(t.TempDir(), "none.json")
 	refuse(t, map[string]string{
 		"metadefs load":                                   "nothing to load",
-		"metadefs load --builtin " + empty:                "--builtin and a path exclude each other",
+		"metadefs load --builtin None":                    `no file defines the namespace "None"`,
 		"metadefs load --include-protected " + empty:      "--include-protected needs --mode overwrite or --mode prefer-new",
 		"metadefs load --mode replace " + empty:           "--mode must be one of",
 		"metadefs load " + empty:                          "no *.json file in " + empty,
 		"metadefs load " + none:                           "no such file",
-		"metadefs load " + empty + " " + none:             "unexpected argument",
+		"metadefs load " + none + " " + empty:             "no such file",
 		"metadefs load --mode=merge --include-protected=": "include-protected",
+	})
+}
+
+// TestLoadOfSome loads some of the files by name, and says what became of each.
+func TestLoadOfSome(t *testing.T) {
+	t.Parallel()
+	c := serve(t, storetest.SQLite(t))
+	a, b := c.file("in/a.json", `{"namespace": "A", "visibility": "public"}`), c.file("in/b.json", `{"namespace": "B", "visibility": "public"}`)
+	const one = "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed"
+	c.prints("admin", one, "metadefs", "load", filepath.Dir(a), "--name", "A")
+	c.prints("admin", "2 namespaces: 1 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", "metadefs", "load", a, b)
+	c.notes("admin", "a.json: unchanged A\n"+b+": unchanged B\n", command("metadefs load -v", a, b)...)
+	c.file("in/a.json", `{"namespace": "A", "visibility": "private"}`)
+	c.notes("admin", a+": skipped A\n", command("metadefs load", filepath.Dir(a))...)
+	c.fails("admin", `no file defines the namespace "C"`, command("metadefs load --name A --name C", a, b))
+	c.prints("admin", one, "metadefs", "load", "--builtin", "Cadastre::VirtualCPUTopology")
+	c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", "metadefs", "load", "--builtin", "--name", "Cadastre::VirtualCPUTopology")
+}
+
+// TestIdenticalProtectedNamespacesAreUnchanged loads a protected namespace as it
+// is, in every mode.
+func TestIdenticalProtectedNamespacesAreUnchanged(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		c := serve(t, database)
+		file := c.file("a.json", sameName)
+		c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs", "load", file)
+		for _, mode := range []string{"skip", "merge", "prefer-new", "overwrite"} {
+			c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", "metadefs", "load", "--yes", "--mode", mode, file)
+		}
+	})
+}
+
+// TestEditorsImport has a member import into a namespace that the project edits,
+// and into others.
+func TestEditorsImport(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		c := serve(t, database)
+		for _, name := range []string{"Edited", "Public", "Hidden"} {
+			visibility := map[string]string{"Public": "public"}[name]
+			if visibility == "" {
+				visibility = "private"
+			}
+			file := c.file(name+".json", fmt.Sprintf(`{"namespace": %q, "visibility": %q, "resource_type_associations": [{"name": "OS::Nova::Flavor"}], "properties": {"p": {"title": "P", "type": "string"}}}`, name, visibility))
+			c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs", "load", file)
+		}
+		request := &graphql.Request{OpName: "Share", Query: `mutation Share { shareNamespace(input: {namespace: "Edited", projectId: "demo", role: EDITOR}) { namespace { name } } }`}
+		if err := client.New(c.address, "admin").MakeRequest(t.Context(), request, &graphql.Response{}); err != nil {
+			t.Fatal(err)
+		}
+		load := func(name, rest string) []string {
+			return command("metadefs load --yes --mode overwrite", c.file("new/"+name+".json", fmt.Sprintf(`{"namespace": %q, "display_name": "Changed"%s}`, name, rest)))
+		}
+		const kept = `, "visibility": "private", "resource_type_associations": [{"name": "OS::Nova::Flavor"}]`
+		c.notes("member", "Edited.json: updated Edited\n", load("Edited", kept+`, "properties": {"q": {"title": "Q", "type": "string"}}`)...)
+		c.notes("member", "Edited.json: unchanged Edited\n", append(load("Edited", kept+`, "properties": {"q": {"title": "Q", "type": "string"}}`), "-v")...)
+		for rest, want := range map[string]string{
+			`, "visibility": "public", "resource_type_associations": [{"name": "OS::Nova::Flavor"}]`: "$: FORBIDDEN: an import that changed $.visibility",
+			"":                           "$: FORBIDDEN: an import that removed $.resource_type_associations",
+			kept + `, "owner": "demo"`:   "$: FORBIDDEN: an import that changed $.owner",
+			kept + `, "owner": "else"`:   "$: FORBIDDEN: making another project the owner of a namespace needs the role admin",
+			kept + `, "protected": true`: "$: FORBIDDEN: an import that changed $.protected",
+		} {
+			c.fails("member", "1 of 1 file failed", load("Edited", rest), want)
+		}
+		c.fails("member", "1 of 1 file failed", load("Public", kept), "$: FORBIDDEN: importNamespaces needs the role admin, or the role member in a project that edits the namespace")
+		const hidden = "json: $: FORBIDDEN: importNamespaces needs the role admin\n"
+		c.fails("member", "1 of 1 file failed", load("Hidden", kept+`, "owner": "operations"`), hidden)
+		c.fails("member", "1 of 1 file failed", load("Absent", kept+`, "owner": "operations"`), hidden)
 	})
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/client"
@@ -31,29 +32,70 @@ func (c *unloadCommand) Run(run *session) error {
 	if err := c.ask(run); err != nil {
 		return err
 	}
-	answer, err := client.UnloadNamespaces(run.ctx, c.client(), &client.UnloadNamespacesInput{
-		Names: c.Names, ResourceTypes: c.ResourceTypes, Origin: c.Origin, All: c.All, IncludeProtected: c.IncludeProtected,
-	})
-	if err != nil {
-		return c.explained(err)
+	u := &unload{command: c, run: run}
+	var err error
+	if c.All {
+		err = u.all()
+	} else {
+		err = u.send(&client.UnloadNamespacesInput{Names: c.Names, ResourceTypes: c.ResourceTypes, Origin: c.Origin, IncludeProtected: c.IncludeProtected})
 	}
-	unloaded := 0
-	var failed []string
-	for _, report := range answer.UnloadNamespaces.Reports {
-		if report.Outcome == client.UnloadOutcomeUnloaded {
-			unloaded++
-			continue
-		}
-		failed = append(failed, report.Namespace)
-		for _, problem := range report.Errors {
-			run.notef("%s: %s\n", report.Namespace, problem)
-		}
+	if err != nil && u.unloaded == 0 {
+		return err
 	}
-	err = run.printf("%s unloaded, %d failed\n", counted(unloaded, "namespace"), len(failed))
-	if len(failed) > 0 {
-		return fmt.Errorf("%s not unloaded: %s", counted(len(failed), "namespace"), strings.Join(failed, ", "))
+	err = errors.Join(err, run.printf("%s unloaded, %d failed\n", counted(u.unloaded, "namespace"), len(u.failed)))
+	if len(u.failed) > 0 {
+		err = errors.Join(err, fmt.Errorf("%s not unloaded: %s", counted(len(u.failed), "namespace"), strings.Join(u.failed, ", ")))
 	}
 	return err
+}
+
+// unloadBatch is how many namespaces one request deletes: few enough for the
+// time that a server gives an operation.
+const unloadBatch = 20
+
+// unload is one run of unloadCommand.
+type unload struct {
+	command  *unloadCommand
+	run      *session
+	unloaded int
+	failed   []string
+}
+
+// all deletes all namespaces in parts, each in a request and a transaction of its
+// own, so that the server does not run out of time.
+func (u *unload) all() error {
+	names, err := namespaceNames(u.run, u.command.client(), nil)
+	if err != nil {
+		return u.command.explained(err)
+	}
+	done := u.run.progress("unloading", len(names))
+	defer done.end()
+	for part := range slices.Chunk(names, unloadBatch) {
+		if err := u.send(&client.UnloadNamespacesInput{Names: part, IncludeProtected: u.command.IncludeProtected}); err != nil {
+			return err
+		}
+		done.add(len(part))
+	}
+	return nil
+}
+
+// send deletes the namespaces of one request.
+func (u *unload) send(input *client.UnloadNamespacesInput) error {
+	answer, err := client.UnloadNamespaces(u.run.ctx, u.command.client(), input)
+	if err != nil {
+		return u.command.explained(err)
+	}
+	for _, report := range answer.UnloadNamespaces.Reports {
+		if report.Outcome == client.UnloadOutcomeUnloaded {
+			u.unloaded++
+			continue
+		}
+		u.failed = append(u.failed, report.Namespace)
+		for _, problem := range report.Errors {
+			u.run.notef("%s: %s\n", report.Namespace, problem)
+		}
+	}
+	return nil
 }
 
 // ask asks whether to delete the chosen namespaces.

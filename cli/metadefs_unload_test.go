@@ -1,6 +1,14 @@
 package cli_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,4 +65,49 @@ func TestUnloadRefused(t *testing.T) {
 		"metadefs unload --resource-type":                 "--resource-type",
 		"metadefs unload --include-protected=perhaps all": "include-protected",
 	})
+}
+
+// TestUnloadAllGoesInParts counts what each request deletes.
+func TestUnloadAllGoesInParts(t *testing.T) {
+	t.Parallel()
+	c := serve(t, storetest.SQLite(t))
+	for i := range 45 {
+		c.file(fmt.Sprintf("in/%d.json", i), fmt.Sprintf(`{"namespace": "N%d", "visibility": "public"}`, i))
+	}
+	c.file("in/kept.json", sameName)
+	if _, stderr, err := c.run("admin", "", "metadefs", "load", filepath.Join(c.folder, "in")); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	target, err := url.Parse(c.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []int
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var asked struct {
+			OperationName string
+			Variables     struct {
+				Input struct {
+					All   bool
+					Names []string
+				}
+			}
+		}
+		if json.Unmarshal(body, &asked) == nil && asked.OperationName == "UnloadNamespaces" {
+			parts = append(parts, len(asked.Variables.Input.Names))
+			if asked.Variables.Input.All {
+				t.Error("one request deletes all namespaces")
+			}
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	}))
+	defer between.Close()
+	c.address = between.URL
+	c.fails("admin", "1 namespace not unloaded: Same: name", command("metadefs unload --all --yes"), "45 namespaces unloaded, 1 failed\n", "Same: name: PROTECTED: ")
+	if fmt.Sprint(parts) != "[20 20 6]" {
+		t.Errorf("the requests delete %v namespaces", parts)
+	}
 }

@@ -158,7 +158,7 @@ const (
 	ImportModeMerge ImportMode = "MERGE"
 	// Add what is missing in it and replace what the file has, too; what the file lacks stays.
 	ImportModePreferNew ImportMode = "PREFER_NEW"
-	// Make it what the file says. A protected namespace fails unless protected ones are included.
+	// Make it what the file says. A protected namespace that it would change fails unless protected ones are included.
 	ImportModeOverwrite ImportMode = "OVERWRITE"
 )
 
@@ -262,8 +262,11 @@ type ImportNamespacesResponse struct {
 	// Imports definition files. Each document is read and judged for itself, and is
 	// stored as a whole or not at all; a bad one never stops the others. Of several sound
 	// ones for one namespace the first is taken, and the others fail. Needs the
-	// admin role, or where the server lets owners write the member role
-	// (`FORBIDDEN`); what a viewer may not do with single namespaces is in the reports.
+	// admin role or the member role (`FORBIDDEN`). Members import into namespaces that
+	// their project edits whatever leaves visibility, protection, owner and
+	// associations as they are, and without an origin; where the server lets owners
+	// write, they import into those of their project without limits, and create them.
+	// What a viewer may not do with single namespaces is in the reports.
 	ImportNamespaces *ImportNamespacesImportNamespacesImportNamespacesPayload `json:"importNamespaces"`
 }
 
@@ -960,6 +963,7 @@ func (v *__DeleteMetadataInput) GetInput() *DeleteMetadataInput { return v.Input
 type __ExportNamespacesInput struct {
 	Names         []string `json:"names"`
 	ResourceTypes []string `json:"resourceTypes"`
+	Portable      bool     `json:"portable"`
 }
 
 // GetNames returns __ExportNamespacesInput.Names, and is useful for accessing the field via an interface.
@@ -967,6 +971,9 @@ func (v *__ExportNamespacesInput) GetNames() []string { return v.Names }
 
 // GetResourceTypes returns __ExportNamespacesInput.ResourceTypes, and is useful for accessing the field via an interface.
 func (v *__ExportNamespacesInput) GetResourceTypes() []string { return v.ResourceTypes }
+
+// GetPortable returns __ExportNamespacesInput.Portable, and is useful for accessing the field via an interface.
+func (v *__ExportNamespacesInput) GetPortable() bool { return v.Portable }
 
 // __ImportNamespacesInput is used internally by genqlient
 type __ImportNamespacesInput struct {
@@ -1148,8 +1155,8 @@ func DeleteMetadata(
 
 // The query executed by ExportNamespaces.
 const ExportNamespaces_Operation = `
-query ExportNamespaces ($names: [String!], $resourceTypes: [String!]) {
-	exportNamespaces(names: $names, resourceTypes: $resourceTypes)
+query ExportNamespaces ($names: [String!], $resourceTypes: [String!], $portable: Boolean!) {
+	exportNamespaces(names: $names, resourceTypes: $resourceTypes, portable: $portable)
 }
 `
 
@@ -1159,6 +1166,7 @@ func ExportNamespaces(
 	client_ graphql.Client,
 	names []string,
 	resourceTypes []string,
+	portable bool,
 ) (data_ *ExportNamespacesResponse, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "ExportNamespaces",
@@ -1166,6 +1174,7 @@ func ExportNamespaces(
 		Variables: &__ExportNamespacesInput{
 			Names:         names,
 			ResourceTypes: resourceTypes,
+			Portable:      portable,
 		},
 	}
 

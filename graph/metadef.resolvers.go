@@ -184,8 +184,8 @@ func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType *stri
 	return report, nil
 }
 
-func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string, resourceTypes []string) ([]string, error) {
-	return r.Store.ExportNamespaces(ctx, names, resourceTypes)
+func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string, resourceTypes []string, portable bool) ([]string, error) {
+	return r.Store.ExportNamespaces(ctx, names, resourceTypes, portable)
 }
 
 func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {

@@ -60,6 +60,31 @@ func (s NamespaceStanding) CheckDefine(field string) error {
 	return s.refuse(field, ", or the role member in a project that edits the namespace")
 }
 
+// CheckImport refuses whoever can import nothing: neither may they create
+// namespaces, nor can their project be one that edits some.
+func (s NamespaceStanding) CheckImport(field string) error {
+	if s.MayManage() || s.Viewer.Has(access.RoleMember) {
+		return nil
+	}
+	return s.refuse(field, ", or the role member in a project that edits the namespace")
+}
+
+// CheckChange refuses a change of a namespace to those who define in it, where it
+// is one of what takes whoever manages it: visibility, protection, owner and
+// associations.
+func (s NamespaceStanding) CheckChange(before, after *Document) error {
+	if s.MayManage() || after == nil {
+		return nil
+	}
+	managed := func(d *Document) *Document {
+		return &Document{Visibility: d.Visibility, Protected: d.Protected, Owner: d.Owner, Associations: d.Associations}
+	}
+	if changes := Differences(managed(before), managed(after)); len(changes) > 0 {
+		return s.refuse("an import that "+changes[0], "")
+	}
+	return nil
+}
+
 func (s NamespaceStanding) refuse(field, besides string) error {
 	who := s.Viewer.RolesThatMay(access.RuleDefinitionsWrite)
 	if s.OwnerWrites {

@@ -22,6 +22,14 @@ func (d *Document) Text() string {
 	return text.String()
 }
 
+// Portable returns the document without its owner, which other clouds do not
+// have: whoever imports it there owns it, and one that is there keeps its owner.
+func (d *Document) Portable() *Document {
+	portable := *d
+	portable.Owner = nil
+	return &portable
+}
+
 // MarshalJSON returns the document as one line of JSON.
 func (d *Document) MarshalJSON() ([]byte, error) { return []byte(d.compact()), nil }
 

@@ -38,8 +38,9 @@ type ImportPlan struct {
 // silent about is kept in every mode, but for display name and description,
 // which Overwrite clears. A new namespace is public, with a warning, where the
 // file does not say; its owner is for the caller to fill in where the file
-// names none. Overwrite fails on a protected namespace unless includeProtected;
-// so does PreferNew where an object would lose a property.
+// names none. Overwrite fails on a protected namespace that it would change,
+// unless includeProtected; so does PreferNew where an object would lose a
+// property.
 func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected bool) ImportPlan {
 	if existing == nil {
 		return planCreation(incoming)
@@ -55,10 +56,10 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 			return failure("PROTECTED: %s is protected; replacing the object %s by one with fewer properties takes includeProtected", Shorten(existing.Name), Shorten(object))
 		}
 	case Overwrite:
-		if closed {
+		result = withAccessOf(existing, incoming)
+		if closed && len(Differences(existing, result)) > 0 {
 			return failure("PROTECTED: %s is protected; overwriting it takes includeProtected", Shorten(existing.Name))
 		}
-		result = withAccessOf(existing, incoming)
 	case Skip:
 		plan := ImportPlan{Outcome: ImportSkipped, Differences: Differences(existing, withFieldsOf(existing, incoming))}
 		if len(plan.Differences) == 0 {

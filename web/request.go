@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -43,14 +44,14 @@ func readBody(r *http.Request, maxBytes int64) (*request, *refusal) {
 	body := io.Reader(r.Body)
 	if maxBytes > 0 {
 		if r.ContentLength > maxBytes {
-			return nil, tooLarge(r.Body)
+			return nil, tooLarge(r.Body, maxBytes)
 		}
 		body = http.MaxBytesReader(nil, r.Body, maxBytes)
 	}
 	text, err := io.ReadAll(body)
 	if err != nil {
 		if tooMuch := new(http.MaxBytesError); errors.As(err, &tooMuch) {
-			return nil, tooLarge(r.Body)
+			return nil, tooLarge(r.Body, maxBytes)
 		}
 		return nil, bad("the body could not be read to its end")
 	}
@@ -88,9 +89,10 @@ func badJSON(what, field string, err error) *refusal {
 // the answer.
 const unreadBytes = 8 << 20
 
-func tooLarge(body io.Reader) *refusal {
+func tooLarge(body io.Reader, most int64) *refusal {
 	_, _ = io.CopyN(io.Discard, body, unreadBytes) // the answer is the same
-	return &refusal{status: http.StatusRequestEntityTooLarge, code: graph.CodeBadRequest, message: "the body of the request is too large"}
+	return &refusal{status: http.StatusRequestEntityTooLarge, code: graph.CodeBadRequest,
+		message: fmt.Sprintf("the body of the request is too large: it may have %d bytes", most)}
 }
 
 // readURL returns the request of a GET.

@@ -90,7 +90,7 @@ type QueryResolver interface {
 	Tags(ctx context.Context, search *string, first *int, after *string, last *int, before *string) (*model.TagConnection, error)
 	Definitions(ctx context.Context, resourceType string, target *string, search *string) ([]*metadef.AppliedNamespace, error)
 	ValidateMetadata(ctx context.Context, resourceType *string, target *string, values []*metadef.KeyValue, resource *string, project *string) (*metadef.MetadataReport, error)
-	ExportNamespaces(ctx context.Context, names []string, resourceTypes []string) ([]string, error)
+	ExportNamespaces(ctx context.Context, names []string, resourceTypes []string, portable bool) ([]string, error)
 	ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error)
 	ResourceProvider(ctx context.Context, uuid *string, name *string) (*model.ResourceProvider, error)
 	AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, first *int, after *string) (*model.AllocationCandidateConnection, error)
@@ -1209,6 +1209,14 @@ func (ec *executionContext) field_Query_exportNamespaces_args(ctx context.Contex
 		return nil, err
 	}
 	args["resourceTypes"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "portable",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["portable"] = arg2
 	return args, nil
 }
 
@@ -4632,7 +4640,7 @@ func (ec *executionContext) _Query_exportNamespaces(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ExportNamespaces(ctx, fc.Args["names"].([]string), fc.Args["resourceTypes"].([]string))
+			return ec.Resolvers.Query().ExportNamespaces(ctx, fc.Args["names"].([]string), fc.Args["resourceTypes"].([]string), fc.Args["portable"].(bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {

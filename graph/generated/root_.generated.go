@@ -812,6 +812,8 @@ type Viewer {
     names: [String!]
     "Only namespaces that apply to any of these resource types, at most 1000. Absent means any."
     resourceTypes: [String!]
+    "Whether the files are for import elsewhere and name no owner: a new namespace belongs to the project of whoever imports it, and one that exists there keeps its owner."
+    portable: Boolean! = false
   ): [String!] @semanticNonNull
 }
 
@@ -1592,8 +1594,11 @@ type ResourceType implements Node {
   Imports definition files. Each document is read and judged for itself, and is
   stored as a whole or not at all; a bad one never stops the others. Of several sound
   ones for one namespace the first is taken, and the others fail. Needs the
-  admin role, or where the server lets owners write the member role
-  (` + "`" + `FORBIDDEN` + "`" + `); what a viewer may not do with single namespaces is in the reports.
+  admin role or the member role (` + "`" + `FORBIDDEN` + "`" + `). Members import into namespaces that
+  their project edits whatever leaves visibility, protection, owner and
+  associations as they are, and without an origin; where the server lets owners
+  write, they import into those of their project without limits, and create them.
+  What a viewer may not do with single namespaces is in the reports.
   """
   importNamespaces(
     "The documents and what to do with namespaces that exist."
@@ -2216,7 +2221,7 @@ enum ImportMode {
   MERGE
   "Add what is missing in it and replace what the file has, too; what the file lacks stays."
   PREFER_NEW
-  "Make it what the file says. A protected namespace fails unless protected ones are included."
+  "Make it what the file says. A protected namespace that it would change fails unless protected ones are included."
   OVERWRITE
 }
 

@@ -4222,7 +4222,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[[]string](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Query().ExportNamespaces(d.Context(f), args["names"].([]string), args["resourceTypes"].([]string))
+			v, err = d.ec.Resolvers.Query().ExportNamespaces(d.Context(f), args["names"].([]string), args["resourceTypes"].([]string), args["portable"].(bool))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}

@@ -19,8 +19,9 @@ import (
 
 // ExportNamespaces returns the definition files of namespaces that the viewer
 // may see, by name: those for which every condition given holds. A name that
-// there is none of is ErrNotFound; more than MaxDocuments are refused.
-func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceTypes []string) ([]string, error) {
+// there is none of is ErrNotFound; more than MaxDocuments are refused. Portable
+// files name no owner.
+func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceTypes []string, portable bool) ([]string, error) {
 	if err := (metadef.UnloadRequest{Names: names, ResourceTypes: resourceTypes, All: names == nil && resourceTypes == nil}).Check(""); err != nil {
 		return nil, err
 	}
@@ -43,7 +44,12 @@ func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceType
 	if err != nil {
 		return nil, err
 	}
-	return lists.Map(held, func(document *metadef.Document) string { return document.Text() }), nil
+	return lists.Map(held, func(document *metadef.Document) string {
+		if portable {
+			document = document.Portable()
+		}
+		return document.Text()
+	}), nil
 }
 
 // chosenNamespaces keeps the namespaces for which every condition given holds.

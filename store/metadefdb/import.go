@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	entsql "entgo.io/ent/dialect/sql"
+
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
@@ -21,7 +23,16 @@ import (
 // at all, in a transaction of its own, and one that fails never stops the
 // others. Of several sound ones for one namespace only the first is taken.
 func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.ImportRequest) ([]*metadef.ImportReport, error) {
-	if err := s.mayOwnNamespaces(ctx, "importNamespaces"); err != nil {
+	viewer, err := access.ViewerFrom(ctx).Authorize("importNamespaces")
+	if err != nil {
+		return nil, err
+	}
+	own := metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID, OwnerWrites: s.options.OwnerWrites}
+	check := own.CheckImport
+	if len(request.Documents) == 0 { // of no namespace that the viewer could edit
+		check = own.CheckManage
+	}
+	if err := check("importNamespaces"); err != nil {
 		return nil, err
 	}
 	if err := metadef.MayImportFrom(access.ViewerFrom(ctx), request.Origin); err != nil {
@@ -100,9 +111,18 @@ func (s *MetadefStore) importDocument(ctx context.Context, document *metadef.Doc
 // importInto plans what a document does to the namespace of its name, and does
 // it, unless it is refused or only a trial.
 func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
-	row, err := tx.Namespace.Query().Where(namespace.Name(document.Name), s.Locked()).Only(ctx)
+	// Who may not create namespaces learns nothing of those that are not visible.
+	mayCreate := s.mayOwnNamespaces(ctx, "importNamespaces")
+	seen := func(*entsql.Selector) {}
+	if mayCreate != nil {
+		seen = visible.Namespaces(ctx)
+	}
+	row, err := tx.Namespace.Query().Where(namespace.Name(document.Name), seen, s.Locked()).Only(ctx)
 	if err != nil && !ent.IsNotFound(err) {
 		return metadef.ImportPlan{}, err
+	}
+	if row == nil && mayCreate != nil {
+		return metadef.ImportPlan{}, mayCreate
 	}
 	if document.Owner != nil && (row == nil || *document.Owner != row.Owner) {
 		if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), *document.Owner); err != nil {
@@ -112,23 +132,34 @@ func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *m
 	if row == nil {
 		return s.importNew(ctx, tx, document, request)
 	}
-	if err := s.checkImportStanding(ctx, tx, row); err != nil {
+	standing, err := s.importStanding(ctx, tx, row)
+	if err != nil {
 		return metadef.ImportPlan{}, err
 	}
-	return s.importOver(ctx, tx, row, document, request)
+	if !standing.MayManage() {
+		request.IncludeProtected = false // who edits deletes nothing in what is protected
+		if request.Origin != nil {
+			return metadef.ImportPlan{}, standing.CheckManage("importing under an origin")
+		}
+	}
+	return s.importOver(ctx, tx, row, document, request, standing)
 }
 
-// checkImportStanding refuses whoever may not write the namespace; one that the
-// viewer may not see is a name that is taken.
-func (s *MetadefStore) checkImportStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error {
+// importStanding returns what the viewer is to a namespace, and refuses whoever
+// may not define in it; one that the viewer may not see is a name that is taken.
+func (s *MetadefStore) importStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
 	visible, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), namespace.ID(row.ID)).Exist(ctx)
 	if err != nil {
-		return err
+		return metadef.NamespaceStanding{}, err
 	}
 	if !visible {
-		return refuseTaken(row.Name, "$.namespace")
+		return metadef.NamespaceStanding{}, refuseTaken(row.Name, "$.namespace")
 	}
-	return s.checkStanding(ctx, tx, row, true)
+	standing, err := s.standingIn(ctx, tx, row)
+	if err != nil {
+		return standing, err
+	}
+	return standing, standing.CheckDefine(tx.Mutation)
 }
 
 func (s *MetadefStore) importNew(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
@@ -146,7 +177,7 @@ func (s *MetadefStore) importNew(ctx context.Context, tx *sqldb.Tx, document *me
 	return plan, SetOrigin(ctx, tx, row, *request.Origin, document)
 }
 
-func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
+func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, document *metadef.Document, request metadef.ImportRequest, standing metadef.NamespaceStanding) (metadef.ImportPlan, error) {
 	there, err := documents(ctx, tx.Client(), []*ent.Namespace{row})
 	if err != nil {
 		return metadef.ImportPlan{}, err
@@ -156,6 +187,9 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 	plan := metadef.PlanImport(existing, document, request.Mode, request.IncludeProtected)
 	if base != nil && request.Mode == metadef.Skip {
 		plan = metadef.PlanUpgrade(base, existing, document)
+	}
+	if err := standing.CheckChange(existing, plan.Result); err != nil {
+		return plan, err
 	}
 	if err := s.checkResultQuota(ctx, tx, row, plan.Result); err != nil {
 		return plan, err
