@@ -11,7 +11,7 @@ import (
 // Event is one accepted mutation: when, who, what, on what, and what it was
 // before and after.
 type Event struct {
-	ID        int64
+	UUID      string
 	CreatedAt time.Time
 	UserID    string
 	ProjectID string
@@ -23,7 +23,7 @@ type Event struct {
 }
 
 // NodeID returns the global id.
-func (e *Event) NodeID() string { return page.GlobalID(page.KindAuditEvent, e.ID, 0) }
+func (e *Event) NodeID() string { return page.GlobalID(page.KindAuditEvent, e.UUID, "") }
 
 // Filter chooses audit events; every condition given must hold.
 type Filter struct {

@@ -17,6 +17,8 @@ type AuditEvent struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
+	// UUID holds the value of the "uuid" field.
+	UUID string `json:"uuid,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// UserID holds the value of the "user_id" field.
@@ -43,7 +45,7 @@ func (*AuditEvent) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case auditevent.FieldID:
 			values[i] = new(sql.NullInt64)
-		case auditevent.FieldUserID, auditevent.FieldProjectID, auditevent.FieldAction, auditevent.FieldKind, auditevent.FieldKey, auditevent.FieldBefore, auditevent.FieldAfter:
+		case auditevent.FieldUUID, auditevent.FieldUserID, auditevent.FieldProjectID, auditevent.FieldAction, auditevent.FieldKind, auditevent.FieldKey, auditevent.FieldBefore, auditevent.FieldAfter:
 			values[i] = new(sql.NullString)
 		case auditevent.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -68,6 +70,12 @@ func (_m *AuditEvent) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field id", value)
 			}
 			_m.ID = int64(value.Int64)
+		case auditevent.FieldUUID:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field uuid", values[i])
+			} else if value.Valid {
+				_m.UUID = value.String
+			}
 		case auditevent.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -154,6 +162,9 @@ func (_m *AuditEvent) String() string {
 	var builder strings.Builder
 	builder.WriteString("AuditEvent(")
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("uuid=")
+	builder.WriteString(_m.UUID)
+	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
 	builder.WriteString(", ")

@@ -22,6 +22,20 @@ type AuditEventCreate struct {
 	conflict []sql.ConflictOption
 }
 
+// SetUUID sets the "uuid" field.
+func (_c *AuditEventCreate) SetUUID(v string) *AuditEventCreate {
+	_c.mutation.SetUUID(v)
+	return _c
+}
+
+// SetNillableUUID sets the "uuid" field if the given value is not nil.
+func (_c *AuditEventCreate) SetNillableUUID(v *string) *AuditEventCreate {
+	if v != nil {
+		_c.SetUUID(*v)
+	}
+	return _c
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (_c *AuditEventCreate) SetCreatedAt(v time.Time) *AuditEventCreate {
 	_c.mutation.SetCreatedAt(v)
@@ -99,6 +113,7 @@ func (_c *AuditEventCreate) Mutation() *AuditEventMutation {
 
 // Save creates the AuditEvent in the database.
 func (_c *AuditEventCreate) Save(ctx context.Context) (*AuditEvent, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -121,6 +136,14 @@ func (_c *AuditEventCreate) Exec(ctx context.Context) error {
 func (_c *AuditEventCreate) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
 		panic(err)
+	}
+}
+
+// defaults sets the default values of the builder before save.
+func (_c *AuditEventCreate) defaults() {
+	if _, ok := _c.mutation.UUID(); !ok {
+		v := auditevent.DefaultUUID()
+		_c.mutation.SetUUID(v)
 	}
 }
 
@@ -177,6 +200,10 @@ func (_c *AuditEventCreate) createSpec() (*AuditEvent, *sqlgraph.CreateSpec) {
 		_node.ID = id
 		_spec.ID.Value = id
 	}
+	if value, ok := _c.mutation.UUID(); ok {
+		_spec.SetField(auditevent.FieldUUID, field.TypeString, value)
+		_node.UUID = value
+	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(auditevent.FieldCreatedAt, field.TypeTime, value)
 		_node.CreatedAt = value
@@ -216,7 +243,7 @@ func (_c *AuditEventCreate) createSpec() (*AuditEvent, *sqlgraph.CreateSpec) {
 // of the `INSERT` statement. For example:
 //
 //	client.AuditEvent.Create().
-//		SetCreatedAt(v).
+//		SetUUID(v).
 //		OnConflict(
 //			// Update the row with the new values
 //			// the was proposed for insertion.
@@ -225,7 +252,7 @@ func (_c *AuditEventCreate) createSpec() (*AuditEvent, *sqlgraph.CreateSpec) {
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.AuditEventUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *AuditEventCreate) OnConflict(opts ...sql.ConflictOption) *AuditEventUpsertOne {
@@ -277,6 +304,9 @@ func (u *AuditEventUpsertOne) UpdateNewValues() *AuditEventUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		if _, exists := u.create.mutation.ID(); exists {
 			s.SetIgnore(auditevent.FieldID)
+		}
+		if _, exists := u.create.mutation.UUID(); exists {
+			s.SetIgnore(auditevent.FieldUUID)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(auditevent.FieldCreatedAt)
@@ -385,6 +415,7 @@ func (_c *AuditEventCreateBulk) Save(ctx context.Context) ([]*AuditEvent, error)
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*AuditEventMutation)
 				if !ok {
@@ -467,7 +498,7 @@ func (_c *AuditEventCreateBulk) ExecX(ctx context.Context) {
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.AuditEventUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *AuditEventCreateBulk) OnConflict(opts ...sql.ConflictOption) *AuditEventUpsertBulk {
@@ -513,6 +544,9 @@ func (u *AuditEventUpsertBulk) UpdateNewValues() *AuditEventUpsertBulk {
 		for _, b := range u.create.builders {
 			if _, exists := b.mutation.ID(); exists {
 				s.SetIgnore(auditevent.FieldID)
+			}
+			if _, exists := b.mutation.UUID(); exists {
+				s.SetIgnore(auditevent.FieldUUID)
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(auditevent.FieldCreatedAt)

@@ -265,12 +265,12 @@ func (_q *AuditEventQuery) Clone() *AuditEventQuery {
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.AuditEvent.Query().
-//		GroupBy(auditevent.FieldCreatedAt).
+//		GroupBy(auditevent.FieldUUID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *AuditEventQuery) GroupBy(field string, fields ...string) *AuditEventGroupBy {
@@ -288,11 +288,11 @@ func (_q *AuditEventQuery) GroupBy(field string, fields ...string) *AuditEventGr
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //	}
 //
 //	client.AuditEvent.Query().
-//		Select(auditevent.FieldCreatedAt).
+//		Select(auditevent.FieldUUID).
 //		Scan(ctx, &v)
 func (_q *AuditEventQuery) Select(fields ...string) *AuditEventSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)

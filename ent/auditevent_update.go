@@ -75,6 +75,9 @@ func (_u *AuditEventUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			}
 		}
 	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(auditevent.FieldUUID, field.TypeString)
+	}
 	if _u.mutation.BeforeCleared() {
 		_spec.ClearField(auditevent.FieldBefore, field.TypeString)
 	}
@@ -179,6 +182,9 @@ func (_u *AuditEventUpdateOne) sqlSave(ctx context.Context) (_node *AuditEvent, 
 				ps[i](selector)
 			}
 		}
+	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(auditevent.FieldUUID, field.TypeString)
 	}
 	if _u.mutation.BeforeCleared() {
 		_spec.ClearField(auditevent.FieldBefore, field.TypeString)

@@ -26,6 +26,20 @@ type CapabilityCreate struct {
 	conflict []sql.ConflictOption
 }
 
+// SetUUID sets the "uuid" field.
+func (_c *CapabilityCreate) SetUUID(v string) *CapabilityCreate {
+	_c.mutation.SetUUID(v)
+	return _c
+}
+
+// SetNillableUUID sets the "uuid" field if the given value is not nil.
+func (_c *CapabilityCreate) SetNillableUUID(v *string) *CapabilityCreate {
+	if v != nil {
+		_c.SetUUID(*v)
+	}
+	return _c
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (_c *CapabilityCreate) SetCreatedAt(v time.Time) *CapabilityCreate {
 	_c.mutation.SetCreatedAt(v)
@@ -119,6 +133,7 @@ func (_c *CapabilityCreate) Mutation() *CapabilityMutation {
 
 // Save creates the Capability in the database.
 func (_c *CapabilityCreate) Save(ctx context.Context) (*Capability, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -141,6 +156,14 @@ func (_c *CapabilityCreate) Exec(ctx context.Context) error {
 func (_c *CapabilityCreate) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
 		panic(err)
+	}
+}
+
+// defaults sets the default values of the builder before save.
+func (_c *CapabilityCreate) defaults() {
+	if _, ok := _c.mutation.UUID(); !ok {
+		v := capability.DefaultUUID()
+		_c.mutation.SetUUID(v)
 	}
 }
 
@@ -196,6 +219,10 @@ func (_c *CapabilityCreate) createSpec() (*Capability, *sqlgraph.CreateSpec) {
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
+	}
+	if value, ok := _c.mutation.UUID(); ok {
+		_spec.SetField(capability.FieldUUID, field.TypeString, value)
+		_node.UUID = value
 	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(capability.FieldCreatedAt, field.TypeTime, value)
@@ -285,7 +312,7 @@ func (_c *CapabilityCreate) createSpec() (*Capability, *sqlgraph.CreateSpec) {
 // of the `INSERT` statement. For example:
 //
 //	client.Capability.Create().
-//		SetCreatedAt(v).
+//		SetUUID(v).
 //		OnConflict(
 //			// Update the row with the new values
 //			// the was proposed for insertion.
@@ -294,7 +321,7 @@ func (_c *CapabilityCreate) createSpec() (*Capability, *sqlgraph.CreateSpec) {
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.CapabilityUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *CapabilityCreate) OnConflict(opts ...sql.ConflictOption) *CapabilityUpsertOne {
@@ -370,6 +397,9 @@ func (u *CapabilityUpsertOne) UpdateNewValues() *CapabilityUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		if _, exists := u.create.mutation.ID(); exists {
 			s.SetIgnore(capability.FieldID)
+		}
+		if _, exists := u.create.mutation.UUID(); exists {
+			s.SetIgnore(capability.FieldUUID)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(capability.FieldCreatedAt)
@@ -491,6 +521,7 @@ func (_c *CapabilityCreateBulk) Save(ctx context.Context) ([]*Capability, error)
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*CapabilityMutation)
 				if !ok {
@@ -573,7 +604,7 @@ func (_c *CapabilityCreateBulk) ExecX(ctx context.Context) {
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.CapabilityUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *CapabilityCreateBulk) OnConflict(opts ...sql.ConflictOption) *CapabilityUpsertBulk {
@@ -619,6 +650,9 @@ func (u *CapabilityUpsertBulk) UpdateNewValues() *CapabilityUpsertBulk {
 		for _, b := range u.create.builders {
 			if _, exists := b.mutation.ID(); exists {
 				s.SetIgnore(capability.FieldID)
+			}
+			if _, exists := b.mutation.UUID(); exists {
+				s.SetIgnore(capability.FieldUUID)
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(capability.FieldCreatedAt)

@@ -410,12 +410,12 @@ func (_q *CapabilityQuery) WithCounts(opts ...func(*CapabilityCountQuery)) *Capa
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.Capability.Query().
-//		GroupBy(capability.FieldCreatedAt).
+//		GroupBy(capability.FieldUUID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *CapabilityQuery) GroupBy(field string, fields ...string) *CapabilityGroupBy {
@@ -433,11 +433,11 @@ func (_q *CapabilityQuery) GroupBy(field string, fields ...string) *CapabilityGr
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //	}
 //
 //	client.Capability.Query().
-//		Select(capability.FieldCreatedAt).
+//		Select(capability.FieldUUID).
 //		Scan(ctx, &v)
 func (_q *CapabilityQuery) Select(fields ...string) *CapabilitySelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)

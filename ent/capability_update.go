@@ -226,6 +226,9 @@ func (_u *CapabilityUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			}
 		}
 	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(capability.FieldUUID, field.TypeString)
+	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(capability.FieldUpdatedAt, field.TypeTime, value)
 	}
@@ -612,6 +615,9 @@ func (_u *CapabilityUpdateOne) sqlSave(ctx context.Context) (_node *Capability, 
 				ps[i](selector)
 			}
 		}
+	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(capability.FieldUUID, field.TypeString)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(capability.FieldUpdatedAt, field.TypeTime, value)

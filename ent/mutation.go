@@ -755,6 +755,7 @@ type AuditEventMutation struct {
 	op            Op
 	typ           string
 	id            *int64
+	uuid          *string
 	created_at    *time.Time
 	user_id       *string
 	project_id    *string
@@ -871,6 +872,55 @@ func (m *AuditEventMutation) IDs(ctx context.Context) ([]int64, error) {
 	default:
 		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
 	}
+}
+
+// SetUUID sets the "uuid" field.
+func (m *AuditEventMutation) SetUUID(s string) {
+	m.uuid = &s
+}
+
+// UUID returns the value of the "uuid" field in the mutation.
+func (m *AuditEventMutation) UUID() (r string, exists bool) {
+	v := m.uuid
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUUID returns the old "uuid" field's value of the AuditEvent entity.
+// If the AuditEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEventMutation) OldUUID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUUID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUUID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUUID: %w", err)
+	}
+	return oldValue.UUID, nil
+}
+
+// ClearUUID clears the value of the "uuid" field.
+func (m *AuditEventMutation) ClearUUID() {
+	m.uuid = nil
+	m.clearedFields[auditevent.FieldUUID] = struct{}{}
+}
+
+// UUIDCleared returns if the "uuid" field was cleared in this mutation.
+func (m *AuditEventMutation) UUIDCleared() bool {
+	_, ok := m.clearedFields[auditevent.FieldUUID]
+	return ok
+}
+
+// ResetUUID resets all changes to the "uuid" field.
+func (m *AuditEventMutation) ResetUUID() {
+	m.uuid = nil
+	delete(m.clearedFields, auditevent.FieldUUID)
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -1221,7 +1271,10 @@ func (m *AuditEventMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AuditEventMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 9)
+	if m.uuid != nil {
+		fields = append(fields, auditevent.FieldUUID)
+	}
 	if m.created_at != nil {
 		fields = append(fields, auditevent.FieldCreatedAt)
 	}
@@ -1254,6 +1307,8 @@ func (m *AuditEventMutation) Fields() []string {
 // schema.
 func (m *AuditEventMutation) Field(name string) (ent.Value, bool) {
 	switch name {
+	case auditevent.FieldUUID:
+		return m.UUID()
 	case auditevent.FieldCreatedAt:
 		return m.CreatedAt()
 	case auditevent.FieldUserID:
@@ -1279,6 +1334,8 @@ func (m *AuditEventMutation) Field(name string) (ent.Value, bool) {
 // database failed.
 func (m *AuditEventMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
 	switch name {
+	case auditevent.FieldUUID:
+		return m.OldUUID(ctx)
 	case auditevent.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	case auditevent.FieldUserID:
@@ -1304,6 +1361,13 @@ func (m *AuditEventMutation) OldField(ctx context.Context, name string) (ent.Val
 // type.
 func (m *AuditEventMutation) SetField(name string, value ent.Value) error {
 	switch name {
+	case auditevent.FieldUUID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUUID(v)
+		return nil
 	case auditevent.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -1390,6 +1454,9 @@ func (m *AuditEventMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *AuditEventMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(auditevent.FieldUUID) {
+		fields = append(fields, auditevent.FieldUUID)
+	}
 	if m.FieldCleared(auditevent.FieldBefore) {
 		fields = append(fields, auditevent.FieldBefore)
 	}
@@ -1410,6 +1477,9 @@ func (m *AuditEventMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *AuditEventMutation) ClearField(name string) error {
 	switch name {
+	case auditevent.FieldUUID:
+		m.ClearUUID()
+		return nil
 	case auditevent.FieldBefore:
 		m.ClearBefore()
 		return nil
@@ -1424,6 +1494,9 @@ func (m *AuditEventMutation) ClearField(name string) error {
 // It returns an error if the field is not defined in the schema.
 func (m *AuditEventMutation) ResetField(name string) error {
 	switch name {
+	case auditevent.FieldUUID:
+		m.ResetUUID()
+		return nil
 	case auditevent.FieldCreatedAt:
 		m.ResetCreatedAt()
 		return nil
@@ -1506,6 +1579,7 @@ type CapabilityMutation struct {
 	op                   Op
 	typ                  string
 	id                   *int64
+	uuid                 *string
 	created_at           *time.Time
 	updated_at           *time.Time
 	name                 *string
@@ -1629,6 +1703,55 @@ func (m *CapabilityMutation) IDs(ctx context.Context) ([]int64, error) {
 	default:
 		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
 	}
+}
+
+// SetUUID sets the "uuid" field.
+func (m *CapabilityMutation) SetUUID(s string) {
+	m.uuid = &s
+}
+
+// UUID returns the value of the "uuid" field in the mutation.
+func (m *CapabilityMutation) UUID() (r string, exists bool) {
+	v := m.uuid
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUUID returns the old "uuid" field's value of the Capability entity.
+// If the Capability object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapabilityMutation) OldUUID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUUID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUUID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUUID: %w", err)
+	}
+	return oldValue.UUID, nil
+}
+
+// ClearUUID clears the value of the "uuid" field.
+func (m *CapabilityMutation) ClearUUID() {
+	m.uuid = nil
+	m.clearedFields[capability.FieldUUID] = struct{}{}
+}
+
+// UUIDCleared returns if the "uuid" field was cleared in this mutation.
+func (m *CapabilityMutation) UUIDCleared() bool {
+	_, ok := m.clearedFields[capability.FieldUUID]
+	return ok
+}
+
+// ResetUUID resets all changes to the "uuid" field.
+func (m *CapabilityMutation) ResetUUID() {
+	m.uuid = nil
+	delete(m.clearedFields, capability.FieldUUID)
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -2034,7 +2157,10 @@ func (m *CapabilityMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *CapabilityMutation) Fields() []string {
-	fields := make([]string, 0, 5)
+	fields := make([]string, 0, 6)
+	if m.uuid != nil {
+		fields = append(fields, capability.FieldUUID)
+	}
 	if m.created_at != nil {
 		fields = append(fields, capability.FieldCreatedAt)
 	}
@@ -2058,6 +2184,8 @@ func (m *CapabilityMutation) Fields() []string {
 // schema.
 func (m *CapabilityMutation) Field(name string) (ent.Value, bool) {
 	switch name {
+	case capability.FieldUUID:
+		return m.UUID()
 	case capability.FieldCreatedAt:
 		return m.CreatedAt()
 	case capability.FieldUpdatedAt:
@@ -2077,6 +2205,8 @@ func (m *CapabilityMutation) Field(name string) (ent.Value, bool) {
 // database failed.
 func (m *CapabilityMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
 	switch name {
+	case capability.FieldUUID:
+		return m.OldUUID(ctx)
 	case capability.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	case capability.FieldUpdatedAt:
@@ -2096,6 +2226,13 @@ func (m *CapabilityMutation) OldField(ctx context.Context, name string) (ent.Val
 // type.
 func (m *CapabilityMutation) SetField(name string, value ent.Value) error {
 	switch name {
+	case capability.FieldUUID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUUID(v)
+		return nil
 	case capability.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -2163,7 +2300,11 @@ func (m *CapabilityMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *CapabilityMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(capability.FieldUUID) {
+		fields = append(fields, capability.FieldUUID)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -2176,6 +2317,11 @@ func (m *CapabilityMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *CapabilityMutation) ClearField(name string) error {
+	switch name {
+	case capability.FieldUUID:
+		m.ClearUUID()
+		return nil
+	}
 	return fmt.Errorf("unknown Capability nullable field %s", name)
 }
 
@@ -2183,6 +2329,9 @@ func (m *CapabilityMutation) ClearField(name string) error {
 // It returns an error if the field is not defined in the schema.
 func (m *CapabilityMutation) ResetField(name string) error {
 	switch name {
+	case capability.FieldUUID:
+		m.ResetUUID()
+		return nil
 	case capability.FieldCreatedAt:
 		m.ResetCreatedAt()
 		return nil
@@ -7733,6 +7882,7 @@ type NamespaceMutation struct {
 	op                  Op
 	typ                 string
 	id                  *int64
+	uuid                *string
 	created_at          *time.Time
 	updated_at          *time.Time
 	name                *string
@@ -7870,6 +8020,55 @@ func (m *NamespaceMutation) IDs(ctx context.Context) ([]int64, error) {
 	default:
 		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
 	}
+}
+
+// SetUUID sets the "uuid" field.
+func (m *NamespaceMutation) SetUUID(s string) {
+	m.uuid = &s
+}
+
+// UUID returns the value of the "uuid" field in the mutation.
+func (m *NamespaceMutation) UUID() (r string, exists bool) {
+	v := m.uuid
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUUID returns the old "uuid" field's value of the Namespace entity.
+// If the Namespace object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NamespaceMutation) OldUUID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUUID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUUID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUUID: %w", err)
+	}
+	return oldValue.UUID, nil
+}
+
+// ClearUUID clears the value of the "uuid" field.
+func (m *NamespaceMutation) ClearUUID() {
+	m.uuid = nil
+	m.clearedFields[namespace.FieldUUID] = struct{}{}
+}
+
+// UUIDCleared returns if the "uuid" field was cleared in this mutation.
+func (m *NamespaceMutation) UUIDCleared() bool {
+	_, ok := m.clearedFields[namespace.FieldUUID]
+	return ok
+}
+
+// ResetUUID resets all changes to the "uuid" field.
+func (m *NamespaceMutation) ResetUUID() {
+	m.uuid = nil
+	delete(m.clearedFields, namespace.FieldUUID)
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -8716,7 +8915,10 @@ func (m *NamespaceMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *NamespaceMutation) Fields() []string {
-	fields := make([]string, 0, 13)
+	fields := make([]string, 0, 14)
+	if m.uuid != nil {
+		fields = append(fields, namespace.FieldUUID)
+	}
 	if m.created_at != nil {
 		fields = append(fields, namespace.FieldCreatedAt)
 	}
@@ -8764,6 +8966,8 @@ func (m *NamespaceMutation) Fields() []string {
 // schema.
 func (m *NamespaceMutation) Field(name string) (ent.Value, bool) {
 	switch name {
+	case namespace.FieldUUID:
+		return m.UUID()
 	case namespace.FieldCreatedAt:
 		return m.CreatedAt()
 	case namespace.FieldUpdatedAt:
@@ -8799,6 +9003,8 @@ func (m *NamespaceMutation) Field(name string) (ent.Value, bool) {
 // database failed.
 func (m *NamespaceMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
 	switch name {
+	case namespace.FieldUUID:
+		return m.OldUUID(ctx)
 	case namespace.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	case namespace.FieldUpdatedAt:
@@ -8834,6 +9040,13 @@ func (m *NamespaceMutation) OldField(ctx context.Context, name string) (ent.Valu
 // type.
 func (m *NamespaceMutation) SetField(name string, value ent.Value) error {
 	switch name {
+	case namespace.FieldUUID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUUID(v)
+		return nil
 	case namespace.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -8970,6 +9183,9 @@ func (m *NamespaceMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *NamespaceMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(namespace.FieldUUID) {
+		fields = append(fields, namespace.FieldUUID)
+	}
 	if m.FieldCleared(namespace.FieldTitle) {
 		fields = append(fields, namespace.FieldTitle)
 	}
@@ -8996,6 +9212,9 @@ func (m *NamespaceMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *NamespaceMutation) ClearField(name string) error {
 	switch name {
+	case namespace.FieldUUID:
+		m.ClearUUID()
+		return nil
 	case namespace.FieldTitle:
 		m.ClearTitle()
 		return nil
@@ -9016,6 +9235,9 @@ func (m *NamespaceMutation) ClearField(name string) error {
 // It returns an error if the field is not defined in the schema.
 func (m *NamespaceMutation) ResetField(name string) error {
 	switch name {
+	case namespace.FieldUUID:
+		m.ResetUUID()
+		return nil
 	case namespace.FieldCreatedAt:
 		m.ResetCreatedAt()
 		return nil
@@ -9858,6 +10080,7 @@ type ObjectDefinitionMutation struct {
 	op                Op
 	typ               string
 	id                *int64
+	uuid              *string
 	created_at        *time.Time
 	updated_at        *time.Time
 	name              *string
@@ -9979,6 +10202,55 @@ func (m *ObjectDefinitionMutation) IDs(ctx context.Context) ([]int64, error) {
 	default:
 		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
 	}
+}
+
+// SetUUID sets the "uuid" field.
+func (m *ObjectDefinitionMutation) SetUUID(s string) {
+	m.uuid = &s
+}
+
+// UUID returns the value of the "uuid" field in the mutation.
+func (m *ObjectDefinitionMutation) UUID() (r string, exists bool) {
+	v := m.uuid
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUUID returns the old "uuid" field's value of the ObjectDefinition entity.
+// If the ObjectDefinition object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectDefinitionMutation) OldUUID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUUID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUUID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUUID: %w", err)
+	}
+	return oldValue.UUID, nil
+}
+
+// ClearUUID clears the value of the "uuid" field.
+func (m *ObjectDefinitionMutation) ClearUUID() {
+	m.uuid = nil
+	m.clearedFields[objectdefinition.FieldUUID] = struct{}{}
+}
+
+// UUIDCleared returns if the "uuid" field was cleared in this mutation.
+func (m *ObjectDefinitionMutation) UUIDCleared() bool {
+	_, ok := m.clearedFields[objectdefinition.FieldUUID]
+	return ok
+}
+
+// ResetUUID resets all changes to the "uuid" field.
+func (m *ObjectDefinitionMutation) ResetUUID() {
+	m.uuid = nil
+	delete(m.clearedFields, objectdefinition.FieldUUID)
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -10417,7 +10689,10 @@ func (m *ObjectDefinitionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ObjectDefinitionMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 9)
+	if m.uuid != nil {
+		fields = append(fields, objectdefinition.FieldUUID)
+	}
 	if m.created_at != nil {
 		fields = append(fields, objectdefinition.FieldCreatedAt)
 	}
@@ -10450,6 +10725,8 @@ func (m *ObjectDefinitionMutation) Fields() []string {
 // schema.
 func (m *ObjectDefinitionMutation) Field(name string) (ent.Value, bool) {
 	switch name {
+	case objectdefinition.FieldUUID:
+		return m.UUID()
 	case objectdefinition.FieldCreatedAt:
 		return m.CreatedAt()
 	case objectdefinition.FieldUpdatedAt:
@@ -10475,6 +10752,8 @@ func (m *ObjectDefinitionMutation) Field(name string) (ent.Value, bool) {
 // database failed.
 func (m *ObjectDefinitionMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
 	switch name {
+	case objectdefinition.FieldUUID:
+		return m.OldUUID(ctx)
 	case objectdefinition.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	case objectdefinition.FieldUpdatedAt:
@@ -10500,6 +10779,13 @@ func (m *ObjectDefinitionMutation) OldField(ctx context.Context, name string) (e
 // type.
 func (m *ObjectDefinitionMutation) SetField(name string, value ent.Value) error {
 	switch name {
+	case objectdefinition.FieldUUID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUUID(v)
+		return nil
 	case objectdefinition.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -10601,6 +10887,9 @@ func (m *ObjectDefinitionMutation) AddField(name string, value ent.Value) error 
 // mutation.
 func (m *ObjectDefinitionMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(objectdefinition.FieldUUID) {
+		fields = append(fields, objectdefinition.FieldUUID)
+	}
 	if m.FieldCleared(objectdefinition.FieldDescription) {
 		fields = append(fields, objectdefinition.FieldDescription)
 	}
@@ -10618,6 +10907,9 @@ func (m *ObjectDefinitionMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *ObjectDefinitionMutation) ClearField(name string) error {
 	switch name {
+	case objectdefinition.FieldUUID:
+		m.ClearUUID()
+		return nil
 	case objectdefinition.FieldDescription:
 		m.ClearDescription()
 		return nil
@@ -10629,6 +10921,9 @@ func (m *ObjectDefinitionMutation) ClearField(name string) error {
 // It returns an error if the field is not defined in the schema.
 func (m *ObjectDefinitionMutation) ResetField(name string) error {
 	switch name {
+	case objectdefinition.FieldUUID:
+		m.ResetUUID()
+		return nil
 	case objectdefinition.FieldCreatedAt:
 		m.ResetCreatedAt()
 		return nil
@@ -10765,6 +11060,7 @@ type PropertyDefinitionMutation struct {
 	op               Op
 	typ              string
 	id               *int64
+	uuid             *string
 	created_at       *time.Time
 	updated_at       *time.Time
 	name             *string
@@ -10884,6 +11180,55 @@ func (m *PropertyDefinitionMutation) IDs(ctx context.Context) ([]int64, error) {
 	default:
 		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
 	}
+}
+
+// SetUUID sets the "uuid" field.
+func (m *PropertyDefinitionMutation) SetUUID(s string) {
+	m.uuid = &s
+}
+
+// UUID returns the value of the "uuid" field in the mutation.
+func (m *PropertyDefinitionMutation) UUID() (r string, exists bool) {
+	v := m.uuid
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUUID returns the old "uuid" field's value of the PropertyDefinition entity.
+// If the PropertyDefinition object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PropertyDefinitionMutation) OldUUID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUUID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUUID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUUID: %w", err)
+	}
+	return oldValue.UUID, nil
+}
+
+// ClearUUID clears the value of the "uuid" field.
+func (m *PropertyDefinitionMutation) ClearUUID() {
+	m.uuid = nil
+	m.clearedFields[propertydefinition.FieldUUID] = struct{}{}
+}
+
+// UUIDCleared returns if the "uuid" field was cleared in this mutation.
+func (m *PropertyDefinitionMutation) UUIDCleared() bool {
+	_, ok := m.clearedFields[propertydefinition.FieldUUID]
+	return ok
+}
+
+// ResetUUID resets all changes to the "uuid" field.
+func (m *PropertyDefinitionMutation) ResetUUID() {
+	m.uuid = nil
+	delete(m.clearedFields, propertydefinition.FieldUUID)
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -11295,7 +11640,10 @@ func (m *PropertyDefinitionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *PropertyDefinitionMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 9)
+	if m.uuid != nil {
+		fields = append(fields, propertydefinition.FieldUUID)
+	}
 	if m.created_at != nil {
 		fields = append(fields, propertydefinition.FieldCreatedAt)
 	}
@@ -11328,6 +11676,8 @@ func (m *PropertyDefinitionMutation) Fields() []string {
 // schema.
 func (m *PropertyDefinitionMutation) Field(name string) (ent.Value, bool) {
 	switch name {
+	case propertydefinition.FieldUUID:
+		return m.UUID()
 	case propertydefinition.FieldCreatedAt:
 		return m.CreatedAt()
 	case propertydefinition.FieldUpdatedAt:
@@ -11353,6 +11703,8 @@ func (m *PropertyDefinitionMutation) Field(name string) (ent.Value, bool) {
 // database failed.
 func (m *PropertyDefinitionMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
 	switch name {
+	case propertydefinition.FieldUUID:
+		return m.OldUUID(ctx)
 	case propertydefinition.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	case propertydefinition.FieldUpdatedAt:
@@ -11378,6 +11730,13 @@ func (m *PropertyDefinitionMutation) OldField(ctx context.Context, name string) 
 // type.
 func (m *PropertyDefinitionMutation) SetField(name string, value ent.Value) error {
 	switch name {
+	case propertydefinition.FieldUUID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUUID(v)
+		return nil
 	case propertydefinition.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -11479,6 +11838,9 @@ func (m *PropertyDefinitionMutation) AddField(name string, value ent.Value) erro
 // mutation.
 func (m *PropertyDefinitionMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(propertydefinition.FieldUUID) {
+		fields = append(fields, propertydefinition.FieldUUID)
+	}
 	if m.FieldCleared(propertydefinition.FieldObjectID) {
 		fields = append(fields, propertydefinition.FieldObjectID)
 	}
@@ -11496,6 +11858,9 @@ func (m *PropertyDefinitionMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *PropertyDefinitionMutation) ClearField(name string) error {
 	switch name {
+	case propertydefinition.FieldUUID:
+		m.ClearUUID()
+		return nil
 	case propertydefinition.FieldObjectID:
 		m.ClearObjectID()
 		return nil
@@ -11507,6 +11872,9 @@ func (m *PropertyDefinitionMutation) ClearField(name string) error {
 // It returns an error if the field is not defined in the schema.
 func (m *PropertyDefinitionMutation) ResetField(name string) error {
 	switch name {
+	case propertydefinition.FieldUUID:
+		m.ResetUUID()
+		return nil
 	case propertydefinition.FieldCreatedAt:
 		m.ResetCreatedAt()
 		return nil
@@ -16618,6 +16986,7 @@ type ResourceTypeMutation struct {
 	op                  Op
 	typ                 string
 	id                  *int64
+	uuid                *string
 	created_at          *time.Time
 	updated_at          *time.Time
 	name                *string
@@ -16741,6 +17110,55 @@ func (m *ResourceTypeMutation) IDs(ctx context.Context) ([]int64, error) {
 	default:
 		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
 	}
+}
+
+// SetUUID sets the "uuid" field.
+func (m *ResourceTypeMutation) SetUUID(s string) {
+	m.uuid = &s
+}
+
+// UUID returns the value of the "uuid" field in the mutation.
+func (m *ResourceTypeMutation) UUID() (r string, exists bool) {
+	v := m.uuid
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUUID returns the old "uuid" field's value of the ResourceType entity.
+// If the ResourceType object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceTypeMutation) OldUUID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUUID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUUID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUUID: %w", err)
+	}
+	return oldValue.UUID, nil
+}
+
+// ClearUUID clears the value of the "uuid" field.
+func (m *ResourceTypeMutation) ClearUUID() {
+	m.uuid = nil
+	m.clearedFields[resourcetype.FieldUUID] = struct{}{}
+}
+
+// UUIDCleared returns if the "uuid" field was cleared in this mutation.
+func (m *ResourceTypeMutation) UUIDCleared() bool {
+	_, ok := m.clearedFields[resourcetype.FieldUUID]
+	return ok
+}
+
+// ResetUUID resets all changes to the "uuid" field.
+func (m *ResourceTypeMutation) ResetUUID() {
+	m.uuid = nil
+	delete(m.clearedFields, resourcetype.FieldUUID)
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -17168,7 +17586,10 @@ func (m *ResourceTypeMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourceTypeMutation) Fields() []string {
-	fields := make([]string, 0, 6)
+	fields := make([]string, 0, 7)
+	if m.uuid != nil {
+		fields = append(fields, resourcetype.FieldUUID)
+	}
 	if m.created_at != nil {
 		fields = append(fields, resourcetype.FieldCreatedAt)
 	}
@@ -17195,6 +17616,8 @@ func (m *ResourceTypeMutation) Fields() []string {
 // schema.
 func (m *ResourceTypeMutation) Field(name string) (ent.Value, bool) {
 	switch name {
+	case resourcetype.FieldUUID:
+		return m.UUID()
 	case resourcetype.FieldCreatedAt:
 		return m.CreatedAt()
 	case resourcetype.FieldUpdatedAt:
@@ -17216,6 +17639,8 @@ func (m *ResourceTypeMutation) Field(name string) (ent.Value, bool) {
 // database failed.
 func (m *ResourceTypeMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
 	switch name {
+	case resourcetype.FieldUUID:
+		return m.OldUUID(ctx)
 	case resourcetype.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	case resourcetype.FieldUpdatedAt:
@@ -17237,6 +17662,13 @@ func (m *ResourceTypeMutation) OldField(ctx context.Context, name string) (ent.V
 // type.
 func (m *ResourceTypeMutation) SetField(name string, value ent.Value) error {
 	switch name {
+	case resourcetype.FieldUUID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUUID(v)
+		return nil
 	case resourcetype.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -17309,6 +17741,9 @@ func (m *ResourceTypeMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *ResourceTypeMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(resourcetype.FieldUUID) {
+		fields = append(fields, resourcetype.FieldUUID)
+	}
 	if m.FieldCleared(resourcetype.FieldImplied) {
 		fields = append(fields, resourcetype.FieldImplied)
 	}
@@ -17326,6 +17761,9 @@ func (m *ResourceTypeMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *ResourceTypeMutation) ClearField(name string) error {
 	switch name {
+	case resourcetype.FieldUUID:
+		m.ClearUUID()
+		return nil
 	case resourcetype.FieldImplied:
 		m.ClearImplied()
 		return nil
@@ -17337,6 +17775,9 @@ func (m *ResourceTypeMutation) ClearField(name string) error {
 // It returns an error if the field is not defined in the schema.
 func (m *ResourceTypeMutation) ResetField(name string) error {
 	switch name {
+	case resourcetype.FieldUUID:
+		m.ResetUUID()
+		return nil
 	case resourcetype.FieldCreatedAt:
 		m.ResetCreatedAt()
 		return nil
@@ -17501,6 +17942,7 @@ type ResourceTypeAssociationMutation struct {
 	op                   Op
 	typ                  string
 	id                   *int64
+	uuid                 *string
 	created_at           *time.Time
 	updated_at           *time.Time
 	prefix               *string
@@ -17617,6 +18059,55 @@ func (m *ResourceTypeAssociationMutation) IDs(ctx context.Context) ([]int64, err
 	default:
 		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
 	}
+}
+
+// SetUUID sets the "uuid" field.
+func (m *ResourceTypeAssociationMutation) SetUUID(s string) {
+	m.uuid = &s
+}
+
+// UUID returns the value of the "uuid" field in the mutation.
+func (m *ResourceTypeAssociationMutation) UUID() (r string, exists bool) {
+	v := m.uuid
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUUID returns the old "uuid" field's value of the ResourceTypeAssociation entity.
+// If the ResourceTypeAssociation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceTypeAssociationMutation) OldUUID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUUID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUUID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUUID: %w", err)
+	}
+	return oldValue.UUID, nil
+}
+
+// ClearUUID clears the value of the "uuid" field.
+func (m *ResourceTypeAssociationMutation) ClearUUID() {
+	m.uuid = nil
+	m.clearedFields[resourcetypeassociation.FieldUUID] = struct{}{}
+}
+
+// UUIDCleared returns if the "uuid" field was cleared in this mutation.
+func (m *ResourceTypeAssociationMutation) UUIDCleared() bool {
+	_, ok := m.clearedFields[resourcetypeassociation.FieldUUID]
+	return ok
+}
+
+// ResetUUID resets all changes to the "uuid" field.
+func (m *ResourceTypeAssociationMutation) ResetUUID() {
+	m.uuid = nil
+	delete(m.clearedFields, resourcetypeassociation.FieldUUID)
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -17923,7 +18414,10 @@ func (m *ResourceTypeAssociationMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourceTypeAssociationMutation) Fields() []string {
-	fields := make([]string, 0, 6)
+	fields := make([]string, 0, 7)
+	if m.uuid != nil {
+		fields = append(fields, resourcetypeassociation.FieldUUID)
+	}
 	if m.created_at != nil {
 		fields = append(fields, resourcetypeassociation.FieldCreatedAt)
 	}
@@ -17950,6 +18444,8 @@ func (m *ResourceTypeAssociationMutation) Fields() []string {
 // schema.
 func (m *ResourceTypeAssociationMutation) Field(name string) (ent.Value, bool) {
 	switch name {
+	case resourcetypeassociation.FieldUUID:
+		return m.UUID()
 	case resourcetypeassociation.FieldCreatedAt:
 		return m.CreatedAt()
 	case resourcetypeassociation.FieldUpdatedAt:
@@ -17971,6 +18467,8 @@ func (m *ResourceTypeAssociationMutation) Field(name string) (ent.Value, bool) {
 // database failed.
 func (m *ResourceTypeAssociationMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
 	switch name {
+	case resourcetypeassociation.FieldUUID:
+		return m.OldUUID(ctx)
 	case resourcetypeassociation.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	case resourcetypeassociation.FieldUpdatedAt:
@@ -17992,6 +18490,13 @@ func (m *ResourceTypeAssociationMutation) OldField(ctx context.Context, name str
 // type.
 func (m *ResourceTypeAssociationMutation) SetField(name string, value ent.Value) error {
 	switch name {
+	case resourcetypeassociation.FieldUUID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUUID(v)
+		return nil
 	case resourcetypeassociation.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -18066,7 +18571,11 @@ func (m *ResourceTypeAssociationMutation) AddField(name string, value ent.Value)
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *ResourceTypeAssociationMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(resourcetypeassociation.FieldUUID) {
+		fields = append(fields, resourcetypeassociation.FieldUUID)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -18079,6 +18588,11 @@ func (m *ResourceTypeAssociationMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *ResourceTypeAssociationMutation) ClearField(name string) error {
+	switch name {
+	case resourcetypeassociation.FieldUUID:
+		m.ClearUUID()
+		return nil
+	}
 	return fmt.Errorf("unknown ResourceTypeAssociation nullable field %s", name)
 }
 
@@ -18086,6 +18600,9 @@ func (m *ResourceTypeAssociationMutation) ClearField(name string) error {
 // It returns an error if the field is not defined in the schema.
 func (m *ResourceTypeAssociationMutation) ResetField(name string) error {
 	switch name {
+	case resourcetypeassociation.FieldUUID:
+		m.ResetUUID()
+		return nil
 	case resourcetypeassociation.FieldCreatedAt:
 		m.ResetCreatedAt()
 		return nil
@@ -18206,6 +18723,7 @@ type TagMutation struct {
 	op               Op
 	typ              string
 	id               *int64
+	uuid             *string
 	created_at       *time.Time
 	updated_at       *time.Time
 	name             *string
@@ -18325,6 +18843,55 @@ func (m *TagMutation) IDs(ctx context.Context) ([]int64, error) {
 	default:
 		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
 	}
+}
+
+// SetUUID sets the "uuid" field.
+func (m *TagMutation) SetUUID(s string) {
+	m.uuid = &s
+}
+
+// UUID returns the value of the "uuid" field in the mutation.
+func (m *TagMutation) UUID() (r string, exists bool) {
+	v := m.uuid
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUUID returns the old "uuid" field's value of the Tag entity.
+// If the Tag object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TagMutation) OldUUID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUUID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUUID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUUID: %w", err)
+	}
+	return oldValue.UUID, nil
+}
+
+// ClearUUID clears the value of the "uuid" field.
+func (m *TagMutation) ClearUUID() {
+	m.uuid = nil
+	m.clearedFields[tag.FieldUUID] = struct{}{}
+}
+
+// UUIDCleared returns if the "uuid" field was cleared in this mutation.
+func (m *TagMutation) UUIDCleared() bool {
+	_, ok := m.clearedFields[tag.FieldUUID]
+	return ok
+}
+
+// ResetUUID resets all changes to the "uuid" field.
+func (m *TagMutation) ResetUUID() {
+	m.uuid = nil
+	delete(m.clearedFields, tag.FieldUUID)
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -18698,7 +19265,10 @@ func (m *TagMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TagMutation) Fields() []string {
-	fields := make([]string, 0, 6)
+	fields := make([]string, 0, 7)
+	if m.uuid != nil {
+		fields = append(fields, tag.FieldUUID)
+	}
 	if m.created_at != nil {
 		fields = append(fields, tag.FieldCreatedAt)
 	}
@@ -18725,6 +19295,8 @@ func (m *TagMutation) Fields() []string {
 // schema.
 func (m *TagMutation) Field(name string) (ent.Value, bool) {
 	switch name {
+	case tag.FieldUUID:
+		return m.UUID()
 	case tag.FieldCreatedAt:
 		return m.CreatedAt()
 	case tag.FieldUpdatedAt:
@@ -18746,6 +19318,8 @@ func (m *TagMutation) Field(name string) (ent.Value, bool) {
 // database failed.
 func (m *TagMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
 	switch name {
+	case tag.FieldUUID:
+		return m.OldUUID(ctx)
 	case tag.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	case tag.FieldUpdatedAt:
@@ -18767,6 +19341,13 @@ func (m *TagMutation) OldField(ctx context.Context, name string) (ent.Value, err
 // type.
 func (m *TagMutation) SetField(name string, value ent.Value) error {
 	switch name {
+	case tag.FieldUUID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUUID(v)
+		return nil
 	case tag.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -18842,6 +19423,9 @@ func (m *TagMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *TagMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(tag.FieldUUID) {
+		fields = append(fields, tag.FieldUUID)
+	}
 	if m.FieldCleared(tag.FieldParentID) {
 		fields = append(fields, tag.FieldParentID)
 	}
@@ -18859,6 +19443,9 @@ func (m *TagMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *TagMutation) ClearField(name string) error {
 	switch name {
+	case tag.FieldUUID:
+		m.ClearUUID()
+		return nil
 	case tag.FieldParentID:
 		m.ClearParentID()
 		return nil
@@ -18870,6 +19457,9 @@ func (m *TagMutation) ClearField(name string) error {
 // It returns an error if the field is not defined in the schema.
 func (m *TagMutation) ResetField(name string) error {
 	switch name {
+	case tag.FieldUUID:
+		m.ResetUUID()
+		return nil
 	case tag.FieldCreatedAt:
 		m.ResetCreatedAt()
 		return nil

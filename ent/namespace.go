@@ -17,6 +17,8 @@ type Namespace struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
+	// UUID holds the value of the "uuid" field.
+	UUID string `json:"uuid,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
@@ -120,7 +122,7 @@ func (*Namespace) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case namespace.FieldID, namespace.FieldRevision:
 			values[i] = new(sql.NullInt64)
-		case namespace.FieldName, namespace.FieldTitle, namespace.FieldDisplayName, namespace.FieldDescription, namespace.FieldVisibility, namespace.FieldOwner, namespace.FieldOrigin, namespace.FieldOriginDocument, namespace.FieldSearchKey:
+		case namespace.FieldUUID, namespace.FieldName, namespace.FieldTitle, namespace.FieldDisplayName, namespace.FieldDescription, namespace.FieldVisibility, namespace.FieldOwner, namespace.FieldOrigin, namespace.FieldOriginDocument, namespace.FieldSearchKey:
 			values[i] = new(sql.NullString)
 		case namespace.FieldCreatedAt, namespace.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -145,6 +147,12 @@ func (_m *Namespace) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field id", value)
 			}
 			_m.ID = int64(value.Int64)
+		case namespace.FieldUUID:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field uuid", values[i])
+			} else if value.Valid {
+				_m.UUID = value.String
+			}
 		case namespace.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -287,6 +295,9 @@ func (_m *Namespace) String() string {
 	var builder strings.Builder
 	builder.WriteString("Namespace(")
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("uuid=")
+	builder.WriteString(_m.UUID)
+	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
 	builder.WriteString(", ")

@@ -27,6 +27,20 @@ type NamespaceCreate struct {
 	conflict []sql.ConflictOption
 }
 
+// SetUUID sets the "uuid" field.
+func (_c *NamespaceCreate) SetUUID(v string) *NamespaceCreate {
+	_c.mutation.SetUUID(v)
+	return _c
+}
+
+// SetNillableUUID sets the "uuid" field if the given value is not nil.
+func (_c *NamespaceCreate) SetNillableUUID(v *string) *NamespaceCreate {
+	if v != nil {
+		_c.SetUUID(*v)
+	}
+	return _c
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (_c *NamespaceCreate) SetCreatedAt(v time.Time) *NamespaceCreate {
 	_c.mutation.SetCreatedAt(v)
@@ -261,6 +275,10 @@ func (_c *NamespaceCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *NamespaceCreate) defaults() {
+	if _, ok := _c.mutation.UUID(); !ok {
+		v := namespace.DefaultUUID()
+		_c.mutation.SetUUID(v)
+	}
 	if _, ok := _c.mutation.Revision(); !ok {
 		v := namespace.DefaultRevision
 		_c.mutation.SetRevision(v)
@@ -328,6 +346,10 @@ func (_c *NamespaceCreate) createSpec() (*Namespace, *sqlgraph.CreateSpec) {
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
+	}
+	if value, ok := _c.mutation.UUID(); ok {
+		_spec.SetField(namespace.FieldUUID, field.TypeString, value)
+		_node.UUID = value
 	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(namespace.FieldCreatedAt, field.TypeTime, value)
@@ -468,7 +490,7 @@ func (_c *NamespaceCreate) createSpec() (*Namespace, *sqlgraph.CreateSpec) {
 // of the `INSERT` statement. For example:
 //
 //	client.Namespace.Create().
-//		SetCreatedAt(v).
+//		SetUUID(v).
 //		OnConflict(
 //			// Update the row with the new values
 //			// the was proposed for insertion.
@@ -477,7 +499,7 @@ func (_c *NamespaceCreate) createSpec() (*Namespace, *sqlgraph.CreateSpec) {
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.NamespaceUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *NamespaceCreate) OnConflict(opts ...sql.ConflictOption) *NamespaceUpsertOne {
@@ -703,6 +725,9 @@ func (u *NamespaceUpsertOne) UpdateNewValues() *NamespaceUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		if _, exists := u.create.mutation.ID(); exists {
 			s.SetIgnore(namespace.FieldID)
+		}
+		if _, exists := u.create.mutation.UUID(); exists {
+			s.SetIgnore(namespace.FieldUUID)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(namespace.FieldCreatedAt)
@@ -1076,7 +1101,7 @@ func (_c *NamespaceCreateBulk) ExecX(ctx context.Context) {
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.NamespaceUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *NamespaceCreateBulk) OnConflict(opts ...sql.ConflictOption) *NamespaceUpsertBulk {
@@ -1122,6 +1147,9 @@ func (u *NamespaceUpsertBulk) UpdateNewValues() *NamespaceUpsertBulk {
 		for _, b := range u.create.builders {
 			if _, exists := b.mutation.ID(); exists {
 				s.SetIgnore(namespace.FieldID)
+			}
+			if _, exists := b.mutation.UUID(); exists {
+				s.SetIgnore(namespace.FieldUUID)
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(namespace.FieldCreatedAt)

@@ -446,12 +446,12 @@ func (_q *NamespaceQuery) WithMembers(opts ...func(*NamespaceMemberQuery)) *Name
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.Namespace.Query().
-//		GroupBy(namespace.FieldCreatedAt).
+//		GroupBy(namespace.FieldUUID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *NamespaceQuery) GroupBy(field string, fields ...string) *NamespaceGroupBy {
@@ -469,11 +469,11 @@ func (_q *NamespaceQuery) GroupBy(field string, fields ...string) *NamespaceGrou
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //	}
 //
 //	client.Namespace.Query().
-//		Select(namespace.FieldCreatedAt).
+//		Select(namespace.FieldUUID).
 //		Scan(ctx, &v)
 func (_q *NamespaceQuery) Select(fields ...string) *NamespaceSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)

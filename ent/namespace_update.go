@@ -460,6 +460,9 @@ func (_u *NamespaceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			}
 		}
 	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(namespace.FieldUUID, field.TypeString)
+	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(namespace.FieldUpdatedAt, field.TypeTime, value)
 	}
@@ -1213,6 +1216,9 @@ func (_u *NamespaceUpdateOne) sqlSave(ctx context.Context) (_node *Namespace, er
 				ps[i](selector)
 			}
 		}
+	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(namespace.FieldUUID, field.TypeString)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(namespace.FieldUpdatedAt, field.TypeTime, value)

@@ -18,6 +18,8 @@ type ObjectDefinition struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
+	// UUID holds the value of the "uuid" field.
+	UUID string `json:"uuid,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
@@ -78,7 +80,7 @@ func (*ObjectDefinition) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case objectdefinition.FieldID, objectdefinition.FieldNamespaceID, objectdefinition.FieldPosition:
 			values[i] = new(sql.NullInt64)
-		case objectdefinition.FieldName, objectdefinition.FieldDescription, objectdefinition.FieldRequired, objectdefinition.FieldSearchKey:
+		case objectdefinition.FieldUUID, objectdefinition.FieldName, objectdefinition.FieldDescription, objectdefinition.FieldRequired, objectdefinition.FieldSearchKey:
 			values[i] = new(sql.NullString)
 		case objectdefinition.FieldCreatedAt, objectdefinition.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -103,6 +105,12 @@ func (_m *ObjectDefinition) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field id", value)
 			}
 			_m.ID = int64(value.Int64)
+		case objectdefinition.FieldUUID:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field uuid", values[i])
+			} else if value.Valid {
+				_m.UUID = value.String
+			}
 		case objectdefinition.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -198,6 +206,9 @@ func (_m *ObjectDefinition) String() string {
 	var builder strings.Builder
 	builder.WriteString("ObjectDefinition(")
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("uuid=")
+	builder.WriteString(_m.UUID)
+	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
 	builder.WriteString(", ")

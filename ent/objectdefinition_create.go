@@ -24,6 +24,20 @@ type ObjectDefinitionCreate struct {
 	conflict []sql.ConflictOption
 }
 
+// SetUUID sets the "uuid" field.
+func (_c *ObjectDefinitionCreate) SetUUID(v string) *ObjectDefinitionCreate {
+	_c.mutation.SetUUID(v)
+	return _c
+}
+
+// SetNillableUUID sets the "uuid" field if the given value is not nil.
+func (_c *ObjectDefinitionCreate) SetNillableUUID(v *string) *ObjectDefinitionCreate {
+	if v != nil {
+		_c.SetUUID(*v)
+	}
+	return _c
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (_c *ObjectDefinitionCreate) SetCreatedAt(v time.Time) *ObjectDefinitionCreate {
 	_c.mutation.SetCreatedAt(v)
@@ -113,6 +127,7 @@ func (_c *ObjectDefinitionCreate) Mutation() *ObjectDefinitionMutation {
 
 // Save creates the ObjectDefinition in the database.
 func (_c *ObjectDefinitionCreate) Save(ctx context.Context) (*ObjectDefinition, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -135,6 +150,14 @@ func (_c *ObjectDefinitionCreate) Exec(ctx context.Context) error {
 func (_c *ObjectDefinitionCreate) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
 		panic(err)
+	}
+}
+
+// defaults sets the default values of the builder before save.
+func (_c *ObjectDefinitionCreate) defaults() {
+	if _, ok := _c.mutation.UUID(); !ok {
+		v := objectdefinition.DefaultUUID()
+		_c.mutation.SetUUID(v)
 	}
 }
 
@@ -196,6 +219,10 @@ func (_c *ObjectDefinitionCreate) createSpec() (*ObjectDefinition, *sqlgraph.Cre
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
+	}
+	if value, ok := _c.mutation.UUID(); ok {
+		_spec.SetField(objectdefinition.FieldUUID, field.TypeString, value)
+		_node.UUID = value
 	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(objectdefinition.FieldCreatedAt, field.TypeTime, value)
@@ -265,7 +292,7 @@ func (_c *ObjectDefinitionCreate) createSpec() (*ObjectDefinition, *sqlgraph.Cre
 // of the `INSERT` statement. For example:
 //
 //	client.ObjectDefinition.Create().
-//		SetCreatedAt(v).
+//		SetUUID(v).
 //		OnConflict(
 //			// Update the row with the new values
 //			// the was proposed for insertion.
@@ -274,7 +301,7 @@ func (_c *ObjectDefinitionCreate) createSpec() (*ObjectDefinition, *sqlgraph.Cre
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.ObjectDefinitionUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *ObjectDefinitionCreate) OnConflict(opts ...sql.ConflictOption) *ObjectDefinitionUpsertOne {
@@ -410,6 +437,9 @@ func (u *ObjectDefinitionUpsertOne) UpdateNewValues() *ObjectDefinitionUpsertOne
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		if _, exists := u.create.mutation.ID(); exists {
 			s.SetIgnore(objectdefinition.FieldID)
+		}
+		if _, exists := u.create.mutation.UUID(); exists {
+			s.SetIgnore(objectdefinition.FieldUUID)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(objectdefinition.FieldCreatedAt)
@@ -598,6 +628,7 @@ func (_c *ObjectDefinitionCreateBulk) Save(ctx context.Context) ([]*ObjectDefini
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*ObjectDefinitionMutation)
 				if !ok {
@@ -680,7 +711,7 @@ func (_c *ObjectDefinitionCreateBulk) ExecX(ctx context.Context) {
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.ObjectDefinitionUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *ObjectDefinitionCreateBulk) OnConflict(opts ...sql.ConflictOption) *ObjectDefinitionUpsertBulk {
@@ -726,6 +757,9 @@ func (u *ObjectDefinitionUpsertBulk) UpdateNewValues() *ObjectDefinitionUpsertBu
 		for _, b := range u.create.builders {
 			if _, exists := b.mutation.ID(); exists {
 				s.SetIgnore(objectdefinition.FieldID)
+			}
+			if _, exists := b.mutation.UUID(); exists {
+				s.SetIgnore(objectdefinition.FieldUUID)
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(objectdefinition.FieldCreatedAt)

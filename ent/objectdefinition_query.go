@@ -338,12 +338,12 @@ func (_q *ObjectDefinitionQuery) WithProperties(opts ...func(*PropertyDefinition
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.ObjectDefinition.Query().
-//		GroupBy(objectdefinition.FieldCreatedAt).
+//		GroupBy(objectdefinition.FieldUUID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *ObjectDefinitionQuery) GroupBy(field string, fields ...string) *ObjectDefinitionGroupBy {
@@ -361,11 +361,11 @@ func (_q *ObjectDefinitionQuery) GroupBy(field string, fields ...string) *Object
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //	}
 //
 //	client.ObjectDefinition.Query().
-//		Select(objectdefinition.FieldCreatedAt).
+//		Select(objectdefinition.FieldUUID).
 //		Scan(ctx, &v)
 func (_q *ObjectDefinitionQuery) Select(fields ...string) *ObjectDefinitionSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)

@@ -221,6 +221,9 @@ func (_u *ObjectDefinitionUpdate) sqlSave(ctx context.Context) (_node int, err e
 			}
 		}
 	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(objectdefinition.FieldUUID, field.TypeString)
+	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(objectdefinition.FieldUpdatedAt, field.TypeTime, value)
 	}
@@ -532,6 +535,9 @@ func (_u *ObjectDefinitionUpdateOne) sqlSave(ctx context.Context) (_node *Object
 				ps[i](selector)
 			}
 		}
+	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(objectdefinition.FieldUUID, field.TypeString)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(objectdefinition.FieldUpdatedAt, field.TypeTime, value)

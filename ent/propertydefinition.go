@@ -19,6 +19,8 @@ type PropertyDefinition struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
+	// UUID holds the value of the "uuid" field.
+	UUID string `json:"uuid,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
@@ -81,7 +83,7 @@ func (*PropertyDefinition) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case propertydefinition.FieldID, propertydefinition.FieldNamespaceID, propertydefinition.FieldObjectID, propertydefinition.FieldPosition:
 			values[i] = new(sql.NullInt64)
-		case propertydefinition.FieldName, propertydefinition.FieldKeywords, propertydefinition.FieldSearchKey:
+		case propertydefinition.FieldUUID, propertydefinition.FieldName, propertydefinition.FieldKeywords, propertydefinition.FieldSearchKey:
 			values[i] = new(sql.NullString)
 		case propertydefinition.FieldCreatedAt, propertydefinition.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -106,6 +108,12 @@ func (_m *PropertyDefinition) assignValues(columns []string, values []any) error
 				return fmt.Errorf("unexpected type %T for field id", value)
 			}
 			_m.ID = int64(value.Int64)
+		case propertydefinition.FieldUUID:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field uuid", values[i])
+			} else if value.Valid {
+				_m.UUID = value.String
+			}
 		case propertydefinition.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -201,6 +209,9 @@ func (_m *PropertyDefinition) String() string {
 	var builder strings.Builder
 	builder.WriteString("PropertyDefinition(")
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("uuid=")
+	builder.WriteString(_m.UUID)
+	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
 	builder.WriteString(", ")

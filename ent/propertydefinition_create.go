@@ -24,6 +24,20 @@ type PropertyDefinitionCreate struct {
 	conflict []sql.ConflictOption
 }
 
+// SetUUID sets the "uuid" field.
+func (_c *PropertyDefinitionCreate) SetUUID(v string) *PropertyDefinitionCreate {
+	_c.mutation.SetUUID(v)
+	return _c
+}
+
+// SetNillableUUID sets the "uuid" field if the given value is not nil.
+func (_c *PropertyDefinitionCreate) SetNillableUUID(v *string) *PropertyDefinitionCreate {
+	if v != nil {
+		_c.SetUUID(*v)
+	}
+	return _c
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (_c *PropertyDefinitionCreate) SetCreatedAt(v time.Time) *PropertyDefinitionCreate {
 	_c.mutation.SetCreatedAt(v)
@@ -103,6 +117,7 @@ func (_c *PropertyDefinitionCreate) Mutation() *PropertyDefinitionMutation {
 
 // Save creates the PropertyDefinition in the database.
 func (_c *PropertyDefinitionCreate) Save(ctx context.Context) (*PropertyDefinition, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -125,6 +140,14 @@ func (_c *PropertyDefinitionCreate) Exec(ctx context.Context) error {
 func (_c *PropertyDefinitionCreate) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
 		panic(err)
+	}
+}
+
+// defaults sets the default values of the builder before save.
+func (_c *PropertyDefinitionCreate) defaults() {
+	if _, ok := _c.mutation.UUID(); !ok {
+		v := propertydefinition.DefaultUUID()
+		_c.mutation.SetUUID(v)
 	}
 }
 
@@ -186,6 +209,10 @@ func (_c *PropertyDefinitionCreate) createSpec() (*PropertyDefinition, *sqlgraph
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
+	}
+	if value, ok := _c.mutation.UUID(); ok {
+		_spec.SetField(propertydefinition.FieldUUID, field.TypeString, value)
+		_node.UUID = value
 	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(propertydefinition.FieldCreatedAt, field.TypeTime, value)
@@ -252,7 +279,7 @@ func (_c *PropertyDefinitionCreate) createSpec() (*PropertyDefinition, *sqlgraph
 // of the `INSERT` statement. For example:
 //
 //	client.PropertyDefinition.Create().
-//		SetCreatedAt(v).
+//		SetUUID(v).
 //		OnConflict(
 //			// Update the row with the new values
 //			// the was proposed for insertion.
@@ -261,7 +288,7 @@ func (_c *PropertyDefinitionCreate) createSpec() (*PropertyDefinition, *sqlgraph
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.PropertyDefinitionUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *PropertyDefinitionCreate) OnConflict(opts ...sql.ConflictOption) *PropertyDefinitionUpsertOne {
@@ -379,6 +406,9 @@ func (u *PropertyDefinitionUpsertOne) UpdateNewValues() *PropertyDefinitionUpser
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		if _, exists := u.create.mutation.ID(); exists {
 			s.SetIgnore(propertydefinition.FieldID)
+		}
+		if _, exists := u.create.mutation.UUID(); exists {
+			s.SetIgnore(propertydefinition.FieldUUID)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(propertydefinition.FieldCreatedAt)
@@ -549,6 +579,7 @@ func (_c *PropertyDefinitionCreateBulk) Save(ctx context.Context) ([]*PropertyDe
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*PropertyDefinitionMutation)
 				if !ok {
@@ -631,7 +662,7 @@ func (_c *PropertyDefinitionCreateBulk) ExecX(ctx context.Context) {
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.PropertyDefinitionUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *PropertyDefinitionCreateBulk) OnConflict(opts ...sql.ConflictOption) *PropertyDefinitionUpsertBulk {
@@ -677,6 +708,9 @@ func (u *PropertyDefinitionUpsertBulk) UpdateNewValues() *PropertyDefinitionUpse
 		for _, b := range u.create.builders {
 			if _, exists := b.mutation.ID(); exists {
 				s.SetIgnore(propertydefinition.FieldID)
+			}
+			if _, exists := b.mutation.UUID(); exists {
+				s.SetIgnore(propertydefinition.FieldUUID)
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(propertydefinition.FieldCreatedAt)

@@ -337,12 +337,12 @@ func (_q *PropertyDefinitionQuery) WithObject(opts ...func(*ObjectDefinitionQuer
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.PropertyDefinition.Query().
-//		GroupBy(propertydefinition.FieldCreatedAt).
+//		GroupBy(propertydefinition.FieldUUID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *PropertyDefinitionQuery) GroupBy(field string, fields ...string) *PropertyDefinitionGroupBy {
@@ -360,11 +360,11 @@ func (_q *PropertyDefinitionQuery) GroupBy(field string, fields ...string) *Prop
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //	}
 //
 //	client.PropertyDefinition.Query().
-//		Select(propertydefinition.FieldCreatedAt).
+//		Select(propertydefinition.FieldUUID).
 //		Scan(ctx, &v)
 func (_q *PropertyDefinitionQuery) Select(fields ...string) *PropertyDefinitionSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)

@@ -164,6 +164,9 @@ func (_u *PropertyDefinitionUpdate) sqlSave(ctx context.Context) (_node int, err
 			}
 		}
 	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(propertydefinition.FieldUUID, field.TypeString)
+	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(propertydefinition.FieldUpdatedAt, field.TypeTime, value)
 	}
@@ -368,6 +371,9 @@ func (_u *PropertyDefinitionUpdateOne) sqlSave(ctx context.Context) (_node *Prop
 				ps[i](selector)
 			}
 		}
+	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(propertydefinition.FieldUUID, field.TypeString)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(propertydefinition.FieldUpdatedAt, field.TypeTime, value)

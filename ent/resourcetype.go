@@ -17,6 +17,8 @@ type ResourceType struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
+	// UUID holds the value of the "uuid" field.
+	UUID string `json:"uuid,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
@@ -84,7 +86,7 @@ func (*ResourceType) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case resourcetype.FieldID:
 			values[i] = new(sql.NullInt64)
-		case resourcetype.FieldName:
+		case resourcetype.FieldUUID, resourcetype.FieldName:
 			values[i] = new(sql.NullString)
 		case resourcetype.FieldCreatedAt, resourcetype.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -109,6 +111,12 @@ func (_m *ResourceType) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field id", value)
 			}
 			_m.ID = int64(value.Int64)
+		case resourcetype.FieldUUID:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field uuid", values[i])
+			} else if value.Valid {
+				_m.UUID = value.String
+			}
 		case resourcetype.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -196,6 +204,9 @@ func (_m *ResourceType) String() string {
 	var builder strings.Builder
 	builder.WriteString("ResourceType(")
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("uuid=")
+	builder.WriteString(_m.UUID)
+	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
 	builder.WriteString(", ")

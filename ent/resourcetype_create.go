@@ -25,6 +25,20 @@ type ResourceTypeCreate struct {
 	conflict []sql.ConflictOption
 }
 
+// SetUUID sets the "uuid" field.
+func (_c *ResourceTypeCreate) SetUUID(v string) *ResourceTypeCreate {
+	_c.mutation.SetUUID(v)
+	return _c
+}
+
+// SetNillableUUID sets the "uuid" field if the given value is not nil.
+func (_c *ResourceTypeCreate) SetNillableUUID(v *string) *ResourceTypeCreate {
+	if v != nil {
+		_c.SetUUID(*v)
+	}
+	return _c
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (_c *ResourceTypeCreate) SetCreatedAt(v time.Time) *ResourceTypeCreate {
 	_c.mutation.SetCreatedAt(v)
@@ -127,6 +141,7 @@ func (_c *ResourceTypeCreate) Mutation() *ResourceTypeMutation {
 
 // Save creates the ResourceType in the database.
 func (_c *ResourceTypeCreate) Save(ctx context.Context) (*ResourceType, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -149,6 +164,14 @@ func (_c *ResourceTypeCreate) Exec(ctx context.Context) error {
 func (_c *ResourceTypeCreate) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
 		panic(err)
+	}
+}
+
+// defaults sets the default values of the builder before save.
+func (_c *ResourceTypeCreate) defaults() {
+	if _, ok := _c.mutation.UUID(); !ok {
+		v := resourcetype.DefaultUUID()
+		_c.mutation.SetUUID(v)
 	}
 }
 
@@ -201,6 +224,10 @@ func (_c *ResourceTypeCreate) createSpec() (*ResourceType, *sqlgraph.CreateSpec)
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
+	}
+	if value, ok := _c.mutation.UUID(); ok {
+		_spec.SetField(resourcetype.FieldUUID, field.TypeString, value)
+		_node.UUID = value
 	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(resourcetype.FieldCreatedAt, field.TypeTime, value)
@@ -281,7 +308,7 @@ func (_c *ResourceTypeCreate) createSpec() (*ResourceType, *sqlgraph.CreateSpec)
 // of the `INSERT` statement. For example:
 //
 //	client.ResourceType.Create().
-//		SetCreatedAt(v).
+//		SetUUID(v).
 //		OnConflict(
 //			// Update the row with the new values
 //			// the was proposed for insertion.
@@ -290,7 +317,7 @@ func (_c *ResourceTypeCreate) createSpec() (*ResourceType, *sqlgraph.CreateSpec)
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.ResourceTypeUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *ResourceTypeCreate) OnConflict(opts ...sql.ConflictOption) *ResourceTypeUpsertOne {
@@ -408,6 +435,9 @@ func (u *ResourceTypeUpsertOne) UpdateNewValues() *ResourceTypeUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		if _, exists := u.create.mutation.ID(); exists {
 			s.SetIgnore(resourcetype.FieldID)
+		}
+		if _, exists := u.create.mutation.UUID(); exists {
+			s.SetIgnore(resourcetype.FieldUUID)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(resourcetype.FieldCreatedAt)
@@ -572,6 +602,7 @@ func (_c *ResourceTypeCreateBulk) Save(ctx context.Context) ([]*ResourceType, er
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*ResourceTypeMutation)
 				if !ok {
@@ -654,7 +685,7 @@ func (_c *ResourceTypeCreateBulk) ExecX(ctx context.Context) {
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.ResourceTypeUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *ResourceTypeCreateBulk) OnConflict(opts ...sql.ConflictOption) *ResourceTypeUpsertBulk {
@@ -700,6 +731,9 @@ func (u *ResourceTypeUpsertBulk) UpdateNewValues() *ResourceTypeUpsertBulk {
 		for _, b := range u.create.builders {
 			if _, exists := b.mutation.ID(); exists {
 				s.SetIgnore(resourcetype.FieldID)
+			}
+			if _, exists := b.mutation.UUID(); exists {
+				s.SetIgnore(resourcetype.FieldUUID)
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(resourcetype.FieldCreatedAt)

@@ -374,12 +374,12 @@ func (_q *ResourceTypeQuery) WithCapabilities(opts ...func(*CapabilityQuery)) *R
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.ResourceType.Query().
-//		GroupBy(resourcetype.FieldCreatedAt).
+//		GroupBy(resourcetype.FieldUUID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *ResourceTypeQuery) GroupBy(field string, fields ...string) *ResourceTypeGroupBy {
@@ -397,11 +397,11 @@ func (_q *ResourceTypeQuery) GroupBy(field string, fields ...string) *ResourceTy
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //	}
 //
 //	client.ResourceType.Query().
-//		Select(resourcetype.FieldCreatedAt).
+//		Select(resourcetype.FieldUUID).
 //		Scan(ctx, &v)
 func (_q *ResourceTypeQuery) Select(fields ...string) *ResourceTypeSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)

@@ -263,6 +263,9 @@ func (_u *ResourceTypeUpdate) sqlSave(ctx context.Context) (_node int, err error
 			}
 		}
 	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(resourcetype.FieldUUID, field.TypeString)
+	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(resourcetype.FieldUpdatedAt, field.TypeTime, value)
 	}
@@ -698,6 +701,9 @@ func (_u *ResourceTypeUpdateOne) sqlSave(ctx context.Context) (_node *ResourceTy
 				ps[i](selector)
 			}
 		}
+	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(resourcetype.FieldUUID, field.TypeString)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(resourcetype.FieldUpdatedAt, field.TypeTime, value)

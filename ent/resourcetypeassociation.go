@@ -19,6 +19,8 @@ type ResourceTypeAssociation struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
+	// UUID holds the value of the "uuid" field.
+	UUID string `json:"uuid,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
@@ -77,7 +79,7 @@ func (*ResourceTypeAssociation) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case resourcetypeassociation.FieldID, resourcetypeassociation.FieldNamespaceID, resourcetypeassociation.FieldResourceTypeID:
 			values[i] = new(sql.NullInt64)
-		case resourcetypeassociation.FieldPrefix, resourcetypeassociation.FieldPropertiesTarget:
+		case resourcetypeassociation.FieldUUID, resourcetypeassociation.FieldPrefix, resourcetypeassociation.FieldPropertiesTarget:
 			values[i] = new(sql.NullString)
 		case resourcetypeassociation.FieldCreatedAt, resourcetypeassociation.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -102,6 +104,12 @@ func (_m *ResourceTypeAssociation) assignValues(columns []string, values []any) 
 				return fmt.Errorf("unexpected type %T for field id", value)
 			}
 			_m.ID = int64(value.Int64)
+		case resourcetypeassociation.FieldUUID:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field uuid", values[i])
+			} else if value.Valid {
+				_m.UUID = value.String
+			}
 		case resourcetypeassociation.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -184,6 +192,9 @@ func (_m *ResourceTypeAssociation) String() string {
 	var builder strings.Builder
 	builder.WriteString("ResourceTypeAssociation(")
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("uuid=")
+	builder.WriteString(_m.UUID)
+	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
 	builder.WriteString(", ")

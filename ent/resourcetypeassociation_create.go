@@ -24,6 +24,20 @@ type ResourceTypeAssociationCreate struct {
 	conflict []sql.ConflictOption
 }
 
+// SetUUID sets the "uuid" field.
+func (_c *ResourceTypeAssociationCreate) SetUUID(v string) *ResourceTypeAssociationCreate {
+	_c.mutation.SetUUID(v)
+	return _c
+}
+
+// SetNillableUUID sets the "uuid" field if the given value is not nil.
+func (_c *ResourceTypeAssociationCreate) SetNillableUUID(v *string) *ResourceTypeAssociationCreate {
+	if v != nil {
+		_c.SetUUID(*v)
+	}
+	return _c
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (_c *ResourceTypeAssociationCreate) SetCreatedAt(v time.Time) *ResourceTypeAssociationCreate {
 	_c.mutation.SetCreatedAt(v)
@@ -127,6 +141,10 @@ func (_c *ResourceTypeAssociationCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *ResourceTypeAssociationCreate) defaults() {
+	if _, ok := _c.mutation.UUID(); !ok {
+		v := resourcetypeassociation.DefaultUUID()
+		_c.mutation.SetUUID(v)
+	}
 	if _, ok := _c.mutation.Prefix(); !ok {
 		v := resourcetypeassociation.DefaultPrefix
 		_c.mutation.SetPrefix(v)
@@ -196,6 +214,10 @@ func (_c *ResourceTypeAssociationCreate) createSpec() (*ResourceTypeAssociation,
 		_node.ID = id
 		_spec.ID.Value = id
 	}
+	if value, ok := _c.mutation.UUID(); ok {
+		_spec.SetField(resourcetypeassociation.FieldUUID, field.TypeString, value)
+		_node.UUID = value
+	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(resourcetypeassociation.FieldCreatedAt, field.TypeTime, value)
 		_node.CreatedAt = value
@@ -253,7 +275,7 @@ func (_c *ResourceTypeAssociationCreate) createSpec() (*ResourceTypeAssociation,
 // of the `INSERT` statement. For example:
 //
 //	client.ResourceTypeAssociation.Create().
-//		SetCreatedAt(v).
+//		SetUUID(v).
 //		OnConflict(
 //			// Update the row with the new values
 //			// the was proposed for insertion.
@@ -262,7 +284,7 @@ func (_c *ResourceTypeAssociationCreate) createSpec() (*ResourceTypeAssociation,
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.ResourceTypeAssociationUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *ResourceTypeAssociationCreate) OnConflict(opts ...sql.ConflictOption) *ResourceTypeAssociationUpsertOne {
@@ -350,6 +372,9 @@ func (u *ResourceTypeAssociationUpsertOne) UpdateNewValues() *ResourceTypeAssoci
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		if _, exists := u.create.mutation.ID(); exists {
 			s.SetIgnore(resourcetypeassociation.FieldID)
+		}
+		if _, exists := u.create.mutation.UUID(); exists {
+			s.SetIgnore(resourcetypeassociation.FieldUUID)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(resourcetypeassociation.FieldCreatedAt)
@@ -568,7 +593,7 @@ func (_c *ResourceTypeAssociationCreateBulk) ExecX(ctx context.Context) {
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.ResourceTypeAssociationUpsert) {
-//			SetCreatedAt(v+v).
+//			SetUUID(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *ResourceTypeAssociationCreateBulk) OnConflict(opts ...sql.ConflictOption) *ResourceTypeAssociationUpsertBulk {
@@ -614,6 +639,9 @@ func (u *ResourceTypeAssociationUpsertBulk) UpdateNewValues() *ResourceTypeAssoc
 		for _, b := range u.create.builders {
 			if _, exists := b.mutation.ID(); exists {
 				s.SetIgnore(resourcetypeassociation.FieldID)
+			}
+			if _, exists := b.mutation.UUID(); exists {
+				s.SetIgnore(resourcetypeassociation.FieldUUID)
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(resourcetypeassociation.FieldCreatedAt)

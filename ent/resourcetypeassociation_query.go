@@ -337,12 +337,12 @@ func (_q *ResourceTypeAssociationQuery) WithResourceType(opts ...func(*ResourceT
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.ResourceTypeAssociation.Query().
-//		GroupBy(resourcetypeassociation.FieldCreatedAt).
+//		GroupBy(resourcetypeassociation.FieldUUID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *ResourceTypeAssociationQuery) GroupBy(field string, fields ...string) *ResourceTypeAssociationGroupBy {
@@ -360,11 +360,11 @@ func (_q *ResourceTypeAssociationQuery) GroupBy(field string, fields ...string) 
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		UUID string `json:"uuid,omitempty"`
 //	}
 //
 //	client.ResourceTypeAssociation.Query().
-//		Select(resourcetypeassociation.FieldCreatedAt).
+//		Select(resourcetypeassociation.FieldUUID).
 //		Scan(ctx, &v)
 func (_q *ResourceTypeAssociationQuery) Select(fields ...string) *ResourceTypeAssociationSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)

@@ -132,6 +132,9 @@ func (_u *ResourceTypeAssociationUpdate) sqlSave(ctx context.Context) (_node int
 			}
 		}
 	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(resourcetypeassociation.FieldUUID, field.TypeString)
+	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(resourcetypeassociation.FieldUpdatedAt, field.TypeTime, value)
 	}
@@ -295,6 +298,9 @@ func (_u *ResourceTypeAssociationUpdateOne) sqlSave(ctx context.Context) (_node 
 				ps[i](selector)
 			}
 		}
+	}
+	if _u.mutation.UUIDCleared() {
+		_spec.ClearField(resourcetypeassociation.FieldUUID, field.TypeString)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(resourcetypeassociation.FieldUpdatedAt, field.TypeTime, value)

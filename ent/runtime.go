@@ -3,18 +3,42 @@
 package ent
 
 import (
+	"github.com/cadastre-dev/cadastre/ent/auditevent"
+	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/inventory"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/schema"
+	"github.com/cadastre-dev/cadastre/ent/tag"
 )
 
 // The init function reads all schema descriptors with runtime code
 // (default values, validators, hooks and policies) and stitches it
 // to their package variables.
 func init() {
+	auditeventMixin := schema.AuditEvent{}.Mixin()
+	auditeventMixinFields1 := auditeventMixin[1].Fields()
+	_ = auditeventMixinFields1
+	auditeventFields := schema.AuditEvent{}.Fields()
+	_ = auditeventFields
+	// auditeventDescUUID is the schema descriptor for uuid field.
+	auditeventDescUUID := auditeventMixinFields1[0].Descriptor()
+	// auditevent.DefaultUUID holds the default value on creation for the uuid field.
+	auditevent.DefaultUUID = auditeventDescUUID.Default.(func() string)
+	capabilityMixin := schema.Capability{}.Mixin()
+	capabilityMixinFields1 := capabilityMixin[1].Fields()
+	_ = capabilityMixinFields1
+	capabilityFields := schema.Capability{}.Fields()
+	_ = capabilityFields
+	// capabilityDescUUID is the schema descriptor for uuid field.
+	capabilityDescUUID := capabilityMixinFields1[0].Descriptor()
+	// capability.DefaultUUID holds the default value on creation for the uuid field.
+	capability.DefaultUUID = capabilityDescUUID.Default.(func() string)
 	inventoryFields := schema.Inventory{}.Fields()
 	_ = inventoryFields
 	// inventoryDescUsed is the schema descriptor for used field.
@@ -27,20 +51,61 @@ func init() {
 	metadataitemDescUserModifiable := metadataitemFields[5].Descriptor()
 	// metadataitem.DefaultUserModifiable holds the default value on creation for the user_modifiable field.
 	metadataitem.DefaultUserModifiable = metadataitemDescUserModifiable.Default.(bool)
+	namespaceMixin := schema.Namespace{}.Mixin()
+	namespaceMixinFields1 := namespaceMixin[1].Fields()
+	_ = namespaceMixinFields1
 	namespaceFields := schema.Namespace{}.Fields()
 	_ = namespaceFields
+	// namespaceDescUUID is the schema descriptor for uuid field.
+	namespaceDescUUID := namespaceMixinFields1[0].Descriptor()
+	// namespace.DefaultUUID holds the default value on creation for the uuid field.
+	namespace.DefaultUUID = namespaceDescUUID.Default.(func() string)
 	// namespaceDescRevision is the schema descriptor for revision field.
 	namespaceDescRevision := namespaceFields[9].Descriptor()
 	// namespace.DefaultRevision holds the default value on creation for the revision field.
 	namespace.DefaultRevision = namespaceDescRevision.Default.(int)
+	objectdefinitionMixin := schema.ObjectDefinition{}.Mixin()
+	objectdefinitionMixinFields1 := objectdefinitionMixin[1].Fields()
+	_ = objectdefinitionMixinFields1
+	objectdefinitionFields := schema.ObjectDefinition{}.Fields()
+	_ = objectdefinitionFields
+	// objectdefinitionDescUUID is the schema descriptor for uuid field.
+	objectdefinitionDescUUID := objectdefinitionMixinFields1[0].Descriptor()
+	// objectdefinition.DefaultUUID holds the default value on creation for the uuid field.
+	objectdefinition.DefaultUUID = objectdefinitionDescUUID.Default.(func() string)
+	propertydefinitionMixin := schema.PropertyDefinition{}.Mixin()
+	propertydefinitionMixinFields1 := propertydefinitionMixin[1].Fields()
+	_ = propertydefinitionMixinFields1
+	propertydefinitionFields := schema.PropertyDefinition{}.Fields()
+	_ = propertydefinitionFields
+	// propertydefinitionDescUUID is the schema descriptor for uuid field.
+	propertydefinitionDescUUID := propertydefinitionMixinFields1[0].Descriptor()
+	// propertydefinition.DefaultUUID holds the default value on creation for the uuid field.
+	propertydefinition.DefaultUUID = propertydefinitionDescUUID.Default.(func() string)
 	resourceFields := schema.Resource{}.Fields()
 	_ = resourceFields
 	// resourceDescRevision is the schema descriptor for revision field.
 	resourceDescRevision := resourceFields[8].Descriptor()
 	// resource.DefaultRevision holds the default value on creation for the revision field.
 	resource.DefaultRevision = resourceDescRevision.Default.(int)
+	resourcetypeMixin := schema.ResourceType{}.Mixin()
+	resourcetypeMixinFields1 := resourcetypeMixin[1].Fields()
+	_ = resourcetypeMixinFields1
+	resourcetypeFields := schema.ResourceType{}.Fields()
+	_ = resourcetypeFields
+	// resourcetypeDescUUID is the schema descriptor for uuid field.
+	resourcetypeDescUUID := resourcetypeMixinFields1[0].Descriptor()
+	// resourcetype.DefaultUUID holds the default value on creation for the uuid field.
+	resourcetype.DefaultUUID = resourcetypeDescUUID.Default.(func() string)
+	resourcetypeassociationMixin := schema.ResourceTypeAssociation{}.Mixin()
+	resourcetypeassociationMixinFields1 := resourcetypeassociationMixin[1].Fields()
+	_ = resourcetypeassociationMixinFields1
 	resourcetypeassociationFields := schema.ResourceTypeAssociation{}.Fields()
 	_ = resourcetypeassociationFields
+	// resourcetypeassociationDescUUID is the schema descriptor for uuid field.
+	resourcetypeassociationDescUUID := resourcetypeassociationMixinFields1[0].Descriptor()
+	// resourcetypeassociation.DefaultUUID holds the default value on creation for the uuid field.
+	resourcetypeassociation.DefaultUUID = resourcetypeassociationDescUUID.Default.(func() string)
 	// resourcetypeassociationDescPrefix is the schema descriptor for prefix field.
 	resourcetypeassociationDescPrefix := resourcetypeassociationFields[2].Descriptor()
 	// resourcetypeassociation.DefaultPrefix holds the default value on creation for the prefix field.
@@ -49,4 +114,13 @@ func init() {
 	resourcetypeassociationDescPropertiesTarget := resourcetypeassociationFields[3].Descriptor()
 	// resourcetypeassociation.DefaultPropertiesTarget holds the default value on creation for the properties_target field.
 	resourcetypeassociation.DefaultPropertiesTarget = resourcetypeassociationDescPropertiesTarget.Default.(string)
+	tagMixin := schema.Tag{}.Mixin()
+	tagMixinFields1 := tagMixin[1].Fields()
+	_ = tagMixinFields1
+	tagFields := schema.Tag{}.Fields()
+	_ = tagFields
+	// tagDescUUID is the schema descriptor for uuid field.
+	tagDescUUID := tagMixinFields1[0].Descriptor()
+	// tag.DefaultUUID holds the default value on creation for the uuid field.
+	tag.DefaultUUID = tagDescUUID.Default.(func() string)
 }

@@ -84,6 +84,7 @@ func openPrivate(t *testing.T, url string, discovery resource.CapabilityDiscover
 			t.Fatal(err)
 		}
 	}
+	storetest.NumberUUIDs(t, s)
 	return executorOf(t, s)
 }
 
@@ -111,7 +112,7 @@ func privateQuery(random *rand.Rand) string {
 		fmt.Sprintf(`{ explainResources(filter: { %s }) { considered clauses { clause passing remaining ignored notNumbers } } }`, filter),
 		fmt.Sprintf(`{ resourceType(name: "physical:host") { capabilities(includePrivate: %s) { id name private valueCount values(startsWith: "%s") { nodes { value resourceCount } } } resources(filter: { %s }) { totalCount nodes { name } } } }`, pick("true", "false"), pick("", "1", "2", "a"), filter),
 		fmt.Sprintf(`{ resourceType(name: "physical:host") { capability(name: "%s") { private valueCount values(first: %d) { nodes { value resourceCount } } } } }`, name(), random.IntN(3)),
-		fmt.Sprintf(`{ node(id: "%s") { id ... on Capability { name values { nodes { value } } } } }`, (&resource.Capability{ID: int64(1 + random.IntN(4))}).NodeID()),
+		fmt.Sprintf(`{ node(id: "%s") { id ... on Capability { name values { nodes { value } } } } }`, (&resource.Capability{UUID: storetest.RowUUID(1 + random.IntN(4))}).NodeID()),
 		fmt.Sprintf(`{ resource(uuid: "00000000-0000-4000-8000-%012d") { capabilities(includePrivate: true) { name value } metadata { key value } } }`, random.IntN(8)),
 	)
 }

@@ -94,7 +94,7 @@ func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 				t.Fatalf("%s is not an id", id)
 			}
 			missing := node
-			missing.Key = "4711"
+			missing.UUID = noUUID
 			kinds[node.Kind]++
 			same(`{ node(id: "$") { id __typename } }`, id, missing.String())
 			same(`{ nodes(ids: ["$"]) { id __typename } }`, id, missing.String())

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/internal/soak"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -90,9 +92,21 @@ func fixtureName(chance *rand.Rand, n int, name string) string {
 	return map[string]string{"consumer": "ffffffff", "host": "aaaaaaaa", "root": "cccccccc", "child": "eeeeeeee"}[kind] + "-0000-4000-8000-00000000000" + which
 }
 
-// masked are what differs between two runs of the same writes: times, and
-// positions made of them.
-var masked = regexp.MustCompile(`"\w*[cC]ursor\w*":"[^"]*"|"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"`)
+// masked are what differs between two runs of the same writes: times, positions
+// made of them, and ids made of random uuids.
+var masked = regexp.MustCompile(`"\w*[cC]ursor\w*":"[^"]*"|"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"|` +
+	idsOfKinds(page.KindAuditEvent, page.KindNamespace, page.KindPropertyDefinition, page.KindObjectDefinition, page.KindTag,
+		page.KindResourceType, page.KindResourceTypeAssociation, page.KindCapability))
+
+// idsOfKinds returns a pattern of ids of some kinds.
+func idsOfKinds(kinds ...page.Kind) string {
+	var beginnings []string
+	for _, kind := range kinds {
+		begins := string(kind) + ":"
+		beginnings = append(beginnings, base64.RawURLEncoding.EncodeToString([]byte(begins))[:len(begins)*8/6])
+	}
+	return `"(?:` + strings.Join(beginnings, "|") + `)[\w-]+"`
+}
 
 // answerOf runs an operation as a viewer and returns its answer, errors
 // included, without what differs from run to run.
@@ -241,6 +255,7 @@ func beginHistory(t *testing.T, url string, servers int) (*writtenHistory, []str
 	for len(stores) < servers {
 		stores = append(stores, storetest.Open(t, url))
 	}
+	storetest.NumberUUIDs(t, first)
 	h := &writtenHistory{chance: rand.New(rand.NewPCG(soak.Seed(t), 3)), endedOn: make([]int, servers)}
 	for _, s := range stores {
 		h.executors = append(h.executors, executorOf(t, s))

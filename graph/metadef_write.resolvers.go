@@ -154,12 +154,12 @@ func (r *mutationResolver) AssociateResourceType(ctx context.Context, input meta
 }
 
 func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, input model.UpdateResourceTypeAssociationInput) (*model.UpdateResourceTypeAssociationPayload, error) {
-	row, err := associationRow(input.ID)
+	uuid, err := associationUUID(input.ID)
 	if err != nil {
 		return nil, err
 	}
 	association, namespace, err := r.Store.UpdateAssociation(ctx, metadef.AssociationChange{
-		ID: row, Prefix: model.ChangeOf(input.NewPrefix), PropertiesTarget: model.ChangeOf(input.NewPropertiesTarget), Revision: input.Revision.Value(),
+		UUID: uuid, Prefix: model.ChangeOf(input.NewPrefix), PropertiesTarget: model.ChangeOf(input.NewPropertiesTarget), Revision: input.Revision.Value(),
 	})
 	if err != nil {
 		return nil, err
@@ -168,11 +168,11 @@ func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, in
 }
 
 func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input model.DisassociateResourceTypeInput) (*model.DisassociateResourceTypePayload, error) {
-	row, err := associationRow(input.ID)
+	uuid, err := associationUUID(input.ID)
 	if err != nil {
 		return nil, err
 	}
-	association, namespace, err := r.Store.DisassociateResourceType(ctx, row, input.Revision.Value())
+	association, namespace, err := r.Store.DisassociateResourceType(ctx, uuid, input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}

@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -48,61 +50,69 @@ func valueOf[T any](pointer *T) T {
 	return *pointer
 }
 
-// finders returns the functions that find the nodes of each kind by their keys.
-// They leave out what does not exist or is not visible.
-func (r *Resolver) finders() map[page.Kind]func(context.Context, []string) (map[string]model.Node, error) {
-	return map[page.Kind]func(context.Context, []string) (map[string]model.Node, error){
-		page.KindAuditEvent:              byRow(r.Store.AuditEventsByID),
-		page.KindNamespace:               byRow(r.Store.NamespacesByID),
-		page.KindPropertyDefinition:      byRow(r.Store.PropertiesByID),
-		page.KindObjectDefinition:        byRow(r.Store.ObjectsByID),
-		page.KindTag:                     byRow(r.Store.TagsByID),
-		page.KindResourceType:            byRow(r.Store.ResourceTypesByID),
-		page.KindResourceTypeAssociation: byRow(r.Store.AssociationsByID),
-		page.KindResourceProvider:        byKey(r.Store, providersByUUID),
-		page.KindConsumer:                byKey(r.Store, consumersByUUID),
-		page.KindResource:                byRow(r.Store.ResourcesByID),
-		page.KindMetadataItem:            byRow(r.Store.MetadataByID),
-		page.KindCapability:              byRow(r.Store.CapabilitiesByID),
+// finder finds nodes by their ids. It leaves out what does not exist or is not
+// visible.
+type finder func(context.Context, []page.NodeID) (map[page.NodeID]model.Node, error)
+
+// finders returns the finders of the nodes of each kind.
+func (r *Resolver) finders() map[page.Kind]finder {
+	return map[page.Kind]finder{
+		page.KindAuditEvent:              byUUID(r.Store.AuditEventsByUUID),
+		page.KindNamespace:               byUUID(r.Store.NamespacesByUUID),
+		page.KindPropertyDefinition:      byUUID(r.Store.PropertiesByUUID),
+		page.KindObjectDefinition:        byUUID(r.Store.ObjectsByUUID),
+		page.KindTag:                     byUUID(r.Store.TagsByUUID),
+		page.KindResourceType:            byUUID(r.Store.ResourceTypesByUUID),
+		page.KindResourceTypeAssociation: byUUID(r.Store.AssociationsByUUID),
+		page.KindResourceProvider:        byUUID(ofStore(r.Store, providersByUUID)),
+		page.KindConsumer:                byUUID(ofStore(r.Store, consumersByUUID)),
+		page.KindResource:                byUUID(r.Store.ResourcesByUUID),
+		page.KindMetadataItem:            byKey(r.Store.MetadataByKey, itemKey),
+		page.KindCapability:              byUUID(r.Store.CapabilitiesByUUID),
 	}
 }
 
-// byRow returns a finder of nodes whose keys are row ids. It registers what it
-// finds.
-func byRow[T any, P interface {
+// itemKey returns the key of a metadata item that an id stands for.
+func itemKey(id page.NodeID) resource.ItemKey {
+	return resource.ItemKey{Resource: id.UUID, Key: id.Part}
+}
+
+// ofStore returns a function of a store as one of that store.
+func ofStore[T any](s *store.Store, find func(*store.Store, context.Context, []string) (map[string]*T, error)) func(context.Context, []string) (map[string]*T, error) {
+	return func(ctx context.Context, uuids []string) (map[string]*T, error) { return find(s, ctx, uuids) }
+}
+
+// byUUID is byKey for nodes that are found by their UUIDs alone.
+func byUUID[T any, P interface {
 	*T
 	model.Node
-}](find func(context.Context, []int64) (map[int64]*T, error)) func(context.Context, []string) (map[string]model.Node, error) {
-	return func(ctx context.Context, keys []string) (map[string]model.Node, error) {
-		rows := make([]int64, len(keys))
-		for i, key := range keys {
-			rows[i] = page.NodeID{Key: key}.Row()
-		}
-		found, err := find(ctx, rows)
-		nodes := make(map[string]model.Node, len(found))
-		for row, noun := range found {
-			nodes[strconv.FormatInt(row, 10)] = P(noun)
-			dataloader.Register(ctx, noun)
-		}
-		return nodes, err
-	}
+}](find func(context.Context, []string) (map[string]*T, error)) finder {
+	return byKey[T, P](find, func(id page.NodeID) string { return id.UUID })
 }
 
-// byKey returns a finder of nodes whose keys are UUIDs. It registers what it
-// finds; a viewer without any role finds nothing.
+// byKey returns a finder of nodes by what of an id is their key. It registers
+// what it finds; a viewer without any role finds nothing.
 func byKey[T any, P interface {
 	*T
 	model.Node
-}](s *store.Store, find func(*store.Store, context.Context, []string) (map[string]*T, error)) func(context.Context, []string) (map[string]model.Node, error) {
-	return func(ctx context.Context, keys []string) (map[string]model.Node, error) {
-		found, err := find(s, ctx, keys)
+}, K comparable](find func(context.Context, []K) (map[K]*T, error), key func(page.NodeID) K) finder {
+	return func(ctx context.Context, ids []page.NodeID) (map[page.NodeID]model.Node, error) {
+		found, err := find(ctx, lists.Map(ids, key))
 		if errors.Is(err, problem.ErrForbidden) {
 			return nil, nil
 		}
-		nodes := make(map[string]model.Node, len(found))
-		for key, noun := range found {
-			nodes[key] = P(noun)
-			dataloader.Register(ctx, noun)
+		nodes := make(map[page.NodeID]model.Node, len(found))
+		registered := map[K]bool{}
+		for _, id := range ids {
+			noun := found[key(id)]
+			if noun == nil {
+				continue
+			}
+			nodes[id] = P(noun)
+			if !registered[key(id)] {
+				registered[key(id)] = true
+				dataloader.Register(ctx, noun)
+			}
 		}
 		return nodes, err
 	}
@@ -116,45 +126,52 @@ func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]model.Node, err
 	}
 	var problems problem.Problems
 	wanted := make([]page.NodeID, len(ids))
-	keys := map[page.Kind][]string{}
+	wantedOf := map[page.Kind][]page.NodeID{}
 	for i, id := range ids {
 		node, ok := page.ParseNodeID(id)
 		if !ok {
 			problems.Add(fmt.Sprintf("ids[%d]", i), "is not an id")
 		}
 		wanted[i] = node
-		keys[node.Kind] = append(keys[node.Kind], node.Key)
-		if node.Association != 0 {
-			keys[page.KindResourceTypeAssociation] = append(keys[page.KindResourceTypeAssociation], rowKey(node.Association))
+		wantedOf[node.Kind] = append(wantedOf[node.Kind], node)
+		if association, ok := associationOf(node); ok {
+			wantedOf[association.Kind] = append(wantedOf[association.Kind], association)
 		}
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	found := map[page.Kind]map[string]model.Node{}
+	found := map[page.NodeID]model.Node{}
 	for kind, find := range r.finders() {
-		if len(keys[kind]) == 0 {
+		if len(wantedOf[kind]) == 0 {
 			continue
 		}
-		nodes, err := find(ctx, keys[kind])
+		nodes, err := find(ctx, wantedOf[kind])
 		if err != nil {
 			return nil, err
 		}
-		found[kind] = nodes
+		maps.Copy(found, nodes)
 	}
 	nodes := make([]model.Node, len(ids))
 	for i, id := range wanted {
-		nodes[i] = throughAssociation(found[id.Kind][id.Key], found[page.KindResourceTypeAssociation][rowKey(id.Association)], id)
+		nodes[i] = found[id]
+		if association, ok := associationOf(id); ok {
+			nodes[i] = throughAssociation(found[id], found[association])
+		}
 	}
 	return nodes, nil
 }
 
-// throughAssociation returns the node of an id: itself or, where the id names
-// an association, the definition as that association of its namespace shows it.
-func throughAssociation(node, association model.Node, id page.NodeID) model.Node {
-	if id.Association == 0 {
-		return node
-	}
+// associationOf returns the id of the association that a definition is seen
+// through.
+func associationOf(id page.NodeID) (page.NodeID, bool) {
+	ok := id.Part != "" && (id.Kind == page.KindPropertyDefinition || id.Kind == page.KindObjectDefinition)
+	return page.NodeID{Kind: page.KindResourceTypeAssociation, UUID: id.Part}, ok
+}
+
+// throughAssociation returns a definition as an association of its namespace
+// shows it.
+func throughAssociation(node, association model.Node) model.Node {
 	through, ok := association.(*metadef.ResourceTypeAssociation)
 	if !ok {
 		return nil
@@ -172,17 +189,15 @@ func throughAssociation(node, association model.Node, id page.NodeID) model.Node
 	return nil
 }
 
-func rowKey(row int64) string { return strconv.FormatInt(row, 10) }
-
-// associationRow returns the row id of an association, and 0, which no row has,
-// for the id of another kind of node.
-func associationRow(id string) (int64, error) {
+// associationUUID returns the UUID of an association, and none, which finds
+// nothing, for the id of another kind of node.
+func associationUUID(id string) (string, error) {
 	node, ok := page.ParseNodeID(id)
 	if !ok {
-		return 0, problem.Invalid("input.id", "is not an id")
+		return "", problem.Invalid("input.id", "is not an id")
 	}
-	if node.Kind != page.KindResourceTypeAssociation || node.Association != 0 {
-		return 0, nil
+	if node.Kind != page.KindResourceTypeAssociation {
+		return "", nil
 	}
-	return node.Row(), nil
+	return node.UUID, nil
 }

@@ -85,7 +85,7 @@ func TestOverridesHoldBelowARow(t *testing.T) {
 		}
 		closed = newPolicy(t, map[string][]string{"placement.read": {access.RoleAdmin}})
 		query = `{ resource(uuid: "` + publicHost + `") { name provider { name } } node(id: "` +
-			page.NodeID{Kind: page.KindResourceProvider, Key: provider}.String() + `") { id ... on ResourceProvider { name } } }`
+			page.GlobalID(page.KindResourceProvider, provider, "") + `") { id ... on ResourceProvider { name } } }`
 		for viewer, seen := range map[string]bool{"reader": false, "admin": true} {
 			answer := askAs(t, executor, viewers[viewer].WithPolicy(closed), query)
 			if strings.Contains(answer, `"name":"root"`) != seen || !strings.Contains(answer, `"name":"host"`) {

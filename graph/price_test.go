@@ -37,6 +37,7 @@ func TestOperationsTakeWhatIsPriced(t *testing.T) {
 	if err := s.FillEmpty(ctx, crowd()); err != nil {
 		t.Fatal(err)
 	}
+	storetest.NumberUUIDs(t, s)
 	if _, err := s.Pool.ExecContext(ctx, "ANALYZE"); err != nil {
 		t.Fatal(err)
 	}
@@ -295,10 +296,10 @@ var crowdIDs = func() []string {
 	var ids []string
 	for _, kind := range []string{"Namespace", "PropertyDefinition", "ObjectDefinition", "Tag", "ResourceType", "Resource", "MetadataItem", "Capability"} {
 		for row := range 5 {
-			ids = append(ids, nodeID(kind, fmt.Sprint(row+1)))
+			ids = append(ids, nodeID(kind, row+1))
 		}
 	}
-	return append(ids, nodeID("ResourceProvider", provider), nodeID("Consumer", "66666666-6666-4666-8666-666666666666"))
+	return append(ids, page.GlobalID(page.KindResourceProvider, provider, ""), page.GlobalID(page.KindConsumer, "66666666-6666-4666-8666-666666666666", ""))
 }()
 
 // crowd returns the fixture with hundreds of everything.
@@ -316,7 +317,7 @@ func crowd() store.Content {
 		world.Definitions = append(world.Definitions, string(text))
 	}
 	for i := range 600 {
-		one := store.ResourceRecord{UUID: fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", i), Type: []string{"physical:host", "OS::Manila::Share"}[i%2], Name: fmt.Sprintf("host %d", i),
+		one := store.ResourceRecord{UUID: crowdResource(i), Type: []string{"physical:host", "OS::Manila::Share"}[i%2], Name: fmt.Sprintf("host %d", i),
 			ProjectID: []string{"operations", "demo"}[i%3/2], Visibility: access.Public, Tags: []string{"top", fmt.Sprintf("below %d", i%60)}}
 		for k := range 12 {
 			one.Metadata = append(one.Metadata, resource.MetadataItem{Key: fmt.Sprintf("key%d", k), Value: fmt.Sprintf("value %d", i%(k+1)), UserModifiable: true})
@@ -341,7 +342,18 @@ func crowd() store.Content {
 	return world
 }
 
-func nodeID(kind, key string) string { return page.NodeID{Kind: page.Kind(kind), Key: key}.String() }
+// nodeID returns the id of a row of the crowd, whose uuids are numbered.
+func nodeID(kind string, row int) string {
+	switch page.Kind(kind) {
+	case page.KindResource:
+		return page.GlobalID(page.KindResource, crowdResource(row), "")
+	case page.KindMetadataItem:
+		return page.GlobalID(page.KindMetadataItem, crowdResource(row/12), fmt.Sprintf("key%d", row%12))
+	}
+	return page.GlobalID(page.Kind(kind), storetest.RowUUID(row), "")
+}
+
+func crowdResource(i int) string { return fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", i) }
 
 // TestPricesOfKnownOperations states what operations cost a viewer whose second
 // is worth a thousand points, on tables of some thousands of rows.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +51,11 @@ func othersOf(count, total, from int) []placement.ConsumerClaim {
 		if i == 0 {
 			amount = total - count + 1
 		}
-		claims = append(claims, vcpusOf(otherUUID(from+i), []string{"vault", "elsewhere"}[i%2], fmt.Sprint("user", from), amount))
+		uuid := otherUUID(from + i)
+		if i == 0 && from == 0 {
+			uuid = publicHost // a resource that everybody sees
+		}
+		claims = append(claims, vcpusOf(uuid, []string{"vault", "elsewhere"}[i%2], fmt.Sprint("user", from), amount))
 	}
 	return claims
 }
@@ -72,6 +77,7 @@ func openProjects(t *testing.T, url string, consumers []placement.ConsumerClaim)
 	if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), content); err != nil {
 		t.Fatal(err)
 	}
+	storetest.NumberUUIDs(t, s)
 	return executorOf(t, s)
 }
 
@@ -90,8 +96,8 @@ func TestOtherProjectsLeaveNoTrace(t *testing.T) {
 				count := 1 + random.IntN(4)
 				total := 10 + random.IntN(20)
 				w := &projectWorlds{t: t,
-					some:   openProjects(t, url(t), append(append([]placement.ConsumerClaim{}, own...), othersOf(count, total, 0)...)),
-					others: openProjects(t, url(t), append(append([]placement.ConsumerClaim{}, own...), othersOf(count+3, total, 50)...)),
+					some:   openProjects(t, url(t), slices.Concat(othersOf(count, total, 0), own)),
+					others: openProjects(t, url(t), slices.Concat(othersOf(count+3, total, 50), own)),
 					none:   openProjects(t, url(t), own)}
 				for _, query := range everyQuery(t, w.some.Schema()) {
 					w.compare(query)
@@ -177,12 +183,12 @@ func projectQuery(random *rand.Rand) string {
 	project, user := pick("demo", "vault", "elsewhere", "absent"), pick("mel", "user0", "user50")
 	filter := pick("", fmt.Sprintf("projectId: %q", project), fmt.Sprintf("userId: %q", user), `type: "INSTANCE"`,
 		fmt.Sprintf("provider: %q", provider), fmt.Sprintf("projectId: %q, userId: %q", project, user))
-	uuid := pick(otherUUID(random.IntN(3)), otherUUID(50+random.IntN(3)), fmt.Sprintf("88888888-8888-4888-8888-%012d", random.IntN(6)))
+	uuid := pick(publicHost, otherUUID(random.IntN(3)), otherUUID(50+random.IntN(3)), fmt.Sprintf("88888888-8888-4888-8888-%012d", random.IntN(6)))
 	consumer := `{ id uuid projectId userId type generation createdAt updatedAt allocations { used resourceClass provider { name allocations { totalCount nodes { used consumer { uuid resource { name } } } } } } }`
 	return pick(
 		fmt.Sprintf(`{ consumers(filter: {%s}, orderBy: {field: CREATED_AT, direction: %s}, %s) { totalCount nodes %s } }`, filter, pick("ASC", "DESC"), pick("first: 2", "last: 3", "first: 100"), consumer),
 		fmt.Sprintf(`{ consumer(uuid: %q) %s }`, uuid, consumer),
-		fmt.Sprintf(`{ nodes(ids: [%q]) { id ... on Consumer %s } }`, page.NodeID{Kind: page.KindConsumer, Key: uuid}.String(), consumer),
+		fmt.Sprintf(`{ nodes(ids: [%q]) { id ... on Consumer %s } }`, page.GlobalID(page.KindConsumer, uuid, ""), consumer),
 		fmt.Sprintf(`{ usages(projectId: %q%s) { consumerType consumerCount usages { resourceClass used } } }`, project, pick("", fmt.Sprintf(", userId: %q", user))),
 		fmt.Sprintf(`{ resourceProviders { nodes { name inventories { used capacity } allocations(%s) { totalCount edges { cursor node { used consumer { uuid } } } } } } }`, pick("first: 1", "last: 2", "first: 50")),
 		fmt.Sprintf(`{ resource(uuid: %q) { consumer { uuid userId } allocations { used } provider { allocations { totalCount nodes { consumer { uuid userId } } } } } }`, publicHost),

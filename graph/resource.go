@@ -16,6 +16,12 @@ func resourceUUID(r *resource.Resource) string     { return r.UUID }
 func resourceTypeID(t *metadef.ResourceType) int64 { return t.ID }
 func capabilityID(c *resource.Capability) int64    { return c.ID }
 
+// metadataOf returns the metadata items of keys, nil for all, of a resource.
+func (r *Resolver) metadataOf(ctx context.Context, of *resource.Resource, keys []string) ([]*resource.MetadataItem, error) {
+	items, err := metadataOfResource.Load(ctx, r.Store, of, keys)
+	return resource.ItemsOf(of.UUID, items), err
+}
+
 // resourceOrder returns an order of resources: the one given or, for nil, by
 // name.
 func resourceOrder(orderBy *model.ResourceOrder) page.Order {

@@ -144,7 +144,7 @@ func (r *resourceResolver) Children(ctx context.Context, obj *resource.Resource,
 }
 
 func (r *resourceResolver) Metadata(ctx context.Context, obj *resource.Resource, keys []string) ([]*resource.MetadataItem, error) {
-	return metadataOfResource.Load(ctx, r.Store, obj, keys)
+	return r.metadataOf(ctx, obj, keys)
 }
 
 func (r *resourceResolver) MetadataItem(ctx context.Context, obj *resource.Resource, key string) (*resource.MetadataItem, error) {

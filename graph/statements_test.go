@@ -54,8 +54,8 @@ func pageOf(query string) func(rows int) string {
 func nodesOfTwoTypes(rows int) string {
 	var ids []string
 	for i := range rows {
-		ids = append(ids, strconv.Quote(page.NodeID{Kind: page.KindNamespace, Key: strconv.Itoa(i + 1)}.String()),
-			strconv.Quote(page.NodeID{Kind: page.KindObjectDefinition, Key: strconv.Itoa(i + 1)}.String()))
+		ids = append(ids, strconv.Quote(page.GlobalID(page.KindNamespace, storetest.RowUUID(i+1), "")),
+			strconv.Quote(page.GlobalID(page.KindObjectDefinition, storetest.RowUUID(i+1), "")))
 	}
 	return `{ nodes(ids: [` + strings.Join(ids, ",") + `]) { ... on Namespace { id p: properties { namespace { name } } } ... on ObjectDefinition { id p: properties { namespace { name } object { name } } } } }`
 }
@@ -68,6 +68,7 @@ func TestStatementsAreFixedByTheShape(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := access.WithViewer(context.Background(), viewers["admin"])
 		createMany(t, ctx, s)
+		storetest.NumberUUIDs(t, s)
 		executor := executorOf(t, s)
 		check := func(when string) {
 			for _, shape := range shapes {

@@ -181,8 +181,8 @@ func nodesWork(of map[page.Kind]string, c document.Call) document.Work {
 			continue
 		}
 		kinds = append(kinds, node.Kind)
-		if node.Association != 0 {
-			kinds = append(kinds, page.KindResourceTypeAssociation)
+		if association, ok := associationOf(node); ok {
+			kinds = append(kinds, association.Kind)
 		}
 	}
 	work := document.Work{World: slices.Contains(kinds, page.KindResourceProvider)}

@@ -127,11 +127,17 @@ func (p *priced) nodes(key, field string) {
 	p.t.Helper()
 	var all []string
 	for _, kind := range p.executor.Schema().PossibleTypes["Node"] {
-		id := strconv.Quote(page.NodeID{Kind: page.Kind(kind.Name), Key: "1"}.String())
-		if kind.Name == "ResourceProvider" || kind.Name == "Consumer" {
-			id = strconv.Quote(page.NodeID{Kind: page.Kind(kind.Name), Key: provider}.String())
+		uuid, part := storetest.RowUUID(1), ""
+		switch page.Kind(kind.Name) {
+		case page.KindResourceProvider, page.KindConsumer:
+			uuid = provider
+		case page.KindResource:
+			uuid = publicHost
+		case page.KindMetadataItem:
+			uuid, part = publicHost, "size"
 		}
-		all = append(all, id, strconv.Quote(page.NodeID{Kind: page.KindPropertyDefinition, Key: "1", Association: 1}.String()))
+		id := strconv.Quote(page.GlobalID(page.Kind(kind.Name), uuid, part))
+		all = append(all, id, strconv.Quote(page.GlobalID(page.KindPropertyDefinition, storetest.RowUUID(1), storetest.RowUUID(1))))
 		if field == "node" {
 			p.field(key, "{ %s }", "node(id: "+id+") { id }")
 			p.field(key, "{ %s }", "node(id: "+all[1]+") { id }")
@@ -185,6 +191,7 @@ func TestFieldsRunTheStatementsThatArePriced(t *testing.T) {
 			t.Fatal(err)
 		}
 		executor := executorOf(t, s)
+		storetest.NumberUUIDs(t, s)
 		askAs(t, executor, viewers["admin"], `mutation { shareNamespace(input: {namespace: "Open", projectId: "demo", role: READER}) { __typename } }`)
 		p := &priced{t: t, executor: executor, prepare: executor.Preparer(document.Limits{}), read: map[string]bool{}}
 		p.fields()
@@ -286,7 +293,7 @@ func TestTheWorldIsPricedWhereItIsEntered(t *testing.T) {
 func TestANodeOfTheWorldIsPriced(t *testing.T) {
 	t.Parallel()
 	executor := graph.NewExecutor(&graph.Resolver{}, nil)
-	id := func(kind page.Kind) string { return page.NodeID{Kind: kind, Key: provider}.String() }
+	id := func(kind page.Kind) string { return page.GlobalID(kind, provider, "") }
 	for query, want := range map[string]bool{
 		fmt.Sprintf("{ node(id: %q) { id } }", id(page.KindResourceProvider)):                                true,
 		fmt.Sprintf("{ nodes(ids: %q) { id } }", id(page.KindResourceProvider)):                              true,

@@ -152,7 +152,7 @@ func PropertiesThrough(associations []*ResourceTypeAssociation, properties []*Pr
 	for _, association := range associations {
 		for _, property := range properties {
 			through := *property
-			through.AssociationID = association.ID
+			through.Association = association.UUID
 			through.Name = prefixed(text.OrEmpty(association.Prefix), property.BaseName)
 			seen = append(seen, &through)
 		}
@@ -167,7 +167,7 @@ func ObjectsThrough(associations []*ResourceTypeAssociation, objects []*ObjectDe
 	for _, association := range associations {
 		for _, object := range objects {
 			through := *object
-			through.AssociationID, through.Prefix = association.ID, text.OrEmpty(association.Prefix)
+			through.Association, through.Prefix = association.UUID, text.OrEmpty(association.Prefix)
 			through.Required = make([]string, len(object.Required))
 			for i, name := range object.Required {
 				through.Required[i] = prefixed(text.OrEmpty(association.Prefix), name)
@@ -184,7 +184,7 @@ func PropertiesOfObject(object *ObjectDefinition, properties []*PropertyDefiniti
 	seen := make([]*PropertyDefinition, len(properties))
 	for i, property := range properties {
 		through := *property
-		through.AssociationID = object.AssociationID
+		through.Association = object.Association
 		through.Name = prefixed(object.Prefix, property.BaseName)
 		through.Required = slices.Contains(object.Required, through.Name)
 		seen[i] = &through

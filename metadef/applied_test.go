@@ -2,6 +2,7 @@ package metadef
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func applyDocuments(documents []*Document, resourceType string) []AppliedNamespa
 		}
 		for j, a := range document.Associations {
 			if a.ResourceType == resourceType {
-				association := &ResourceTypeAssociation{ID: int64(i*100 + j + 1), NamespaceID: namespace.ID, Prefix: a.Prefix, PropertiesTarget: a.PropertiesTarget}
+				association := &ResourceTypeAssociation{UUID: fmt.Sprint(i, j), NamespaceID: namespace.ID, Prefix: a.Prefix, PropertiesTarget: a.PropertiesTarget}
 				applied = append(applied, Apply(namespace, association, properties, objects))
 			}
 		}

@@ -121,7 +121,7 @@ type NewAssociation struct {
 // AssociationChange is a change of an association, which has no prefix or
 // target where that is cleared.
 type AssociationChange struct {
-	ID               int64
+	UUID             string
 	Prefix           Change[*string]
 	PropertiesTarget Change[*string]
 	Revision         *int

@@ -23,6 +23,7 @@ const (
 // types.
 type Namespace struct {
 	ID          int64
+	UUID        string
 	Name        string
 	Title       string // the stored display name; empty when none was given
 	Description *string
@@ -36,7 +37,7 @@ type Namespace struct {
 }
 
 // NodeID returns the global id.
-func (n *Namespace) NodeID() string { return page.GlobalID(page.KindNamespace, n.ID, 0) }
+func (n *Namespace) NodeID() string { return page.GlobalID(page.KindNamespace, n.UUID, "") }
 
 // DisplayName returns the title, or the name where there is none; never empty.
 func (n *Namespace) DisplayName() string {
@@ -61,13 +62,14 @@ const (
 // it. Seen through an association it carries the association's prefix in its
 // Name and is another node.
 type PropertyDefinition struct {
-	ID            int64
-	NamespaceID   int64
-	ObjectID      int64 // 0 for a property of the namespace itself
-	AssociationID int64 // 0 when not seen through an association
-	Name          string
-	BaseName      string // the name without the association's prefix
-	Required      bool   // named in its object's `required`
+	ID          int64
+	UUID        string
+	NamespaceID int64
+	ObjectID    int64  // 0 for a property of the namespace itself
+	Association string // the uuid of the association that it is seen through; empty for none
+	Name        string
+	BaseName    string // the name without the association's prefix
+	Required    bool   // named in its object's `required`
 	PropertySchema
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -83,20 +85,21 @@ func (p *PropertyDefinition) Within(namespace *Namespace) *PropertyDefinition {
 
 // NodeID returns the global id; it encodes definition and association.
 func (p *PropertyDefinition) NodeID() string {
-	return page.GlobalID(page.KindPropertyDefinition, p.ID, p.AssociationID)
+	return page.GlobalID(page.KindPropertyDefinition, p.UUID, p.Association)
 }
 
 // ObjectDefinition defines a group of properties.
 type ObjectDefinition struct {
-	ID            int64
-	NamespaceID   int64
-	AssociationID int64  // 0 when not seen through an association
-	Prefix        string // of that association, which its properties carry
-	Name          string
-	Description   *string
-	Required      []string // names of its properties, with the association's prefix
-	CreatedAt     time.Time
-	UpdatedAt     time.Time
+	ID          int64
+	UUID        string
+	NamespaceID int64
+	Association string // the uuid of the association that it is seen through; empty for none
+	Prefix      string // of that association, which its properties carry
+	Name        string
+	Description *string
+	Required    []string // names of its properties, with the association's prefix
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
 	// In is its namespace, where that was changed together with it; else nil.
 	In *Namespace
 }
@@ -109,13 +112,14 @@ func (o *ObjectDefinition) Within(namespace *Namespace) *ObjectDefinition {
 
 // NodeID returns the global id; it encodes definition and association.
 func (o *ObjectDefinition) NodeID() string {
-	return page.GlobalID(page.KindObjectDefinition, o.ID, o.AssociationID)
+	return page.GlobalID(page.KindObjectDefinition, o.UUID, o.Association)
 }
 
 // Tag is a name that resources can be tagged with. Names keep their case and
 // are compared without it.
 type Tag struct {
 	ID          int64
+	UUID        string
 	NamespaceID int64
 	ParentID    int64 // 0 for a tag without parent
 	Name        string
@@ -131,11 +135,12 @@ func (t *Tag) Within(namespace *Namespace) *Tag {
 }
 
 // NodeID returns the global id.
-func (t *Tag) NodeID() string { return page.GlobalID(page.KindTag, t.ID, 0) }
+func (t *Tag) NodeID() string { return page.GlobalID(page.KindTag, t.UUID, "") }
 
 // ResourceType is a kind of resource, named as in Heat where Heat has it.
 type ResourceType struct {
 	ID        int64
+	UUID      string
 	Name      string
 	Protected bool // cannot be deleted
 	Strict    bool // metadata must satisfy its definitions
@@ -144,12 +149,13 @@ type ResourceType struct {
 }
 
 // NodeID returns the global id.
-func (t *ResourceType) NodeID() string { return page.GlobalID(page.KindResourceType, t.ID, 0) }
+func (t *ResourceType) NodeID() string { return page.GlobalID(page.KindResourceType, t.UUID, "") }
 
 // ResourceTypeAssociation makes a namespace's definitions applicable to a
 // resource type.
 type ResourceTypeAssociation struct {
 	ID               int64
+	UUID             string
 	NamespaceID      int64
 	ResourceTypeID   int64
 	ResourceTypeName string
@@ -169,7 +175,7 @@ func (a *ResourceTypeAssociation) Within(namespace *Namespace) *ResourceTypeAsso
 
 // NodeID returns the global id.
 func (a *ResourceTypeAssociation) NodeID() string {
-	return page.GlobalID(page.KindResourceTypeAssociation, a.ID, 0)
+	return page.GlobalID(page.KindResourceTypeAssociation, a.UUID, "")
 }
 
 // MemberRole is what a project may do with a private namespace shared with it.

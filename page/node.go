@@ -2,8 +2,10 @@ package page
 
 import (
 	"encoding/base64"
-	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
 )
 
 // Kind names the type of a node in its global id.
@@ -25,37 +27,29 @@ const (
 	KindAuditEvent              Kind = "AuditEvent"
 )
 
-// NodeID is what a global id stands for: a thing of one kind by its key (its
-// row id, or the uuid of a provider or consumer) and, for a definition seen
-// through an association, that association. One id never has two contents.
+// NodeID is what a global id stands for: a thing of one kind by its uuid, or a
+// part of it. A definition seen through an association has that association's
+// uuid as its part, a metadata item has the uuid of its resource and, as its
+// part, its key. One id never has two contents, and none holds the id of a row,
+// which counts what everybody writes.
 type NodeID struct {
-	Kind        Kind
-	Key         string
-	Association int64 // 0 for none
+	Kind Kind
+	UUID string
+	Part string // empty for none
 }
 
 // String returns the global id: opaque text that ParseNodeID reads.
 func (id NodeID) String() string {
-	text := string(id.Kind) + ":" + id.Key
-	if id.Association != 0 {
-		text += ":" + strconv.FormatInt(id.Association, 10)
+	text := string(id.Kind) + ":" + id.UUID
+	if id.Part != "" {
+		text += ":" + id.Part
 	}
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// Row returns the key as the id of a row; 0, which no row has, when it is none.
-func (id NodeID) Row() int64 {
-	row, err := strconv.ParseInt(id.Key, 10, 64)
-	if err != nil || row < 0 || strconv.FormatInt(row, 10) != id.Key {
-		return 0
-	}
-	return row
-}
-
-// GlobalID returns the global id of a row, seen through an association (0 for
-// none).
-func GlobalID(kind Kind, row, association int64) string {
-	return NodeID{Kind: kind, Key: strconv.FormatInt(row, 10), Association: association}.String()
+// GlobalID returns the global id of what has a uuid, or of a part of it.
+func GlobalID(kind Kind, uuid, part string) string {
+	return NodeID{Kind: kind, UUID: uuid, Part: part}.String()
 }
 
 // ParseNodeID reads a global id, and returns false where the text is not one.
@@ -65,15 +59,25 @@ func ParseNodeID(id string) (NodeID, bool) {
 	if err != nil {
 		return NodeID{}, false
 	}
-	parts := strings.Split(string(text), ":")
-	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || parts[1] == "" {
-		return NodeID{}, false
+	kind, key, _ := strings.Cut(string(text), ":")
+	key, part, _ := strings.Cut(key, ":")
+	node := NodeID{Kind: Kind(kind), UUID: key, Part: part}
+	return node, kind != "" && isUUID(key) && node.isPart() && node.String() == id
+}
+
+// isPart reports whether the part of an id is one that its kind can have.
+func (id NodeID) isPart() bool {
+	switch id.Kind {
+	case KindMetadataItem:
+		return id.Part != "" && utf8.ValidString(id.Part) && !strings.ContainsRune(id.Part, 0)
+	case KindPropertyDefinition, KindObjectDefinition:
+		return id.Part == "" || isUUID(id.Part)
 	}
-	node := NodeID{Kind: Kind(parts[0]), Key: parts[1]}
-	if len(parts) == 3 {
-		if node.Association, err = strconv.ParseInt(parts[2], 10, 64); err != nil || node.Association <= 0 {
-			return NodeID{}, false
-		}
-	}
-	return node, node.String() == id
+	return id.Part == ""
+}
+
+// isUUID reports whether a text is a uuid in the spelling of answers.
+func isUUID(text string) bool {
+	parsed, err := uuid.Parse(text)
+	return err == nil && parsed.String() == text
 }

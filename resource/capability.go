@@ -24,13 +24,14 @@ const (
 // can be asked for, and whether users may discover it.
 type Capability struct {
 	ID             int64
+	UUID           string
 	ResourceTypeID int64
 	Name           string
 	Private        bool
 }
 
 // NodeID returns the global id.
-func (c *Capability) NodeID() string { return page.GlobalID(page.KindCapability, c.ID, 0) }
+func (c *Capability) NodeID() string { return page.GlobalID(page.KindCapability, c.UUID, "") }
 
 // CapabilityAnswer is the answer to a viewer who asks for a capability by name:
 // the capability, or why not.

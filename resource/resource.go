@@ -40,12 +40,13 @@ type Resource struct {
 }
 
 // NodeID returns the global id.
-func (r *Resource) NodeID() string { return page.GlobalID(page.KindResource, r.ID, 0) }
+func (r *Resource) NodeID() string { return page.GlobalID(page.KindResource, r.UUID, "") }
 
 // MetadataItem is one key with one value on a resource.
 type MetadataItem struct {
 	ID             int64
 	ResourceID     int64
+	Resource       string // its uuid
 	Key            string
 	Value          string
 	UserModifiable bool // false: only admins and services change or delete it
@@ -54,7 +55,21 @@ type MetadataItem struct {
 }
 
 // NodeID returns the global id.
-func (m *MetadataItem) NodeID() string { return page.GlobalID(page.KindMetadataItem, m.ID, 0) }
+func (m *MetadataItem) NodeID() string { return page.GlobalID(page.KindMetadataItem, m.Resource, m.Key) }
+
+// ItemKey is the key of a metadata item among those of all resources.
+type ItemKey struct {
+	Resource string // a uuid
+	Key      string
+}
+
+// ItemsOf returns the items of a resource, each with its uuid.
+func ItemsOf(uuid string, items []*MetadataItem) []*MetadataItem {
+	for _, item := range items {
+		item.Resource = uuid
+	}
+	return items
+}
 
 // CheckRevision refuses a write by whoever knows another revision of a resource
 // than the one it has.

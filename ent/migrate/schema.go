@@ -63,6 +63,7 @@ var (
 	// AuditEventsColumns holds the columns for the "audit_events" table.
 	AuditEventsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "uuid", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(36)"}},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "user_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
 		{Name: "project_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
@@ -79,35 +80,41 @@ var (
 		PrimaryKey: []*schema.Column{AuditEventsColumns[0]},
 		Indexes: []*schema.Index{
 			{
-				Name:    "auditevent_created_at_id",
-				Unique:  false,
-				Columns: []*schema.Column{AuditEventsColumns[1], AuditEventsColumns[0]},
+				Name:    "auditevent_uuid",
+				Unique:  true,
+				Columns: []*schema.Column{AuditEventsColumns[1]},
 			},
 			{
-				Name:    "auditevent_user_id_created_at_id",
+				Name:    "auditevent_created_at_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{AuditEventsColumns[2], AuditEventsColumns[1], AuditEventsColumns[0]},
+				Columns: []*schema.Column{AuditEventsColumns[2], AuditEventsColumns[1]},
 			},
 			{
-				Name:    "auditevent_project_id_created_at_id",
+				Name:    "auditevent_user_id_created_at_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{AuditEventsColumns[3], AuditEventsColumns[1], AuditEventsColumns[0]},
+				Columns: []*schema.Column{AuditEventsColumns[3], AuditEventsColumns[2], AuditEventsColumns[1]},
 			},
 			{
-				Name:    "auditevent_action_created_at_id",
+				Name:    "auditevent_project_id_created_at_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{AuditEventsColumns[4], AuditEventsColumns[1], AuditEventsColumns[0]},
+				Columns: []*schema.Column{AuditEventsColumns[4], AuditEventsColumns[2], AuditEventsColumns[1]},
 			},
 			{
-				Name:    "auditevent_kind_key_created_at_id",
+				Name:    "auditevent_action_created_at_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{AuditEventsColumns[5], AuditEventsColumns[6], AuditEventsColumns[1], AuditEventsColumns[0]},
+				Columns: []*schema.Column{AuditEventsColumns[5], AuditEventsColumns[2], AuditEventsColumns[1]},
+			},
+			{
+				Name:    "auditevent_kind_key_created_at_uuid",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEventsColumns[6], AuditEventsColumns[7], AuditEventsColumns[2], AuditEventsColumns[1]},
 			},
 		},
 	}
 	// CapabilitiesColumns holds the columns for the "capabilities" table.
 	CapabilitiesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "uuid", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(36)"}},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "name", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
@@ -122,16 +129,21 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "capabilities_resource_types_capabilities",
-				Columns:    []*schema.Column{CapabilitiesColumns[5]},
+				Columns:    []*schema.Column{CapabilitiesColumns[6]},
 				RefColumns: []*schema.Column{ResourceTypesColumns[0]},
 				OnDelete:   schema.Restrict,
 			},
 		},
 		Indexes: []*schema.Index{
 			{
+				Name:    "capability_uuid",
+				Unique:  true,
+				Columns: []*schema.Column{CapabilitiesColumns[1]},
+			},
+			{
 				Name:    "capability_resource_type_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{CapabilitiesColumns[5], CapabilitiesColumns[3]},
+				Columns: []*schema.Column{CapabilitiesColumns[6], CapabilitiesColumns[4]},
 			},
 		},
 	}
@@ -302,6 +314,11 @@ var (
 				Columns: []*schema.Column{ConsumersColumns[4], ConsumersColumns[5]},
 			},
 			{
+				Name:    "consumer_project_id_created_at_uuid",
+				Unique:  false,
+				Columns: []*schema.Column{ConsumersColumns[4], ConsumersColumns[1], ConsumersColumns[3]},
+			},
+			{
 				Name:    "consumer_user_id",
 				Unique:  false,
 				Columns: []*schema.Column{ConsumersColumns[5]},
@@ -312,9 +329,9 @@ var (
 				Columns: []*schema.Column{ConsumersColumns[6]},
 			},
 			{
-				Name:    "consumer_created_at_id",
+				Name:    "consumer_created_at_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ConsumersColumns[1], ConsumersColumns[0]},
+				Columns: []*schema.Column{ConsumersColumns[1], ConsumersColumns[3]},
 			},
 		},
 	}
@@ -410,6 +427,7 @@ var (
 	// NamespacesColumns holds the columns for the "namespaces" table.
 	NamespacesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "uuid", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(36)"}},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "name", Type: field.TypeString, Unique: true, SchemaType: map[string]string{"postgres": "varchar(80)"}},
@@ -431,34 +449,39 @@ var (
 		PrimaryKey: []*schema.Column{NamespacesColumns[0]},
 		Indexes: []*schema.Index{
 			{
-				Name:    "namespace_display_name_id",
-				Unique:  false,
-				Columns: []*schema.Column{NamespacesColumns[5], NamespacesColumns[0]},
+				Name:    "namespace_uuid",
+				Unique:  true,
+				Columns: []*schema.Column{NamespacesColumns[1]},
 			},
 			{
-				Name:    "namespace_created_at_id",
+				Name:    "namespace_display_name_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{NamespacesColumns[1], NamespacesColumns[0]},
+				Columns: []*schema.Column{NamespacesColumns[6], NamespacesColumns[1]},
 			},
 			{
-				Name:    "namespace_updated_at_id",
+				Name:    "namespace_created_at_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{NamespacesColumns[2], NamespacesColumns[0]},
+				Columns: []*schema.Column{NamespacesColumns[2], NamespacesColumns[1]},
+			},
+			{
+				Name:    "namespace_updated_at_uuid",
+				Unique:  false,
+				Columns: []*schema.Column{NamespacesColumns[3], NamespacesColumns[1]},
 			},
 			{
 				Name:    "namespace_owner",
 				Unique:  false,
-				Columns: []*schema.Column{NamespacesColumns[9]},
+				Columns: []*schema.Column{NamespacesColumns[10]},
 			},
 			{
 				Name:    "namespace_visibility",
 				Unique:  false,
-				Columns: []*schema.Column{NamespacesColumns[7]},
+				Columns: []*schema.Column{NamespacesColumns[8]},
 			},
 			{
 				Name:    "namespace_origin",
 				Unique:  false,
-				Columns: []*schema.Column{NamespacesColumns[10]},
+				Columns: []*schema.Column{NamespacesColumns[11]},
 			},
 		},
 	}
@@ -500,6 +523,7 @@ var (
 	// ObjectDefinitionsColumns holds the columns for the "object_definitions" table.
 	ObjectDefinitionsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "uuid", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(36)"}},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "name", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(80)"}},
@@ -517,22 +541,28 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "object_definitions_namespaces_objects",
-				Columns:    []*schema.Column{ObjectDefinitionsColumns[8]},
+				Columns:    []*schema.Column{ObjectDefinitionsColumns[9]},
 				RefColumns: []*schema.Column{NamespacesColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 		},
 		Indexes: []*schema.Index{
 			{
+				Name:    "objectdefinition_uuid",
+				Unique:  true,
+				Columns: []*schema.Column{ObjectDefinitionsColumns[1]},
+			},
+			{
 				Name:    "objectdefinition_namespace_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{ObjectDefinitionsColumns[8], ObjectDefinitionsColumns[3]},
+				Columns: []*schema.Column{ObjectDefinitionsColumns[9], ObjectDefinitionsColumns[4]},
 			},
 		},
 	}
 	// PropertyDefinitionsColumns holds the columns for the "property_definitions" table.
 	PropertyDefinitionsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "uuid", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(36)"}},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "name", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(80)"}},
@@ -550,22 +580,27 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "property_definitions_namespaces_properties",
-				Columns:    []*schema.Column{PropertyDefinitionsColumns[7]},
+				Columns:    []*schema.Column{PropertyDefinitionsColumns[8]},
 				RefColumns: []*schema.Column{NamespacesColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 			{
 				Symbol:     "property_definitions_object_definitions_properties",
-				Columns:    []*schema.Column{PropertyDefinitionsColumns[8]},
+				Columns:    []*schema.Column{PropertyDefinitionsColumns[9]},
 				RefColumns: []*schema.Column{ObjectDefinitionsColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 		},
 		Indexes: []*schema.Index{
 			{
+				Name:    "propertydefinition_uuid",
+				Unique:  true,
+				Columns: []*schema.Column{PropertyDefinitionsColumns[1]},
+			},
+			{
 				Name:    "propertydefinition_namespace_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{PropertyDefinitionsColumns[7], PropertyDefinitionsColumns[3]},
+				Columns: []*schema.Column{PropertyDefinitionsColumns[8], PropertyDefinitionsColumns[4]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "object_id IS NULL",
 				},
@@ -573,17 +608,17 @@ var (
 			{
 				Name:    "propertydefinition_object_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{PropertyDefinitionsColumns[8], PropertyDefinitionsColumns[3]},
+				Columns: []*schema.Column{PropertyDefinitionsColumns[9], PropertyDefinitionsColumns[4]},
 			},
 			{
 				Name:    "propertydefinition_namespace_id",
 				Unique:  false,
-				Columns: []*schema.Column{PropertyDefinitionsColumns[7]},
+				Columns: []*schema.Column{PropertyDefinitionsColumns[8]},
 			},
 			{
 				Name:    "propertydefinition_name",
 				Unique:  false,
-				Columns: []*schema.Column{PropertyDefinitionsColumns[3]},
+				Columns: []*schema.Column{PropertyDefinitionsColumns[4]},
 			},
 		},
 	}
@@ -693,39 +728,39 @@ var (
 		},
 		Indexes: []*schema.Index{
 			{
-				Name:    "resource_name_id",
+				Name:    "resource_name_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[4], ResourcesColumns[0]},
+				Columns: []*schema.Column{ResourcesColumns[4], ResourcesColumns[3]},
 			},
 			{
-				Name:    "resource_created_at_id",
+				Name:    "resource_created_at_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[1], ResourcesColumns[0]},
+				Columns: []*schema.Column{ResourcesColumns[1], ResourcesColumns[3]},
 			},
 			{
-				Name:    "resource_updated_at_id",
+				Name:    "resource_updated_at_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[2], ResourcesColumns[0]},
+				Columns: []*schema.Column{ResourcesColumns[2], ResourcesColumns[3]},
 			},
 			{
-				Name:    "resource_resource_type_id_name_id",
+				Name:    "resource_resource_type_id_name_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[11], ResourcesColumns[4], ResourcesColumns[0]},
+				Columns: []*schema.Column{ResourcesColumns[11], ResourcesColumns[4], ResourcesColumns[3]},
 			},
 			{
-				Name:    "resource_project_id_name_id",
+				Name:    "resource_project_id_name_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[7], ResourcesColumns[4], ResourcesColumns[0]},
+				Columns: []*schema.Column{ResourcesColumns[7], ResourcesColumns[4], ResourcesColumns[3]},
 			},
 			{
-				Name:    "resource_parent_id_name_id",
+				Name:    "resource_parent_id_name_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[10], ResourcesColumns[4], ResourcesColumns[0]},
+				Columns: []*schema.Column{ResourcesColumns[10], ResourcesColumns[4], ResourcesColumns[3]},
 			},
 			{
-				Name:    "resource_visibility_name_id",
+				Name:    "resource_visibility_name_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[8], ResourcesColumns[4], ResourcesColumns[0]},
+				Columns: []*schema.Column{ResourcesColumns[8], ResourcesColumns[4], ResourcesColumns[3]},
 			},
 			{
 				Name:    "resource_resource_type_id_uuid",
@@ -795,16 +830,6 @@ var (
 				Unique:  true,
 				Columns: []*schema.Column{ResourceProvidersColumns[7]},
 			},
-			{
-				Name:    "resourceprovider_created_at_id",
-				Unique:  false,
-				Columns: []*schema.Column{ResourceProvidersColumns[1], ResourceProvidersColumns[0]},
-			},
-			{
-				Name:    "resourceprovider_updated_at_id",
-				Unique:  false,
-				Columns: []*schema.Column{ResourceProvidersColumns[2], ResourceProvidersColumns[0]},
-			},
 		},
 	}
 	// ResourceTagsColumns holds the columns for the "resource_tags" table.
@@ -843,6 +868,7 @@ var (
 	// ResourceTypesColumns holds the columns for the "resource_types" table.
 	ResourceTypesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "uuid", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(36)"}},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "name", Type: field.TypeString, Unique: true, SchemaType: map[string]string{"postgres": "varchar(80)"}},
@@ -857,20 +883,26 @@ var (
 		PrimaryKey: []*schema.Column{ResourceTypesColumns[0]},
 		Indexes: []*schema.Index{
 			{
-				Name:    "resourcetype_created_at_id",
-				Unique:  false,
-				Columns: []*schema.Column{ResourceTypesColumns[1], ResourceTypesColumns[0]},
+				Name:    "resourcetype_uuid",
+				Unique:  true,
+				Columns: []*schema.Column{ResourceTypesColumns[1]},
 			},
 			{
-				Name:    "resourcetype_updated_at_id",
+				Name:    "resourcetype_created_at_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourceTypesColumns[2], ResourceTypesColumns[0]},
+				Columns: []*schema.Column{ResourceTypesColumns[2], ResourceTypesColumns[1]},
+			},
+			{
+				Name:    "resourcetype_updated_at_uuid",
+				Unique:  false,
+				Columns: []*schema.Column{ResourceTypesColumns[3], ResourceTypesColumns[1]},
 			},
 		},
 	}
 	// ResourceTypeAssociationsColumns holds the columns for the "resource_type_associations" table.
 	ResourceTypeAssociationsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "uuid", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(36)"}},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "prefix", Type: field.TypeString, Default: "", SchemaType: map[string]string{"postgres": "varchar(80)"}},
@@ -886,38 +918,44 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "resource_type_associations_namespaces_associations",
-				Columns:    []*schema.Column{ResourceTypeAssociationsColumns[5]},
+				Columns:    []*schema.Column{ResourceTypeAssociationsColumns[6]},
 				RefColumns: []*schema.Column{NamespacesColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 			{
 				Symbol:     "resource_type_associations_resource_types_associations",
-				Columns:    []*schema.Column{ResourceTypeAssociationsColumns[6]},
+				Columns:    []*schema.Column{ResourceTypeAssociationsColumns[7]},
 				RefColumns: []*schema.Column{ResourceTypesColumns[0]},
 				OnDelete:   schema.Restrict,
 			},
 		},
 		Indexes: []*schema.Index{
 			{
+				Name:    "resourcetypeassociation_uuid",
+				Unique:  true,
+				Columns: []*schema.Column{ResourceTypeAssociationsColumns[1]},
+			},
+			{
 				Name:    "resourcetypeassociation_key",
 				Unique:  true,
-				Columns: []*schema.Column{ResourceTypeAssociationsColumns[5], ResourceTypeAssociationsColumns[6], ResourceTypeAssociationsColumns[3], ResourceTypeAssociationsColumns[4]},
+				Columns: []*schema.Column{ResourceTypeAssociationsColumns[6], ResourceTypeAssociationsColumns[7], ResourceTypeAssociationsColumns[4], ResourceTypeAssociationsColumns[5]},
 			},
 			{
 				Name:    "resourcetypeassociation_resource_type_id",
 				Unique:  false,
-				Columns: []*schema.Column{ResourceTypeAssociationsColumns[6]},
+				Columns: []*schema.Column{ResourceTypeAssociationsColumns[7]},
 			},
 			{
 				Name:    "resourcetypeassociation_properties_target",
 				Unique:  false,
-				Columns: []*schema.Column{ResourceTypeAssociationsColumns[4]},
+				Columns: []*schema.Column{ResourceTypeAssociationsColumns[5]},
 			},
 		},
 	}
 	// TagsColumns holds the columns for the "tags" table.
 	TagsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "uuid", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(36)"}},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "name", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(80)"}},
@@ -933,32 +971,37 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "tags_namespaces_tags",
-				Columns:    []*schema.Column{TagsColumns[5]},
+				Columns:    []*schema.Column{TagsColumns[6]},
 				RefColumns: []*schema.Column{NamespacesColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 			{
 				Symbol:     "tags_tags_children",
-				Columns:    []*schema.Column{TagsColumns[6]},
+				Columns:    []*schema.Column{TagsColumns[7]},
 				RefColumns: []*schema.Column{TagsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
 		},
 		Indexes: []*schema.Index{
 			{
+				Name:    "tag_uuid",
+				Unique:  true,
+				Columns: []*schema.Column{TagsColumns[1]},
+			},
+			{
 				Name:    "tag_namespace_id_name_key",
 				Unique:  true,
-				Columns: []*schema.Column{TagsColumns[5], TagsColumns[4]},
+				Columns: []*schema.Column{TagsColumns[6], TagsColumns[5]},
 			},
 			{
 				Name:    "tag_name_key",
 				Unique:  false,
-				Columns: []*schema.Column{TagsColumns[4]},
+				Columns: []*schema.Column{TagsColumns[5]},
 			},
 			{
 				Name:    "tag_parent_id",
 				Unique:  false,
-				Columns: []*schema.Column{TagsColumns[6]},
+				Columns: []*schema.Column{TagsColumns[7]},
 			},
 		},
 	}

@@ -12,6 +12,8 @@ const (
 	Label = "property_definition"
 	// FieldID holds the string denoting the id field in the database.
 	FieldID = "id"
+	// FieldUUID holds the string denoting the uuid field in the database.
+	FieldUUID = "uuid"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
 	FieldCreatedAt = "created_at"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
@@ -53,6 +55,7 @@ const (
 // Columns holds all SQL columns for propertydefinition fields.
 var Columns = []string{
 	FieldID,
+	FieldUUID,
 	FieldCreatedAt,
 	FieldUpdatedAt,
 	FieldNamespaceID,
@@ -73,12 +76,22 @@ func ValidColumn(column string) bool {
 	return false
 }
 
+var (
+	// DefaultUUID holds the default value on creation for the "uuid" field.
+	DefaultUUID func() string
+)
+
 // OrderOption defines the ordering options for the PropertyDefinition queries.
 type OrderOption func(*sql.Selector)
 
 // ByID orders the results by the id field.
 func ByID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldID, opts...).ToFunc()
+}
+
+// ByUUID orders the results by the uuid field.
+func ByUUID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldUUID, opts...).ToFunc()
 }
 
 // ByCreatedAt orders the results by the created_at field.

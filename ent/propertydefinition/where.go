@@ -55,6 +55,11 @@ func IDLTE(id int64) predicate.PropertyDefinition {
 	return predicate.PropertyDefinition(sql.FieldLTE(FieldID, id))
 }
 
+// UUID applies equality check predicate on the "uuid" field. It's identical to UUIDEQ.
+func UUID(v string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldEQ(FieldUUID, v))
+}
+
 // CreatedAt applies equality check predicate on the "created_at" field. It's identical to CreatedAtEQ.
 func CreatedAt(v time.Time) predicate.PropertyDefinition {
 	return predicate.PropertyDefinition(sql.FieldEQ(FieldCreatedAt, v))
@@ -93,6 +98,81 @@ func Keywords(v string) predicate.PropertyDefinition {
 // SearchKey applies equality check predicate on the "search_key" field. It's identical to SearchKeyEQ.
 func SearchKey(v string) predicate.PropertyDefinition {
 	return predicate.PropertyDefinition(sql.FieldEQ(FieldSearchKey, v))
+}
+
+// UUIDEQ applies the EQ predicate on the "uuid" field.
+func UUIDEQ(v string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldEQ(FieldUUID, v))
+}
+
+// UUIDNEQ applies the NEQ predicate on the "uuid" field.
+func UUIDNEQ(v string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldNEQ(FieldUUID, v))
+}
+
+// UUIDIn applies the In predicate on the "uuid" field.
+func UUIDIn(vs ...string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldIn(FieldUUID, vs...))
+}
+
+// UUIDNotIn applies the NotIn predicate on the "uuid" field.
+func UUIDNotIn(vs ...string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldNotIn(FieldUUID, vs...))
+}
+
+// UUIDGT applies the GT predicate on the "uuid" field.
+func UUIDGT(v string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldGT(FieldUUID, v))
+}
+
+// UUIDGTE applies the GTE predicate on the "uuid" field.
+func UUIDGTE(v string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldGTE(FieldUUID, v))
+}
+
+// UUIDLT applies the LT predicate on the "uuid" field.
+func UUIDLT(v string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldLT(FieldUUID, v))
+}
+
+// UUIDLTE applies the LTE predicate on the "uuid" field.
+func UUIDLTE(v string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldLTE(FieldUUID, v))
+}
+
+// UUIDContains applies the Contains predicate on the "uuid" field.
+func UUIDContains(v string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldContains(FieldUUID, v))
+}
+
+// UUIDHasPrefix applies the HasPrefix predicate on the "uuid" field.
+func UUIDHasPrefix(v string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldHasPrefix(FieldUUID, v))
+}
+
+// UUIDHasSuffix applies the HasSuffix predicate on the "uuid" field.
+func UUIDHasSuffix(v string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldHasSuffix(FieldUUID, v))
+}
+
+// UUIDIsNil applies the IsNil predicate on the "uuid" field.
+func UUIDIsNil() predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldIsNull(FieldUUID))
+}
+
+// UUIDNotNil applies the NotNil predicate on the "uuid" field.
+func UUIDNotNil() predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldNotNull(FieldUUID))
+}
+
+// UUIDEqualFold applies the EqualFold predicate on the "uuid" field.
+func UUIDEqualFold(v string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldEqualFold(FieldUUID, v))
+}
+
+// UUIDContainsFold applies the ContainsFold predicate on the "uuid" field.
+func UUIDContainsFold(v string) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldContainsFold(FieldUUID, v))
 }
 
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.

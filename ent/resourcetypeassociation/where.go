@@ -55,6 +55,11 @@ func IDLTE(id int64) predicate.ResourceTypeAssociation {
 	return predicate.ResourceTypeAssociation(sql.FieldLTE(FieldID, id))
 }
 
+// UUID applies equality check predicate on the "uuid" field. It's identical to UUIDEQ.
+func UUID(v string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldEQ(FieldUUID, v))
+}
+
 // CreatedAt applies equality check predicate on the "created_at" field. It's identical to CreatedAtEQ.
 func CreatedAt(v time.Time) predicate.ResourceTypeAssociation {
 	return predicate.ResourceTypeAssociation(sql.FieldEQ(FieldCreatedAt, v))
@@ -83,6 +88,81 @@ func Prefix(v string) predicate.ResourceTypeAssociation {
 // PropertiesTarget applies equality check predicate on the "properties_target" field. It's identical to PropertiesTargetEQ.
 func PropertiesTarget(v string) predicate.ResourceTypeAssociation {
 	return predicate.ResourceTypeAssociation(sql.FieldEQ(FieldPropertiesTarget, v))
+}
+
+// UUIDEQ applies the EQ predicate on the "uuid" field.
+func UUIDEQ(v string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldEQ(FieldUUID, v))
+}
+
+// UUIDNEQ applies the NEQ predicate on the "uuid" field.
+func UUIDNEQ(v string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldNEQ(FieldUUID, v))
+}
+
+// UUIDIn applies the In predicate on the "uuid" field.
+func UUIDIn(vs ...string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldIn(FieldUUID, vs...))
+}
+
+// UUIDNotIn applies the NotIn predicate on the "uuid" field.
+func UUIDNotIn(vs ...string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldNotIn(FieldUUID, vs...))
+}
+
+// UUIDGT applies the GT predicate on the "uuid" field.
+func UUIDGT(v string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldGT(FieldUUID, v))
+}
+
+// UUIDGTE applies the GTE predicate on the "uuid" field.
+func UUIDGTE(v string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldGTE(FieldUUID, v))
+}
+
+// UUIDLT applies the LT predicate on the "uuid" field.
+func UUIDLT(v string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldLT(FieldUUID, v))
+}
+
+// UUIDLTE applies the LTE predicate on the "uuid" field.
+func UUIDLTE(v string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldLTE(FieldUUID, v))
+}
+
+// UUIDContains applies the Contains predicate on the "uuid" field.
+func UUIDContains(v string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldContains(FieldUUID, v))
+}
+
+// UUIDHasPrefix applies the HasPrefix predicate on the "uuid" field.
+func UUIDHasPrefix(v string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldHasPrefix(FieldUUID, v))
+}
+
+// UUIDHasSuffix applies the HasSuffix predicate on the "uuid" field.
+func UUIDHasSuffix(v string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldHasSuffix(FieldUUID, v))
+}
+
+// UUIDIsNil applies the IsNil predicate on the "uuid" field.
+func UUIDIsNil() predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldIsNull(FieldUUID))
+}
+
+// UUIDNotNil applies the NotNil predicate on the "uuid" field.
+func UUIDNotNil() predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldNotNull(FieldUUID))
+}
+
+// UUIDEqualFold applies the EqualFold predicate on the "uuid" field.
+func UUIDEqualFold(v string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldEqualFold(FieldUUID, v))
+}
+
+// UUIDContainsFold applies the ContainsFold predicate on the "uuid" field.
+func UUIDContainsFold(v string) predicate.ResourceTypeAssociation {
+	return predicate.ResourceTypeAssociation(sql.FieldContainsFold(FieldUUID, v))
 }
 
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.

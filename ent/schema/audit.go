@@ -11,7 +11,7 @@ import (
 // It is written in the transaction that it tells of.
 type AuditEvent struct{ ent.Schema }
 
-func (AuditEvent) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
+func (AuditEvent) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, named{}} }
 
 func (AuditEvent) Annotations() []schema.Annotation {
 	return []schema.Annotation{table("audit_events")}
@@ -32,10 +32,10 @@ func (AuditEvent) Fields() []ent.Field {
 
 func (AuditEvent) Indexes() []ent.Index {
 	return []ent.Index{
-		index.Fields("created_at", "id"),
-		index.Fields("user_id", "created_at", "id"),
-		index.Fields("project_id", "created_at", "id"),
-		index.Fields("action", "created_at", "id"),
-		index.Fields("kind", "key", "created_at", "id"),
+		index.Fields("created_at", "uuid"),
+		index.Fields("user_id", "created_at", "uuid"),
+		index.Fields("project_id", "created_at", "uuid"),
+		index.Fields("action", "created_at", "uuid"),
+		index.Fields("kind", "key", "created_at", "uuid"),
 	}
 }

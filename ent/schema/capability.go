@@ -11,7 +11,7 @@ import (
 // Capability is the registry entry of a resource type's capability.
 type Capability struct{ ent.Schema }
 
-func (Capability) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }
+func (Capability) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, named{}, timed{}} }
 
 func (Capability) Annotations() []schema.Annotation {
 	return []schema.Annotation{table("capabilities")}

@@ -10,7 +10,9 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
 	"entgo.io/ent/schema/mixin"
+	"github.com/google/uuid"
 )
 
 // identified gives a table a 64-bit id that is never used twice.
@@ -19,6 +21,21 @@ type identified struct{ mixin.Schema }
 func (identified) Fields() []ent.Field {
 	return []ent.Field{field.Int64("id").Immutable()}
 }
+
+// named gives a table a uuid, by which its rows are known outside: ids of rows
+// count what everybody writes.
+type named struct{ mixin.Schema }
+
+func (named) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("uuid").SchemaType(varchar(36)).Optional().Immutable().DefaultFunc(newUUID),
+	}
+}
+
+func (named) Indexes() []ent.Index { return []ent.Index{index.Fields("uuid").Unique()} }
+
+// newUUID returns a uuid that sorts behind those made before in this process.
+func newUUID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // timed gives a table its times, in UTC with microseconds, set by the store.
 type timed struct{ mixin.Schema }

@@ -12,7 +12,7 @@ import (
 // Namespace holds definitions.
 type Namespace struct{ ent.Schema }
 
-func (Namespace) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }
+func (Namespace) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, named{}, timed{}} }
 
 func (Namespace) Annotations() []schema.Annotation {
 	return []schema.Annotation{table("namespaces")}
@@ -46,9 +46,9 @@ func (Namespace) Edges() []ent.Edge {
 
 func (Namespace) Indexes() []ent.Index {
 	return []ent.Index{
-		index.Fields("display_name", "id"),
-		index.Fields("created_at", "id"),
-		index.Fields("updated_at", "id"),
+		index.Fields("display_name", "uuid"),
+		index.Fields("created_at", "uuid"),
+		index.Fields("updated_at", "uuid"),
 		index.Fields("owner"),
 		index.Fields("visibility"),
 		index.Fields("origin"),
@@ -58,7 +58,7 @@ func (Namespace) Indexes() []ent.Index {
 // PropertyDefinition defines a property of a namespace, or of an object in it.
 type PropertyDefinition struct{ ent.Schema }
 
-func (PropertyDefinition) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }
+func (PropertyDefinition) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, named{}, timed{}} }
 
 func (PropertyDefinition) Annotations() []schema.Annotation {
 	return []schema.Annotation{table("property_definitions")}
@@ -94,7 +94,7 @@ func (PropertyDefinition) Indexes() []ent.Index {
 // ObjectDefinition defines a group of properties.
 type ObjectDefinition struct{ ent.Schema }
 
-func (ObjectDefinition) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }
+func (ObjectDefinition) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, named{}, timed{}} }
 
 func (ObjectDefinition) Annotations() []schema.Annotation {
 	return []schema.Annotation{table("object_definitions")}
@@ -125,7 +125,7 @@ func (ObjectDefinition) Indexes() []ent.Index {
 // Tag is a name that resources can be tagged with.
 type Tag struct{ ent.Schema }
 
-func (Tag) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }
+func (Tag) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, named{}, timed{}} }
 
 func (Tag) Annotations() []schema.Annotation { return []schema.Annotation{table("tags")} }
 
@@ -156,7 +156,7 @@ func (Tag) Indexes() []ent.Index {
 // ResourceType is a kind of resource.
 type ResourceType struct{ ent.Schema }
 
-func (ResourceType) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }
+func (ResourceType) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, named{}, timed{}} }
 
 func (ResourceType) Annotations() []schema.Annotation {
 	return []schema.Annotation{table("resource_types")}
@@ -183,8 +183,8 @@ func (ResourceType) Edges() []ent.Edge {
 
 func (ResourceType) Indexes() []ent.Index {
 	return []ent.Index{
-		index.Fields("created_at", "id"),
-		index.Fields("updated_at", "id"),
+		index.Fields("created_at", "uuid"),
+		index.Fields("updated_at", "uuid"),
 	}
 }
 
@@ -192,7 +192,9 @@ func (ResourceType) Indexes() []ent.Index {
 // absent prefix or target is the empty text, so that the key holds for it too.
 type ResourceTypeAssociation struct{ ent.Schema }
 
-func (ResourceTypeAssociation) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }
+func (ResourceTypeAssociation) Mixin() []ent.Mixin {
+	return []ent.Mixin{identified{}, named{}, timed{}}
+}
 
 func (ResourceTypeAssociation) Annotations() []schema.Annotation {
 	return []schema.Annotation{table("resource_type_associations")}

@@ -43,8 +43,6 @@ func (ResourceProvider) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("parent_id"),
 		index.Fields("resource_id").Unique(),
-		index.Fields("created_at", "id"),
-		index.Fields("updated_at", "id"),
 	}
 }
 
@@ -213,9 +211,10 @@ func (Consumer) Edges() []ent.Edge {
 func (Consumer) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("project_id", "user_id"),
+		index.Fields("project_id", "created_at", "uuid"),
 		index.Fields("user_id"),
 		index.Fields("consumer_type"),
-		index.Fields("created_at", "id"),
+		index.Fields("created_at", "uuid"),
 	}
 }
 

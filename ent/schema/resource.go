@@ -43,13 +43,13 @@ func (Resource) Edges() []ent.Edge {
 
 func (Resource) Indexes() []ent.Index {
 	return []ent.Index{
-		index.Fields("name", "id"),
-		index.Fields("created_at", "id"),
-		index.Fields("updated_at", "id"),
-		index.Fields("resource_type_id", "name", "id"),
-		index.Fields("project_id", "name", "id"),
-		index.Fields("parent_id", "name", "id"),
-		index.Fields("visibility", "name", "id"),
+		index.Fields("name", "uuid"),
+		index.Fields("created_at", "uuid"),
+		index.Fields("updated_at", "uuid"),
+		index.Fields("resource_type_id", "name", "uuid"),
+		index.Fields("project_id", "name", "uuid"),
+		index.Fields("parent_id", "name", "uuid"),
+		index.Fields("visibility", "name", "uuid"),
 		index.Fields("resource_type_id", "uuid"),
 		index.Fields("project_id", "uuid"),
 	}

@@ -634,12 +634,14 @@ further field begins: each of them is ` + "`" + `null` + "`" + `, with a ` + "`"
 type Mutation
 
 """
-Something with a global id, by which ` + "`" + `node` + "`" + ` and ` + "`" + `nodes` + "`" + ` find it again. One id
+Something with a global id, by which ` + "`" + `node` + "`" + ` and ` + "`" + `nodes` + "`" + ` find it again. It is made
+of a uuid, or of the uuid of a resource and the key of its metadata item, so it
+stays when the thing is renamed, and tells nothing of other things. One id
 never has two contents: a property seen through an association, where its name
 carries a prefix, has another id than the property itself.
 """
 interface Node {
-  "The global id: opaque, unique among all objects of all types, never given twice."
+  "The global id: opaque, and unique among all objects of all types."
   id: ID!
 }
 
@@ -3099,8 +3101,9 @@ type ResourceProvider implements Node {
   "The uuids of all aggregates, sorted."
   aggregates: [UUID!]!
   """
-  What is allocated of it, in the order in which it was: to consumers of the
-  viewer's project; for administrators and services to those of all projects.
+  What is allocated of it, by the uuids of consumers and by resource class: to
+  consumers of the viewer's project; for administrators and services to those of
+  all projects.
   ` + "`" + `used` + "`" + ` of its inventories counts everybody's.
   """
   allocations(

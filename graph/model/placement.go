@@ -10,7 +10,7 @@ type Consumer struct{ *placement.Consumer }
 
 // NodeID returns the global id.
 func (c *Consumer) NodeID() string {
-	return page.NodeID{Kind: page.KindConsumer, Key: c.UUID}.String()
+	return page.GlobalID(page.KindConsumer, c.UUID, "")
 }
 
 // ConsumerOf returns a consumer as a node, and nil for nil.

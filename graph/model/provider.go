@@ -43,7 +43,7 @@ func ProvidersIn(world *placement.World, providers []*placement.Provider) []*Res
 
 // NodeID returns the global id.
 func (p *ResourceProvider) NodeID() string {
-	return page.NodeID{Kind: page.KindResourceProvider, Key: p.UUID}.String()
+	return page.GlobalID(page.KindResourceProvider, p.UUID, "")
 }
 
 // Parent returns the parent of the provider, nil for a root.

@@ -51,7 +51,7 @@ var auditOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: auditevent.Fie
 // administrators.
 func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter, request page.Request) (page.Page[*audit.Event], error) {
 	paging, err := sqldb.NewPaging("auditEvents", auditOrders, page.Order{Field: "CREATED_AT", Descending: true}, request)
-	return sqldb.PageOf(sqldb.Unprepared(ctx), s.DB, eventTable, paging, err, auditNoun, func(row *ent.AuditEvent) (any, int64) { return row.CreatedAt, row.ID },
+	return sqldb.PageOf(sqldb.Unprepared(ctx), s.DB, eventTable, paging, err, auditNoun, func(row *ent.AuditEvent) (any, string) { return row.CreatedAt, row.UUID },
 		visible.Events(ctx), s.keptEvents(), eventsMatching(filter))
 }
 
@@ -60,11 +60,10 @@ func (s *AuditStore) CountAuditEvents(ctx context.Context, filter audit.Filter) 
 	return eventTable.Count(ctx, s.DB, visible.Events(ctx), s.keptEvents(), eventsMatching(filter))
 }
 
-// AuditEventsByID returns the events of the rows, for administrators; others
-// see none.
-func (s *AuditStore) AuditEventsByID(ctx context.Context, ids []int64) (map[int64]*audit.Event, error) {
-	rows, err := s.Ent.AuditEvent.Query().Where(visible.Events(ctx), s.keptEvents(), sqldb.Among(auditevent.FieldID, ids)).All(ctx)
-	return sqldb.ByID(rows, err, "audit events", auditNoun, func(row *ent.AuditEvent) int64 { return row.ID })
+// AuditEventsByUUID returns events, for administrators; others see none.
+func (s *AuditStore) AuditEventsByUUID(ctx context.Context, uuids []string) (map[string]*audit.Event, error) {
+	rows, err := s.Ent.AuditEvent.Query().Where(visible.Events(ctx), s.keptEvents(), sqldb.Among(auditevent.FieldUUID, uuids)).All(ctx)
+	return sqldb.ByID(rows, err, "audit events", auditNoun, func(row *ent.AuditEvent) string { return row.UUID })
 }
 
 // keptEvents hides the events that are kept no longer and not yet deleted.
@@ -97,7 +96,7 @@ func eventsMatching(filter audit.Filter) predicate.AuditEvent {
 
 func auditNoun(row *ent.AuditEvent) *audit.Event {
 	return &audit.Event{
-		ID: row.ID, CreatedAt: row.CreatedAt.UTC(), UserID: row.UserID, ProjectID: row.ProjectID,
+		UUID: row.UUID, CreatedAt: row.CreatedAt.UTC(), UserID: row.UserID, ProjectID: row.ProjectID,
 		Action: row.Action, Kind: row.Kind, Key: row.Key,
 		Before: (*text.JSON)(row.Before), After: (*text.JSON)(row.After),
 	}

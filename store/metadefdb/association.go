@@ -69,11 +69,11 @@ func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wa
 // association in its place.
 func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.AssociationChange) (changed *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateResourceTypeAssociation", revision: input.Revision, manages: true}
-	if e.namespace, err = s.namespaceOfAssociation(ctx, input.ID); err != nil {
+	if e.namespace, err = s.namespaceOfAssociation(ctx, input.UUID); err != nil {
 		return nil, nil, err
 	}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		there, current, err := findAssociation(ctx, tx, row, input.ID)
+		there, current, err := findAssociation(ctx, tx, row, input.UUID)
 		if err != nil {
 			return nil, err
 		}
@@ -111,13 +111,13 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.Asso
 }
 
 // DisassociateResourceType deletes an association; the resource type stays.
-func (s *MetadefStore) DisassociateResourceType(ctx context.Context, id int64, revision *int) (deleted *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
+func (s *MetadefStore) DisassociateResourceType(ctx context.Context, uuid string, revision *int) (deleted *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "disassociateResourceType", revision: revision, manages: true, deletes: true}
-	if e.namespace, err = s.namespaceOfAssociation(ctx, id); err != nil {
+	if e.namespace, err = s.namespaceOfAssociation(ctx, uuid); err != nil {
 		return nil, nil, err
 	}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		_, current, err := findAssociation(ctx, tx, row, id)
+		_, current, err := findAssociation(ctx, tx, row, uuid)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func (s *MetadefStore) DisassociateResourceType(ctx context.Context, id int64, r
 			return nil, err
 		}
 		deleted = AssociationNoun(current)
-		_, err = tx.ResourceTypeAssociation.Delete().Where(resourcetypeassociation.ID(id)).Exec(ctx)
+		_, err = tx.ResourceTypeAssociation.Delete().Where(resourcetypeassociation.UUID(uuid)).Exec(ctx)
 		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + deleted.ResourceTypeName, Before: associationFields(deleted)}, err
 	})
 	return deleted, in, err
@@ -137,9 +137,9 @@ func refuseUnknownAssociation() error {
 
 // namespaceOfAssociation returns the name of the namespace of an association
 // that the viewer may see, or ErrNotFound.
-func (s *MetadefStore) namespaceOfAssociation(ctx context.Context, id int64) (string, error) {
+func (s *MetadefStore) namespaceOfAssociation(ctx context.Context, uuid string) (string, error) {
 	row, err := s.Ent.ResourceTypeAssociation.Query().
-		Where(resourcetypeassociation.ID(id), visible.InNamespaces(ctx)).WithNamespace().Only(ctx)
+		Where(resourcetypeassociation.UUID(uuid), visible.InNamespaces(ctx)).WithNamespace().Only(ctx)
 	if ent.IsNotFound(err) || err == nil && row.Edges.Namespace == nil { // deleted meanwhile
 		return "", refuseUnknownAssociation()
 	}
@@ -150,12 +150,12 @@ func (s *MetadefStore) namespaceOfAssociation(ctx context.Context, id int64) (st
 }
 
 // findAssociation returns an association of a namespace, among all of them.
-func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, id int64) ([]*ent.ResourceTypeAssociation, *ent.ResourceTypeAssociation, error) {
+func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, uuid string) ([]*ent.ResourceTypeAssociation, *ent.ResourceTypeAssociation, error) {
 	there, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	at := slices.IndexFunc(there, func(row *ent.ResourceTypeAssociation) bool { return row.ID == id })
+	at := slices.IndexFunc(there, func(row *ent.ResourceTypeAssociation) bool { return row.UUID == uuid })
 	if at < 0 {
 		return nil, nil, refuseUnknownAssociation()
 	}

@@ -33,12 +33,12 @@ func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceF
 }
 
 // namespacePosition returns where a namespace stands under an order.
-func namespacePosition(order page.Order) func(*ent.Namespace) (key any, id int64) {
-	return func(row *ent.Namespace) (any, int64) {
+func namespacePosition(order page.Order) func(*ent.Namespace) (key any, tie string) {
+	return func(row *ent.Namespace) (any, string) {
 		if order.Field == "DISPLAY_NAME" {
-			return row.DisplayName, row.ID
+			return row.DisplayName, row.UUID
 		}
-		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
+		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
 	}
 }
 
@@ -68,9 +68,15 @@ func (s *MetadefStore) NamespacesByID(ctx context.Context, ids []int64) (map[int
 	return sqldb.ByID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) int64 { return row.ID })
 }
 
+// NamespacesByUUID returns the namespaces that the viewer may see.
+func (s *MetadefStore) NamespacesByUUID(ctx context.Context, uuids []string) (map[string]*metadef.Namespace, error) {
+	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), sqldb.Among(namespace.FieldUUID, uuids))
+	return sqldb.ByID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) string { return row.UUID })
+}
+
 func namespaceNoun(row *ent.Namespace) *metadef.Namespace {
 	return &metadef.Namespace{
-		ID: row.ID, Name: row.Name, Title: row.Title, Description: row.Description,
+		ID: row.ID, UUID: row.UUID, Name: row.Name, Title: row.Title, Description: row.Description,
 		Visibility: access.Visibility(row.Visibility), Protected: row.Protected, Owner: row.Owner,
 		Origin: row.Origin, Revision: row.Revision,
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
@@ -83,7 +89,7 @@ func propertyNoun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
 
 func propertyWith(row *ent.PropertyDefinition, schema metadef.PropertySchema) *metadef.PropertyDefinition {
 	p := &metadef.PropertyDefinition{
-		ID: row.ID, NamespaceID: row.NamespaceID, Name: row.Name, BaseName: row.Name, PropertySchema: schema,
+		ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, Name: row.Name, BaseName: row.Name, PropertySchema: schema,
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
 	if row.ObjectID != nil {
@@ -97,13 +103,13 @@ func propertyWith(row *ent.PropertyDefinition, schema metadef.PropertySchema) *m
 
 func objectNoun(row *ent.ObjectDefinition) *metadef.ObjectDefinition {
 	return &metadef.ObjectDefinition{
-		ID: row.ID, NamespaceID: row.NamespaceID, Name: row.Name, Description: row.Description,
+		ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, Name: row.Name, Description: row.Description,
 		Required: sqldb.TextList(row.Required), CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
 }
 
 func tagNoun(row *ent.Tag) *metadef.Tag {
-	t := &metadef.Tag{ID: row.ID, NamespaceID: row.NamespaceID, Name: row.Name, CreatedAt: row.CreatedAt.UTC()}
+	t := &metadef.Tag{ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, Name: row.Name, CreatedAt: row.CreatedAt.UTC()}
 	if row.ParentID != nil {
 		t.ParentID = *row.ParentID
 	}
@@ -114,7 +120,7 @@ func tagNoun(row *ent.Tag) *metadef.Tag {
 // of its type.
 func AssociationNoun(row *ent.ResourceTypeAssociation) *metadef.ResourceTypeAssociation {
 	a := &metadef.ResourceTypeAssociation{
-		ID: row.ID, NamespaceID: row.NamespaceID, ResourceTypeID: row.ResourceTypeID,
+		ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, ResourceTypeID: row.ResourceTypeID,
 		Prefix: sqldb.TextOrNil(row.Prefix), PropertiesTarget: sqldb.TextOrNil(row.PropertiesTarget),
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}

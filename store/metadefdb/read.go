@@ -27,13 +27,12 @@ var (
 	typeTable        = sqldb.NewTable[ent.ResourceType](resourcetype.Table, resourcetype.Columns).Timeless()
 )
 
-// PropertiesByID returns the property definitions with these row ids, by row id,
-// without those that the viewer may not see.
-func (s *MetadefStore) PropertiesByID(ctx context.Context, ids []int64) (map[int64]*metadef.PropertyDefinition, error) {
+// PropertiesByUUID returns the property definitions that the viewer may see.
+func (s *MetadefStore) PropertiesByUUID(ctx context.Context, uuids []string) (map[string]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.PropertyDefinition.Query().
-		Where(sqldb.Among(propertydefinition.FieldID, ids), visible.InNamespaces(ctx)).
+		Where(sqldb.Among(propertydefinition.FieldUUID, uuids), visible.InNamespaces(ctx)).
 		WithObject().All(ctx)
-	return sqldb.ByID(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 { return row.ID })
+	return sqldb.ByID(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) string { return row.UUID })
 }
 
 // PropertiesOf returns the properties that the namespaces themselves define, in
@@ -61,6 +60,13 @@ func (s *MetadefStore) ObjectsByID(ctx context.Context, ids []int64) (map[int64]
 	return sqldb.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.ID })
 }
 
+// ObjectsByUUID returns the object definitions that the viewer may see.
+func (s *MetadefStore) ObjectsByUUID(ctx context.Context, uuids []string) (map[string]*metadef.ObjectDefinition, error) {
+	rows, err := s.Ent.ObjectDefinition.Query().
+		Where(sqldb.Among(objectdefinition.FieldUUID, uuids), visible.InNamespaces(ctx)).All(ctx)
+	return sqldb.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) string { return row.UUID })
+}
+
 // ObjectsOf returns the objects of each namespace by its row id, in their order.
 func (s *MetadefStore) ObjectsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ObjectDefinition, error) {
 	rows, err := objectTable.All(ctx, s.DB, sqldb.Among(objectdefinition.FieldNamespaceID, namespaces), visible.InNamespaces(ctx),
@@ -72,6 +78,12 @@ func (s *MetadefStore) ObjectsOf(ctx context.Context, namespaces []int64) (map[i
 func (s *MetadefStore) TagsByID(ctx context.Context, ids []int64) (map[int64]*metadef.Tag, error) {
 	rows, err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldID, ids), visible.InNamespaces(ctx)).All(ctx)
 	return sqldb.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.ID })
+}
+
+// TagsByUUID returns the tags that the viewer may see.
+func (s *MetadefStore) TagsByUUID(ctx context.Context, uuids []string) (map[string]*metadef.Tag, error) {
+	rows, err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldUUID, uuids), visible.InNamespaces(ctx)).All(ctx)
+	return sqldb.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) string { return row.UUID })
 }
 
 // TagsOf returns the tags of the namespaces, by name without regard to case.
@@ -89,11 +101,10 @@ func (s *MetadefStore) TagsBelow(ctx context.Context, parents []int64) (map[int6
 	return sqldb.ByParent(rows, err, "tags below tags", tagNoun, func(row *ent.Tag) int64 { return *row.ParentID })
 }
 
-// AssociationsByID returns the associations of the rows that the viewer may
-// see.
-func (s *MetadefStore) AssociationsByID(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceTypeAssociation, error) {
-	rows, err := associations(ctx, s.Ent).Where(sqldb.Among(resourcetypeassociation.FieldID, ids)).All(ctx)
-	return sqldb.ByID(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.ID })
+// AssociationsByUUID returns the associations that the viewer may see.
+func (s *MetadefStore) AssociationsByUUID(ctx context.Context, uuids []string) (map[string]*metadef.ResourceTypeAssociation, error) {
+	rows, err := associations(ctx, s.Ent).Where(sqldb.Among(resourcetypeassociation.FieldUUID, uuids)).All(ctx)
+	return sqldb.ByID(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) string { return row.UUID })
 }
 
 // AssociationsOf returns the associations of the namespaces, by type, prefix

@@ -23,8 +23,8 @@ func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.Resourc
 		return page.Page[*metadef.ResourceType]{}, err
 	}
 	paging, err := sqldb.NewPaging("resourceTypes", sqldb.NamedOrders, order, request)
-	return sqldb.PageOf(ctx, s.DB, typeTable, paging, err, resourceTypeNoun, func(row *ent.ResourceType) (any, int64) {
-		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
+	return sqldb.PageOf(ctx, s.DB, typeTable, paging, err, resourceTypeNoun, func(row *ent.ResourceType) (any, string) {
+		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
 	}, visible.ResourceTypes(ctx), resourceTypesMatching(filter))
 }
 
@@ -90,6 +90,12 @@ func (s *MetadefStore) ResourceTypesInUse(ctx context.Context, ids []int64) (map
 	return lists.Set(used, lists.Itself[int64]), nil
 }
 
+// ResourceTypesByUUID returns the resource types that the viewer may know.
+func (s *MetadefStore) ResourceTypesByUUID(ctx context.Context, uuids []string) (map[string]*metadef.ResourceType, error) {
+	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), sqldb.Among(resourcetype.FieldUUID, uuids)).All(ctx)
+	return sqldb.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) string { return row.UUID })
+}
+
 // TypesOfResources returns the resource types of the rows, for resources that
 // the viewer has been shown: whoever sees a resource knows its type, also when
 // it was the last one and has just been deleted. So nothing is asked of the
@@ -109,7 +115,7 @@ func IsOfType(s *entsql.Selector, column string, names []string) *entsql.Predica
 
 func resourceTypeNoun(row *ent.ResourceType) *metadef.ResourceType {
 	return &metadef.ResourceType{
-		ID: row.ID, Name: row.Name, Protected: row.Protected, Strict: row.Strict,
+		ID: row.ID, UUID: row.UUID, Name: row.Name, Protected: row.Protected, Strict: row.Strict,
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
 }

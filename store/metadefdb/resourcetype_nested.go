@@ -41,7 +41,7 @@ func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, f
 		return nil, fmt.Errorf("list associations of resource types: %w", err)
 	}
 	return sqldb.PagesOf(paging, types, rows, typeOfAssociation, AssociationNoun,
-		func(row *ent.ResourceTypeAssociation) (any, int64) { return row.CreatedAt, row.ID }), nil
+		func(row *ent.ResourceTypeAssociation) (any, string) { return row.CreatedAt, row.UUID }), nil
 }
 
 func typeOfAssociation(row *ent.ResourceTypeAssociation) int64 { return row.ResourceTypeID }
@@ -82,9 +82,9 @@ func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, ord
 	build := entsql.Dialect(s.Pool.Dialect())
 	pairs, of := typesWithNamespaces(ctx, s.Pool.Dialect(), types)
 	paging.Within(pairs)
-	id, key := pairs.C(namespace.FieldID), pairs.C(paging.Key.Column)
-	pairs.Select(entsql.As(of, "type_id"), entsql.As(id, "namespace_id")).GroupBy(of, id, key)
-	pairs.AppendSelectExprAs(entsql.RowNumber().PartitionBy(of).OrderBy(paging.Direction()(key), paging.Direction()(id)), "place")
+	id, key, tie := pairs.C(namespace.FieldID), pairs.C(paging.Key.Column), pairs.C(namespace.FieldUUID)
+	pairs.Select(entsql.As(of, "type_id"), entsql.As(id, "namespace_id")).GroupBy(of, id, key, tie)
+	pairs.AppendSelectExprAs(entsql.RowNumber().PartitionBy(of).OrderBy(paging.Direction()(key), paging.Direction()(tie)), "place")
 	pairs.As("pairs")
 	ranked := build.Select(pairs.C("type_id"), pairs.C("namespace_id")).From(pairs).
 		Where(entsql.LTE(pairs.C("place"), paging.Limit())).OrderBy(pairs.C("type_id"), pairs.C("place"))

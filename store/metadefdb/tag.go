@@ -33,7 +33,7 @@ func (s *MetadefStore) Tags(ctx context.Context, search string, request page.Req
 		return page.Page[*metadef.Tag]{}, problems.Err()
 	}
 	paging, err := sqldb.NewPaging("tags", tagOrders, page.Order{Field: "NAME"}, request)
-	return sqldb.PageOf(ctx, s.DB, tagTable, paging, err, tagNoun, func(row *ent.Tag) (any, int64) { return row.NameKey, row.ID },
+	return sqldb.PageOf(ctx, s.DB, tagTable, paging, err, tagNoun, func(row *ent.Tag) (any, string) { return row.NameKey, row.UUID },
 		visible.InNamespaces(ctx), tagsNamedLike(search))
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
@@ -19,25 +17,30 @@ import (
 // allocationList names the list of a provider's allocations in cursors.
 const allocationList = "allocations"
 
-// allocationBounds returns the rows between the cursors of a page.
-func allocationBounds(request page.Request) (after, before int64, err error) {
+// allocationBounds are the positions between which a page of allocations is: the
+// uuid of a consumer and the name of a resource class.
+type allocationBounds struct{ after, before *page.Position }
+
+// boundsOf reads the cursors of a page.
+func boundsOf(request page.Request) (allocationBounds, error) {
 	var problems problem.Problems
-	isPosition := func(at page.Position) bool { _, err := strconv.ParseInt(at.ID, 10, 64); return err == nil }
-	first, last := request.Positions(allocationList, isPosition, &problems)
-	after, before = 0, math.MaxInt64
-	if first != nil {
-		after, _ = strconv.ParseInt(first.ID, 10, 64)
+	after, before := request.Positions(allocationList, sqldb.IsTextPosition, &problems)
+	return allocationBounds{after, before}, problems.Err()
+}
+
+// beyond returns a condition on what lies on one side of a position, and its
+// parameters, the first of which is numbered next; nothing holds everywhere.
+func beyond(side string, at *page.Position, next int) (clause string, args []any) {
+	if at == nil {
+		return "", nil
 	}
-	if last != nil {
-		before, _ = strconv.ParseInt(last.ID, 10, 64)
-	}
-	return after, before, problems.Err()
+	return fmt.Sprintf(" AND (o.uuid, c.name) %s ($%d, $%d)", side, next, next+1), []any{at.Key, at.ID}
 }
 
 // AllocationsOfProviders returns a page of the allocations of each provider that
-// consumers have whom the viewer sees, in the order in which they were made.
+// consumers have whom the viewer sees, by consumer and resource class.
 func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []string, request page.Request) (map[string]page.Page[*placement.Allocation], error) {
-	after, before, err := allocationBounds(request)
+	bounds, err := boundsOf(request)
 	if err != nil {
 		return nil, err
 	}
@@ -45,26 +48,31 @@ func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []str
 	if request.Backward() {
 		direction = "DESC"
 	}
+	args := []any{sqldb.JSONOf(uuids), request.Limit() + 1}
+	seen, more := visible.ConsumerClause(ctx, "o.project_id", len(args)+1)
+	args = append(args, more...)
+	after, more := beyond(">", bounds.after, len(args)+1)
+	args = append(args, more...)
+	before, more := beyond("<", bounds.before, len(args)+1)
+	args = append(args, more...)
 	pages := map[string]page.Page[*placement.Allocation]{}
-	seen, args := visible.ConsumerClause(ctx, "o.project_id", 5)
-	err = s.Query(ctx, s.Pool, `SELECT x.provider, x.id, x.consumer, x.class, x.used FROM (
-			SELECT p.uuid AS provider, a.id AS id, o.uuid AS consumer, c.name AS class, a.used AS used,
-				ROW_NUMBER() OVER (PARTITION BY a.provider_id ORDER BY a.id `+direction+`) AS place
+	err = s.Query(ctx, s.Pool, `SELECT x.provider, x.consumer, x.class, x.used FROM (
+			SELECT p.uuid AS provider, o.uuid AS consumer, c.name AS class, a.used AS used,
+				ROW_NUMBER() OVER (PARTITION BY a.provider_id ORDER BY o.uuid `+direction+`, c.name `+direction+`) AS place
 			FROM allocations a JOIN resource_providers p ON p.id = a.provider_id JOIN consumers o ON o.id = a.consumer_id
 			JOIN resource_classes c ON c.id = a.resource_class_id
-			WHERE `+s.Listed("p.uuid", "$1", "text")+` AND a.id > $2 AND a.id < $3 AND `+seen+`
-		) AS x WHERE x.place <= $4 ORDER BY x.provider, x.place`, func(rows *sql.Rows) error {
-		var id int64
+			WHERE `+s.Listed("p.uuid", "$1", "text")+` AND `+seen+after+before+`
+		) AS x WHERE x.place <= $2 ORDER BY x.provider, x.place`, func(rows *sql.Rows) error {
 		a := new(placement.Allocation)
-		err := rows.Scan(&a.Provider, &id, &a.Consumer, &a.ResourceClass, &a.Used)
+		err := rows.Scan(&a.Provider, &a.Consumer, &a.ResourceClass, &a.Used)
 		current := pages[a.Provider]
 		if current.HasMore = len(current.Items) == request.Limit(); !current.HasMore {
 			current.Items = append(current.Items, a)
-			current.Cursors = append(current.Cursors, page.Position{List: allocationList, ID: strconv.FormatInt(id, 10)}.Cursor())
+			current.Cursors = append(current.Cursors, page.Position{List: allocationList, Key: a.Consumer, ID: a.ResourceClass}.Cursor())
 		}
 		pages[a.Provider] = current
 		return err
-	}, append([]any{sqldb.JSONOf(uuids), after, before, request.Limit() + 1}, args...)...)
+	}, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list allocations of resource providers: %w", err)
 	}
@@ -80,21 +88,28 @@ func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []str
 // AllocationsBehind reports of each provider whether there are allocations on
 // the side where a page begins.
 func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string, request page.Request) (map[string]bool, error) {
-	after, before, err := allocationBounds(request)
+	bounds, err := boundsOf(request)
 	if err != nil {
 		return nil, err
 	}
-	side, bound := "a.id <= $2", after
+	args := []any{sqldb.JSONOf(uuids)}
+	seen, more := visible.ConsumerClause(ctx, "o.project_id", len(args)+1)
+	args = append(args, more...)
+	side, at := "<=", bounds.after
 	if request.Backward() {
-		side, bound = "a.id >= $2", before
+		side, at = ">=", bounds.before
 	}
-	seen, args := visible.OfConsumersClause(ctx, "a.consumer_id", 3)
-	behind, err := sqldb.Column[string](ctx, s.DB, s.Pool, `SELECT DISTINCT p.uuid FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
-		WHERE `+s.Listed("p.uuid", "$1", "text")+` AND `+side+` AND `+seen, append([]any{sqldb.JSONOf(uuids), bound}, args...)...)
+	if at == nil {
+		return nil, nil
+	}
+	behind, more := beyond(side, at, len(args)+1)
+	found, err := sqldb.Column[string](ctx, s.DB, s.Pool, `SELECT DISTINCT p.uuid FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
+		JOIN consumers o ON o.id = a.consumer_id JOIN resource_classes c ON c.id = a.resource_class_id
+		WHERE `+s.Listed("p.uuid", "$1", "text")+` AND `+seen+behind, append(args, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("look behind allocations: %w", err)
 	}
-	return lists.Set(behind, lists.Itself), nil
+	return lists.Set(found, lists.Itself), nil
 }
 
 // CountAllocationsOfProviders returns how many allocations each provider has of

@@ -21,8 +21,8 @@ import (
 
 var (
 	consumerOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: consumer.FieldCreatedAt, IsTime: true}}
-	traitOrders    = map[string]sqldb.SortKey{"NAME": {Column: trait.FieldName}}
-	classOrders    = map[string]sqldb.SortKey{"NAME": {Column: resourceclass.FieldName}}
+	traitOrders    = map[string]sqldb.SortKey{"NAME": {Column: trait.FieldName, Tie: trait.FieldName}}
+	classOrders    = map[string]sqldb.SortKey{"NAME": {Column: resourceclass.FieldName, Tie: resourceclass.FieldName}}
 )
 
 // The tables that lists read.
@@ -42,7 +42,7 @@ func (s *PlacementStore) Consumers(ctx context.Context, filter placement.Consume
 		return none, err
 	}
 	paging, err := sqldb.NewPaging("consumers", consumerOrders, order, request)
-	return sqldb.PageOf(sqldb.Unprepared(ctx), s.DB, consumerTable, paging, err, consumerNoun, func(row *ent.Consumer) (any, int64) { return row.CreatedAt, row.ID },
+	return sqldb.PageOf(sqldb.Unprepared(ctx), s.DB, consumerTable, paging, err, consumerNoun, func(row *ent.Consumer) (any, string) { return row.CreatedAt, row.UUID },
 		visible.Consumers(ctx), consumersThat(filter))
 }
 
@@ -89,7 +89,7 @@ func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilte
 	paging, err := sqldb.NewPaging("traits", traitOrders, byName, request)
 	return sqldb.PageOf(ctx, s.DB, traitTable, paging, err, func(row *ent.Trait) *placement.Trait {
 		return &placement.Trait{Name: row.Name, Custom: !row.Standard}
-	}, func(row *ent.Trait) (any, int64) { return row.Name, row.ID }, traitsThat(filter))
+	}, func(row *ent.Trait) (any, string) { return row.Name, row.Name }, traitsThat(filter))
 }
 
 // CountTraits returns how many traits Traits goes through in all.
@@ -135,7 +135,7 @@ func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.R
 	paging, err := sqldb.NewPaging("resourceClasses", classOrders, byName, request)
 	return sqldb.PageOf(ctx, s.DB, classTable, paging, err, func(row *ent.ResourceClass) *placement.ResourceClass {
 		return &placement.ResourceClass{Name: row.Name, Custom: !row.Standard}
-	}, func(row *ent.ResourceClass) (any, int64) { return row.Name, row.ID }, classesThat(filter))
+	}, func(row *ent.ResourceClass) (any, string) { return row.Name, row.Name }, classesThat(filter))
 }
 
 // CountResourceClasses returns how many classes ResourceClasses goes through in

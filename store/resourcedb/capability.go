@@ -50,16 +50,15 @@ func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64, na
 	}), nil
 }
 
-// CapabilitiesByID returns the capabilities of the rows that the viewer may
-// discover.
-func (s *ResourceStore) CapabilitiesByID(ctx context.Context, ids []int64) (map[int64]*resource.Capability, error) {
+// CapabilitiesByUUID returns the capabilities that the viewer may discover.
+func (s *ResourceStore) CapabilitiesByUUID(ctx context.Context, uuids []string) (map[string]*resource.Capability, error) {
 	viewer := access.ViewerFrom(ctx)
 	if resource.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
-	rows, err := s.Ent.Capability.Query().Where(sqldb.Among(capability.FieldID, ids), capabilitiesSeen(viewer, true),
+	rows, err := s.Ent.Capability.Query().Where(sqldb.Among(capability.FieldUUID, uuids), capabilitiesSeen(viewer, true),
 		visible.OfResourceTypes(ctx)).All(ctx)
-	return sqldb.ByID(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ID })
+	return sqldb.ByID(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) string { return row.UUID })
 }
 
 // capabilitiesSeen keeps what the viewer may see of the registry.
@@ -126,5 +125,5 @@ func resourceCapabilityNoun(row *ent.CapabilityValue) *resource.ResourceCapabili
 }
 
 func capabilityNoun(row *ent.Capability) *resource.Capability {
-	return &resource.Capability{ID: row.ID, ResourceTypeID: row.ResourceTypeID, Name: row.Name, Private: row.Private}
+	return &resource.Capability{ID: row.ID, UUID: row.UUID, ResourceTypeID: row.ResourceTypeID, Name: row.Name, Private: row.Private}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
@@ -42,10 +43,12 @@ func (s *ResourceStore) insertCapabilityRegistry(ctx context.Context, tx *sqldb.
 		return nil
 	}
 	keys := slices.SortedFunc(maps.Keys(private), compareCapabilityKeys)
-	rows := lists.Map(keys, func(key capabilityKey) []any { return []any{key.typeID, key.name, private[key]} })
-	return s.Query(ctx, tx, `INSERT INTO capabilities (resource_type_id, name, private, created_at, updated_at)
-		SELECT d.resource_type_id, d.name, d.private, `+s.Time("$2")+`, `+s.Time("$2")+` FROM `+
-		s.Rows("$1", "d", "resource_type_id bigint", "name text", "private boolean")+`
+	rows := lists.Map(keys, func(key capabilityKey) []any {
+		return []any{uuid.Must(uuid.NewV7()).String(), key.typeID, key.name, private[key]}
+	})
+	return s.Query(ctx, tx, `INSERT INTO capabilities (uuid, resource_type_id, name, private, created_at, updated_at)
+		SELECT d.uuid, d.resource_type_id, d.name, d.private, `+s.Time("$2")+`, `+s.Time("$2")+` FROM `+
+		s.Rows("$1", "d", "uuid text", "resource_type_id bigint", "name text", "private boolean")+`
 		WHERE true ON CONFLICT (resource_type_id, name) DO NOTHING
 		RETURNING (SELECT t.name FROM resource_types t WHERE t.id = resource_type_id) || '/' || name`, func(rows *sql.Rows) error {
 		var key string

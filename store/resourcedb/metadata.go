@@ -35,12 +35,32 @@ func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64, keys 
 var metadataItems = sqldb.NewTable[ent.MetadataItem](metadataitem.Table, metadataitem.Columns,
 	metadataitem.FieldValueHash, metadataitem.FieldValuePrefix).Timeless()
 
-// MetadataByID returns the metadata items of the rows that the viewer may see.
-func (s *ResourceStore) MetadataByID(ctx context.Context, ids []int64) (map[int64]*resource.MetadataItem, error) {
-	rows, err := s.Ent.MetadataItem.Query().
-		Where(sqldb.Among(metadataitem.FieldID, ids), visible.OfResources(ctx)).All(ctx)
-	return sqldb.ByID(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ID })
+// MetadataByKey returns the metadata items of resources that the viewer may see.
+func (s *ResourceStore) MetadataByKey(ctx context.Context, keys []resource.ItemKey) (map[resource.ItemKey]*resource.MetadataItem, error) {
+	query := s.Ent.MetadataItem.Query().Where(visible.OfResources(ctx),
+		sqldb.Among(metadataitem.FieldKey, sqldb.Distinct(lists.Map(keys, func(key resource.ItemKey) string { return key.Key }))))
+	query.Modify(func(selector *entsql.Selector) {
+		resources := entsql.Dialect(selector.Dialect()).Table(entresource.Table)
+		selector.Join(resources).On(selector.C(metadataitem.FieldResourceID), resources.C(entresource.FieldID)).
+			Where(sqldb.IsAmong(selector, resources.C(entresource.FieldUUID), sqldb.Distinct(lists.Map(keys, func(key resource.ItemKey) string { return key.Resource }))))
+		selector.AppendSelectAs(resources.C(entresource.FieldUUID), resourceUUIDColumn)
+	})
+	rows, err := query.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up metadata: %w", err)
+	}
+	return lists.Index(rows, func(row *ent.MetadataItem) (resource.ItemKey, *resource.MetadataItem) {
+		item := metadataNoun(row)
+		if uuid, err := row.GetValue(resourceUUIDColumn); err == nil {
+			item.Resource = sqldb.TextOf(uuid)
+		}
+		return resource.ItemKey{Resource: item.Resource, Key: item.Key}, item
+	}), nil
 }
+
+// resourceUUIDColumn is the alias under which the uuid of an item's resource is
+// selected.
+const resourceUUIDColumn = "resource_uuid"
 
 func metadataNoun(row *ent.MetadataItem) *resource.MetadataItem {
 	return &resource.MetadataItem{

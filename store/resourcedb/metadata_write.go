@@ -108,7 +108,10 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 		}
 		total.Set = append(total.Set, plan.Set...)
 		total.Delete = append(total.Delete, plan.Delete...)
-		total.Retained = append(total.Retained, plan.Retained...)
+		for _, item := range plan.Retained {
+			item.Resource = rows[i].UUID
+			total.Retained = append(total.Retained, item)
+		}
 	}
 	problems, err := s.refusedByRules(ctx, tx.Client(), writes)
 	if err = cmp.Or(err, problems.Err()); err != nil {
@@ -124,7 +127,7 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 	}
 	resources, err := touchResources(ctx, tx, rows, touched, now)
 	for _, changed := range resources {
-		changed.Items = append([]*resource.MetadataItem{}, after[changed.ID]...)
+		changed.Items = resource.ItemsOf(changed.UUID, append([]*resource.MetadataItem{}, after[changed.ID]...))
 	}
 	return resources, pointersTo(total.Retained), err
 }

@@ -37,18 +37,18 @@ func nameOfType(s *entsql.Selector) entsql.Querier {
 
 // positions returns the position of each row under an order: a key and an id.
 // The names of types are looked up in one statement, where they are the key.
-func (s *ResourceStore) positions(ctx context.Context, order page.Order, rows []*ent.Resource) (func(*ent.Resource) (any, int64), error) {
+func (s *ResourceStore) positions(ctx context.Context, order page.Order, rows []*ent.Resource) (func(*ent.Resource) (any, string), error) {
 	switch resource.OrderField(order.Field) {
 	case resource.OrderByProject:
-		return func(row *ent.Resource) (any, int64) { return sqldb.Tied{Key: row.ProjectID, Tie: row.UUID}, 0 }, nil
+		return func(row *ent.Resource) (any, string) { return row.ProjectID, row.UUID }, nil
 	case resource.OrderByType:
 		names, err := s.typeNames(ctx, rows)
-		return func(row *ent.Resource) (any, int64) {
-			return sqldb.Tied{Key: names[row.ResourceTypeID], Tie: row.UUID}, 0
+		return func(row *ent.Resource) (any, string) {
+			return names[row.ResourceTypeID], row.UUID
 		}, err
 	}
-	return func(row *ent.Resource) (any, int64) {
-		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.ID
+	return func(row *ent.Resource) (any, string) {
+		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
 	}, nil
 }
 

@@ -97,7 +97,7 @@ func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 		}
 		for _, statement := range *recorded {
 			plan := resourcedb.Explain(t, recording, statement)
-			if !strings.Contains(plan, "resource_resource_type_id_name_id") || strings.Count(plan, "USE TEMP B-TREE") > 1 || strings.Contains(plan, "Seq Scan on resources") {
+			if !strings.Contains(plan, "resource_resource_type_id_name_uuid") || strings.Count(plan, "USE TEMP B-TREE") > 1 || strings.Contains(plan, "Seq Scan on resources") {
 				t.Errorf("it reads more than the page:\n%s\n%s", statement.Query, plan)
 			}
 		}

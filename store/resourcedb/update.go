@@ -76,7 +76,12 @@ func (s *ResourceStore) applyPatch(ctx context.Context, tx *sqldb.Tx, patch reso
 		}
 	}
 	changed := row
-	if !reflect.DeepEqual(resourceFields(&wanted), resourceFields(row)) {
+	before, after, err := fieldsOf(ctx, tx, row, &wanted)
+	if err != nil {
+		return nil, err
+	}
+	if !reflect.DeepEqual(before, after) {
+		after["revision"] = row.Revision + 1
 		update := tx.Resource.UpdateOneID(row.ID).AddRevision(1).SetUpdatedAt(s.Now()).SetName(wanted.Name).SetNameKey(text.Fold(wanted.Name)).
 			SetNillableDescription(wanted.Description).SetVisibility(wanted.Visibility).ClearParent().SetNillableParentID(wanted.ParentID)
 		if wanted.Description == nil {
@@ -87,7 +92,7 @@ func (s *ResourceStore) applyPatch(ctx context.Context, tx *sqldb.Tx, patch reso
 		}
 		tx.Changed("Resource", row.UUID)
 	}
-	tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: row.UUID, Before: resourceFields(row), After: resourceFields(changed)})
+	tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: row.UUID, Before: before, After: after})
 	return changed, nil
 }
 
@@ -188,10 +193,14 @@ func (s *ResourceStore) removeResource(ctx context.Context, tx *sqldb.Tx, row *e
 	if err := changes.apply(ctx, tx); err != nil {
 		return err
 	}
+	before, _, err := fieldsOf(ctx, tx, row, row)
+	if err != nil {
+		return err
+	}
 	if err := tx.Resource.DeleteOneID(row.ID).Exec(ctx); err != nil {
 		return err
 	}
-	tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: row.UUID, Before: resourceFields(row)})
+	tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: row.UUID, Before: before})
 	tx.Changed("Resource", row.UUID)
 	return nil
 }
@@ -257,11 +266,33 @@ func replaceResourceTags(ctx context.Context, tx *sqldb.Tx, resource int64, tags
 	return tx.ResourceTag.CreateBulk(creates...).Exec(ctx)
 }
 
-// resourceFields returns a resource for the audit log.
-func resourceFields(row *ent.Resource) sqldb.Fields {
-	out := sqldb.Fields{"name": row.Name, "description": row.Description, "projectId": row.ProjectID, "visibility": row.Visibility, "revision": row.Revision}
-	if noun := resourceNoun(row); noun.ParentID != 0 {
-		out["parent"] = (&resource.Resource{ID: noun.ParentID}).NodeID()
+// fieldsOf returns a resource before and after a change for the audit log, with
+// the uuids of its parents.
+func fieldsOf(ctx context.Context, tx *sqldb.Tx, before, after *ent.Resource) (sqldb.Fields, sqldb.Fields, error) {
+	var ids []int64
+	for _, row := range []*ent.Resource{before, after} {
+		if row.ParentID != nil {
+			ids = append(ids, *row.ParentID)
+		}
+	}
+	uuids := map[int64]string{}
+	if len(ids) > 0 {
+		parents, err := tx.Resource.Query().Where(sqldb.Among(entresource.FieldID, sqldb.Distinct(ids))).All(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		uuids = lists.Index(parents, func(row *ent.Resource) (int64, string) { return row.ID, row.UUID })
+	}
+	return resourceFields(before, uuids), resourceFields(after, uuids), nil
+}
+
+// resourceFields returns a resource for the audit log, whose parent is among
+// others.
+func resourceFields(row *ent.Resource, uuids map[int64]string) sqldb.Fields {
+	out := sqldb.Fields{"name": row.Name, "description": row.Description, "projectId": row.ProjectID, "visibility": row.Visibility,
+		"revision": row.Revision, "parent": nil}
+	if row.ParentID != nil {
+		out["parent"] = uuids[*row.ParentID]
 	}
 	return out
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/text"
@@ -89,7 +91,7 @@ func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed [][2]strin
 		args = append(args, tx.db.Now())
 	}
 	if len(events) > 0 {
-		statements = append(statements, `INSERT INTO audit_events (created_at, user_id, project_id, action, kind, key, before, after) VALUES `+
+		statements = append(statements, `INSERT INTO audit_events (created_at, uuid, user_id, project_id, action, kind, key, before, after) VALUES `+
 			valuesOf(&args, "$1, ", events))
 	}
 	if len(changed) > 0 {
@@ -137,8 +139,9 @@ func (tx *Tx) eventRow(event attributedEvent) (row []any, bytes int, err error) 
 	if text.OrEmpty(before) == text.OrEmpty(after) {
 		before, after = nil, nil
 	}
-	row = []any{viewer.UserID, viewer.ProjectID, tx.Mutation, event.Kind, event.Key, before, after}
-	return row, len(text.OrEmpty(before)) + len(text.OrEmpty(after)), nil
+	id, err := uuid.NewV7() // sorts as the events were recorded
+	row = []any{id.String(), viewer.UserID, viewer.ProjectID, tx.Mutation, event.Kind, event.Key, before, after}
+	return row, len(text.OrEmpty(before)) + len(text.OrEmpty(after)), err
 }
 
 // eventText returns one side of an event as JSON; nil for nothing.

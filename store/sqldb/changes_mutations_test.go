@@ -147,7 +147,7 @@ func definitionMutations() throwable {
 			return err
 		},
 		"updateResourceTypeAssociation": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.UpdateAssociation(ctx, metadef.AssociationChange{ID: d.association(ctx, s), Prefix: metadef.Change[*string]{Set: true, Value: new(d.of("y", 3) + "_")}})
+			_, _, err := s.UpdateAssociation(ctx, metadef.AssociationChange{UUID: d.association(ctx, s), Prefix: metadef.Change[*string]{Set: true, Value: new(d.of("y", 3) + "_")}})
 			return err
 		},
 		"disassociateResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -178,15 +178,15 @@ func definitionMutations() throwable {
 }
 
 // association is the id of any association, 0 where there is none.
-func (d *dice) association(ctx context.Context, s *store.Store) (id int64) {
-	rows, err := s.ReadAll(ctx, `SELECT id FROM resource_type_associations ORDER BY id`)
-	if err == nil && len(rows) > 0 {
-		_, err = fmt.Sscan(rows[d.IntN(len(rows))][0], &id)
-	}
+func (d *dice) association(ctx context.Context, s *store.Store) string {
+	rows, err := s.ReadAll(ctx, `SELECT uuid FROM resource_type_associations ORDER BY id`)
 	if err != nil {
 		panic(err)
 	}
-	return id
+	if len(rows) == 0 {
+		return ""
+	}
+	return rows[d.IntN(len(rows))][0]
 }
 
 func resourceMutations() throwable {

@@ -31,12 +31,12 @@ func IsAmong[V int64 | string](s *entsql.Selector, column string, values []V) *e
 	})
 }
 
-// ByID gathers rows as nouns by their own id.
-func ByID[Row, Noun any](rows []Row, err error, what string, noun func(Row) Noun, id func(Row) int64) (map[int64]Noun, error) {
+// ByID gathers rows as nouns by an id of their own.
+func ByID[Row, Noun any, ID comparable](rows []Row, err error, what string, noun func(Row) Noun, id func(Row) ID) (map[ID]Noun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look up %s: %w", what, err)
 	}
-	return lists.Index(rows, func(row Row) (int64, Noun) { return id(row), noun(row) }), nil
+	return lists.Index(rows, func(row Row) (ID, Noun) { return id(row), noun(row) }), nil
 }
 
 // ByParent gathers rows as nouns by the id of what they belong to, in their

@@ -3,8 +3,9 @@ package sqldb
 import (
 	"cmp"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -19,12 +20,10 @@ type SortKey struct {
 	IsTime bool
 	// Of returns what to order by in place of a column; nil is the column.
 	Of func(*entsql.Selector) entsql.Querier
-	// Tie is a column of texts that breaks ties; empty is the id.
+	// Tie is the column of texts that breaks ties; empty is the uuid. It is never
+	// the id of a row, which a cursor would tell.
 	Tie string
 }
-
-// Tied is a key under an order whose ties a text breaks.
-type Tied struct{ Key, Tie string }
 
 // expression returns what to order by.
 func (k SortKey) expression(s *entsql.Selector) entsql.Querier {
@@ -35,8 +34,8 @@ func (k SortKey) expression(s *entsql.Selector) entsql.Querier {
 	return entsql.ExprFunc(func(b *entsql.Builder) { b.Ident(column) })
 }
 
-// tieColumn returns the column that breaks ties.
-func (k SortKey) tieColumn() string { return cmp.Or(k.Tie, "id") }
+// TieColumn returns the column that breaks ties.
+func (k SortKey) TieColumn() string { return cmp.Or(k.Tie, "uuid") }
 
 // NamedOrders are those of a table of things with a name.
 var NamedOrders = map[string]SortKey{
@@ -57,7 +56,7 @@ func KeyUnder(order page.Order, name string, createdAt, updatedAt time.Time) any
 }
 
 // Paging takes one page of a table: after and before positions of one order, by
-// a column that is never null, ties broken by id.
+// a column that is never null, ties broken by another.
 type Paging struct {
 	Key        SortKey
 	descending bool
@@ -81,15 +80,18 @@ func NewPaging(list string, keys map[string]SortKey, order page.Order, request p
 // isPosition reports whether the key and the id of a position are of the types
 // that the columns have.
 func (p Paging) isPosition(at page.Position) bool {
-	var err error
-	if p.Key.Tie == "" {
-		_, err = strconv.ParseInt(at.ID, 10, 64)
+	if p.Key.IsTime {
+		_, err := time.Parse(time.RFC3339Nano, at.Key)
+		return err == nil && isText(at.ID)
 	}
-	if err == nil && p.Key.IsTime {
-		_, err = time.Parse(time.RFC3339Nano, at.Key)
-	}
-	return err == nil
+	return IsTextPosition(at)
 }
+
+// IsTextPosition reports whether both databases take the texts of a position.
+func IsTextPosition(at page.Position) bool { return isText(at.Key) && isText(at.ID) }
+
+// isText reports whether both databases take a text.
+func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
 // Limit returns one row more than the page has, to know whether there are more.
 func (p Paging) Limit() int { return p.request.Limit() + 1 }
@@ -108,7 +110,7 @@ func (p Paging) Sort(s *entsql.Selector) {
 	default:
 		s.OrderExpr(p.Key.Of(s))
 	}
-	s.OrderBy(direction(s.C(p.Key.tieColumn())))
+	s.OrderBy(direction(s.C(p.Key.TieColumn())))
 }
 
 // Take keeps the rows of the page, in the direction in which it is taken.
@@ -157,17 +159,14 @@ func (p Paging) Bounds() []Bound {
 	return bounds
 }
 
-// compare returns a comparison of row values, which an index on (column, id)
+// compare returns a comparison of row values, which an index on (column, tie)
 // serves, with the part before them where there is one.
 func (p Paging) compare(s *entsql.Selector, operator string, at page.Position) *entsql.Predicate {
-	var key, id any = at.Key, at.ID
-	if p.Key.Tie == "" {
-		id, _ = strconv.ParseInt(at.ID, 10, 64)
-	}
+	var key any = at.Key
 	if p.Key.IsTime {
 		key, _ = time.Parse(time.RFC3339Nano, at.Key)
 	}
-	column, tie := p.Key.expression(s), s.C(p.Key.tieColumn())
+	column, tie := p.Key.expression(s), s.C(p.Key.TieColumn())
 	return entsql.P(func(b *entsql.Builder) {
 		b.WriteString("(")
 		nested := p.part != "" && boundsParts(s)
@@ -178,13 +177,13 @@ func (p Paging) compare(s *entsql.Selector, operator string, at page.Position) *
 		if nested {
 			b.WriteString(partKey(s)).Comma()
 		}
-		b.Arg(key).Comma().Arg(id).WriteString(")")
+		b.Arg(key).Comma().Arg(at.ID).WriteString(")")
 	})
 }
 
 // NewPage makes a NewPage of the rows found: cut to its size, in the list's order,
 // each with its cursor.
-func NewPage[Row, Noun any](p Paging, rows []Row, noun func(Row) Noun, place func(Row) (key any, id int64)) page.Page[Noun] {
+func NewPage[Row, Noun any](p Paging, rows []Row, noun func(Row) Noun, place func(Row) (key any, tie string)) page.Page[Noun] {
 	out := page.Page[Noun]{HasMore: len(rows) >= p.Limit()}
 	if out.HasMore {
 		rows = rows[:p.request.Limit()]
@@ -195,15 +194,13 @@ func NewPage[Row, Noun any](p Paging, rows []Row, noun func(Row) Noun, place fun
 	out.Items = make([]Noun, len(rows))
 	out.Cursors = make([]string, len(rows))
 	for i, row := range rows {
-		key, id := place(row)
-		position := page.Position{List: p.list, ID: strconv.FormatInt(id, 10)}
+		key, tie := place(row)
+		position := page.Position{List: p.list, ID: tie}
 		switch key := key.(type) {
 		case string:
 			position.Key = key
 		case time.Time:
 			position.Key = key.UTC().Format(time.RFC3339Nano)
-		case Tied:
-			position.Key, position.ID = key.Key, key.Tie
 		}
 		out.Items[i], out.Cursors[i] = noun(row), position.Cursor()
 	}

@@ -108,7 +108,7 @@ func (p Paging) Behind(s *entsql.Selector) {
 
 // PagesOf makes a page of each partition of the rows that ofEach kept, for every
 // key.
-func PagesOf[Row, Noun any](p Paging, keys []int64, rows []Row, partition func(Row) int64, noun func(Row) Noun, place func(Row) (key any, id int64)) map[int64]page.Page[Noun] {
+func PagesOf[Row, Noun any](p Paging, keys []int64, rows []Row, partition func(Row) int64, noun func(Row) Noun, place func(Row) (key any, tie string)) map[int64]page.Page[Noun] {
 	parts := make(map[int64][]Row, len(keys))
 	for _, row := range rows {
 		parts[partition(row)] = append(parts[partition(row)], row)

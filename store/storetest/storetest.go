@@ -196,6 +196,26 @@ func Database(t testing.TB, url string) *sql.DB {
 // UUID returns the n-th of a row of uuids that are in no order.
 func UUID(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(n)*2654435761, n) }
 
+// RowUUID returns the uuid that NumberUUIDs gives a row.
+func RowUUID(row int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", row) }
+
+// NumberUUIDs gives every row that was made with a random uuid the one of its
+// row id, for tests that compare stores or look rows up by number.
+func NumberUUIDs(t testing.TB, s *store.Store) {
+	t.Helper()
+	number := "lpad(CAST(id AS text), 12, '0')"
+	if !s.Postgres() {
+		number = "printf('%012d', id)"
+	}
+	for _, table := range []string{"namespaces", "property_definitions", "object_definitions", "tags", "resource_types",
+		"resource_type_associations", "capabilities", "audit_events"} {
+		err := s.Execute(t.Context(), s.Pool, `UPDATE `+table+` SET uuid = '00000000-0000-4000-8000-' || `+number)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // RoomyProvider creates a provider with room for everybody.
 func RoomyProvider(t testing.TB, s *store.Store, uuid string) {
 	t.Helper()

@@ -1,0 +1,63 @@
+package graph_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+var (
+	anyCursor = regexp.MustCompile(`"(?:cursor|startCursor|endCursor)":"([^"]+)"`)
+	// counting is a number that could be the id of a row, as a whole member of a
+	// cursor or part of an id.
+	counting = regexp.MustCompile(`"\d+"|^[A-Za-z]+:(?:[^:]*:)?\d+$`)
+)
+
+// TestIDsLeadBackAndCountNothing asks for everything as an administrator: every
+// id finds its node again, and no id and no cursor holds a number, by which one
+// could tell how much others write.
+func TestIDsLeadBackAndCountNothing(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		executor := executorOf(t, openFixture(t, url))
+		ask := func(query string) string {
+			return answerText(t, executeWhole(t, access.WithViewer(t.Context(), viewers["admin"]), executor, query))
+		}
+		kinds, cursors := map[page.Kind]int{}, 0
+		seen := map[string]bool{}
+		for name, query := range everyQuery(t, executor.Schema()) {
+			answer := ask(query)
+			for _, found := range anyCursor.FindAllStringSubmatch(answer, -1) {
+				cursors++
+				if text, err := base64.RawURLEncoding.DecodeString(found[1]); err != nil || counting.Match(text) {
+					t.Errorf("%s has a cursor with a number: %s, %v", name, text, err)
+				}
+			}
+			for _, found := range idInAnswer.FindAllStringSubmatch(answer, -1) {
+				id := found[1]
+				if seen[id] {
+					continue
+				}
+				seen[id] = true
+				text, _ := base64.RawURLEncoding.DecodeString(id)
+				node, ok := page.ParseNodeID(id)
+				if !ok || counting.Match(text) {
+					t.Errorf("%s has the id %s", name, text)
+				}
+				kinds[node.Kind]++
+				if back := ask(fmt.Sprintf(`{ node(id: %q) { id __typename } }`, id)); !strings.Contains(back, `"id":"`+id+`"`) || !strings.Contains(back, `"`+string(node.Kind)+`"`) {
+					t.Errorf("%s leads to %s", text, back)
+				}
+			}
+		}
+		if len(kinds) < 11 || cursors < 50 {
+			t.Errorf("%d cursors, and ids of %v only", cursors, kinds)
+		}
+	})
+}
