@@ -319,25 +319,9 @@ func (a *agreement) write(n int) string {
 	items := strictItems(a.chance)
 	variables := map[string]any{"uuid": boxOf(project), "items": items, "project": project, "new": fmt.Sprintf("d0000000-0000-4000-8000-%012d", n)}
 	before := a.metadataReport(boxOf(project))
-	validation := `query($uuid: UUID!, $items: [KeyValueInput!]!) { validateMetadata(resource: $uuid, values: $items)` + reportFields + ` }`
-	mutation, asks := `setMetadata(input: {resource: $uuid, items: $items})`, true
-	switch a.chance.IntN(10) {
-	case 0, 1, 2:
-		validation = `query($items: [KeyValueInput!]!, $project: String!) { validateMetadata(resourceType: "Acme::Box", project: $project, values: $items)` + reportFields + ` }`
-		mutation = `createResource(input: {uuid: $new, type: "Acme::Box", name: "new", projectId: $project, metadata: $items})`
-	case 3:
-		mutation = `setMetadataOnResources(input: {items: [{resource: $uuid, items: $items}]})`
-	case 4:
-		mutation, asks = `replaceMetadata(input: {resource: $uuid, items: $items})`, false
-	case 5:
-		variables["keys"] = []any{"none"}
-		if len(before.Items) > 0 {
-			variables["keys"] = []any{before.Items[a.chance.IntN(len(before.Items))].Key}
-		}
-		mutation, asks = `deleteMetadata(input: {resource: $uuid, keys: $keys})`, false
-	}
+	mutation, validation := a.randomWrite(variables, before)
 	var expected report
-	if asks {
+	if validation != "" {
 		answer := a.ask(viewer, validation, variables)
 		if len(answer.Errors) > 0 {
 			a.t.Fatalf("%s %v: %v", validation, variables, answer.Errors)
@@ -346,18 +330,12 @@ func (a *agreement) write(n int) string {
 			a.t.Fatal(err)
 		}
 	}
-	var declared []string
-	for name, of := range map[string]string{"uuid": "UUID!", "items": "[KeyValueInput!]!", "project": "String!", "new": "UUID!", "keys": "[String!]!"} {
-		if strings.Contains(mutation, "$"+name) {
-			declared = append(declared, "$"+name+": "+of)
-		}
-	}
-	answer := a.ask(viewer, "mutation("+strings.Join(declared, ", ")+") { "+mutation+" { __typename } }", variables)
+	answer := a.ask(viewer, "mutation("+variablesOf(mutation)+") { "+mutation+" { __typename } }", variables)
 	outcome := "accepted"
 	if len(answer.Errors) > 0 {
 		outcome = answer.Errors[0].Extensions.Code
 	}
-	if asks {
+	if validation != "" {
 		a.compare(fmt.Sprintf("%s by %s of %v", mutation, viewer, variables), expected, answer)
 	}
 	if after := a.metadataReport(boxOf(project)); after.Strict && outcome == "accepted" {
@@ -368,6 +346,39 @@ func (a *agreement) write(n int) string {
 		}
 	}
 	return outcome
+}
+
+// randomWrite returns a random mutation, and what asks what it would be told,
+// empty where nothing does.
+func (a *agreement) randomWrite(variables map[string]any, before report) (mutation, validation string) {
+	validation = `query($uuid: UUID!, $items: [KeyValueInput!]!) { validateMetadata(resource: $uuid, values: $items)` + reportFields + ` }`
+	switch a.chance.IntN(10) {
+	case 0, 1, 2:
+		return `createResource(input: {uuid: $new, type: "Acme::Box", name: "new", projectId: $project, metadata: $items})`,
+			`query($items: [KeyValueInput!]!, $project: String!) { validateMetadata(resourceType: "Acme::Box", project: $project, values: $items)` + reportFields + ` }`
+	case 3:
+		return `setMetadataOnResources(input: {items: [{resource: $uuid, items: $items}]})`, validation
+	case 4:
+		return `replaceMetadata(input: {resource: $uuid, items: $items})`, ""
+	case 5:
+		variables["keys"] = []any{"none"}
+		if len(before.Items) > 0 {
+			variables["keys"] = []any{before.Items[a.chance.IntN(len(before.Items))].Key}
+		}
+		return `deleteMetadata(input: {resource: $uuid, keys: $keys})`, ""
+	}
+	return `setMetadata(input: {resource: $uuid, items: $items})`, validation
+}
+
+// variablesOf returns the declarations of the variables of a mutation.
+func variablesOf(mutation string) string {
+	var declared []string
+	for name, of := range map[string]string{"uuid": "UUID!", "items": "[KeyValueInput!]!", "project": "String!", "new": "UUID!", "keys": "[String!]!"} {
+		if strings.Contains(mutation, "$"+name) {
+			declared = append(declared, "$"+name+": "+of)
+		}
+	}
+	return strings.Join(declared, ", ")
 }
 
 // compare compares what was validated with what the write was told.

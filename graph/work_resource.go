@@ -145,7 +145,7 @@ func conditionTests(filter map[string]any) []testGroup {
 	var groups []testGroup
 	for _, one := range firstOf(listOf(filter["requirements"])) {
 		requirement, _ := objectOf(one)["requirement"].(string)
-		groups = append(groups, testGroup{tableCapabilityItems, max(1, int64(strings.Count(requirement, "<or>")))})
+		groups = append(groups, testGroup{tableCapabilityItems, max(1, int64(strings.Count(requirement, "<or>")+strings.Count(requirement, ",")))})
 	}
 	if matching, _ := filter["matching"].(string); matching != "" {
 		for range min(max(1, strings.Count(matching, "$")), maxTests) {

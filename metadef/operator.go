@@ -1,59 +1,258 @@
 package metadef
 
 import (
+	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// The operators that the scheduler knows and definitions offer (multivalue
-// operators specification).
+// The operators of several values (multivalue operators specification).
 const (
 	OperatorIn    = "<in>"
 	OperatorOr    = "<or>"
 	OperatorAllIn = "<all-in>"
 )
 
-func isOperator(text string) bool {
-	return text == OperatorIn || text == OperatorOr || text == OperatorAllIn
+// numberOperators compare numbers; = is "at least", as schedulers have always
+// read it. textOperators compare texts by code point.
+func numberOperators() []string { return []string{"=", "==", "!=", ">=", "<=", ">", "<"} }
+func textOperators() []string   { return []string{"s==", "s!=", "s<", "s<=", "s>", "s>="} }
+
+// Operators returns the operators that values and requirements know.
+func Operators() []string {
+	return slices.Concat(numberOperators(), textOperators(), []string{OperatorIn, OperatorOr, OperatorAllIn})
 }
 
-// SplitOperator reads a value with an operator: `<in> a`, `<or> a <or> b`,
-// `<all-in> a b`, and the comma form of each, `<or> a,b`. Operators are the
-// three known ones and those that the definition offers; without one in front
-// the operator is empty and the text is for the caller to split.
-func SplitOperator(text string, offered []string) (operator string, values []string) {
-	text = strings.TrimSpace(text)
-	for _, candidate := range append([]string{OperatorIn, OperatorOr, OperatorAllIn}, offered...) {
-		rest, ok := strings.CutPrefix(text, candidate)
-		if !ok || len(candidate) <= len(operator) {
+// ComparesNumbers reports whether an operator compares numbers.
+func ComparesNumbers(operator string) bool { return slices.Contains(numberOperators(), operator) }
+
+// Expression is what a text says that stands as a value in metadata or as a
+// requirement on a capability: an operator and its operands, or without one the
+// text itself as the one operand.
+type Expression struct {
+	Operator string
+	Operands []string
+}
+
+// ParseExpression reads an expression. What is wrong with it is in the problem,
+// with which it is the plain text.
+//
+// An operator stands in front, followed by white space. An operand in quotation
+// marks is the text between them, in which \" and \\ stand for " and \; without
+// them it is one word, and as one of several alternatives of <or> all text up
+// to the next <or>. One <or> takes its alternatives with commas between them,
+// too, and <all-in> words with commas or white space.
+func ParseExpression(input string) (expression Expression, problem string) {
+	plain := Expression{Operands: []string{input}}
+	word, rest := cutWord(strings.TrimLeftFunc(input, unicode.IsSpace))
+	if !slices.Contains(Operators(), word) {
+		return plain, operatorHint(word)
+	}
+	expression.Operator = word
+	switch word {
+	case OperatorOr:
+		expression.Operands, problem = alternatives(rest)
+	case OperatorAllIn:
+		expression.Operands, problem = split(rest, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+		expression.Operands = slices.DeleteFunc(expression.Operands, func(operand string) bool { return operand == word })
+	default:
+		expression.Operands, problem = oneOperand(word, rest)
+	}
+	if problem == "" && len(expression.Operands) == 0 {
+		problem = fmt.Sprintf("%q has no operand", word)
+	}
+	if problem != "" {
+		return plain, problem
+	}
+	return expression, ""
+}
+
+// cutWord returns the first word of a text and what follows it.
+func cutWord(input string) (word, rest string) {
+	if end := strings.IndexFunc(input, unicode.IsSpace); end >= 0 {
+		return input[:end], input[end:]
+	}
+	return input, ""
+}
+
+// oneOperand reads the operand of an operator that takes one.
+func oneOperand(word, rest string) (operands []string, problem string) {
+	operands, problem = split(rest, unicode.IsSpace)
+	if n := len(operands); word == OperatorIn && n > 1 && operands[n-1] == word {
+		operands = operands[:n-1] // as <or> may stand at the end
+	}
+	switch {
+	case problem != "" || len(operands) == 0:
+	case slices.Contains(operands, word):
+		problem = fmt.Sprintf("%q appears twice; for several values there are <or> and <all-in>", word)
+	case len(operands) > 1:
+		problem = fmt.Sprintf("%q takes one word, %q is one too many; a value with blanks stands in quotation marks", word, Shorten(operands[1]))
+	case ComparesNumbers(word) && !isComparable(operands[0]):
+		problem = fmt.Sprintf("%q is not a number; texts are compared by s==, s>= and their like", Shorten(operands[0]))
+	}
+	return operands, problem
+}
+
+// Bounds of the numbers that are compared.
+const (
+	MaxNumberDigits   = 64
+	MaxNumberExponent = 4999
+)
+
+// isComparable reports whether a text is a number that can be compared.
+func isComparable(input string) bool {
+	number, ok := text.ParseDecimal(input)
+	return ok && len(number.Digits) <= MaxNumberDigits && (number.Digits == "" || number.Exponent <= MaxNumberExponent && number.Exponent >= -MaxNumberExponent)
+}
+
+// alternatives reads what follows the first <or>: `a <or> b`, with an <or> at
+// the end or not, and `a,b`.
+func alternatives(rest string) (operands []string, problem string) {
+	segments := segmentsOf(rest)
+	if n := len(segments); n > 1 && segments[n-1] == "" {
+		segments = segments[:n-1]
+	}
+	if len(segments) == 1 {
+		_, after, _ := unquote(segments[0])
+		isQuoted := strings.HasPrefix(segments[0], `"`)
+		switch _, more := cutWord(segments[0]); {
+		case isQuoted && strings.HasPrefix(strings.TrimSpace(after), ","), !isQuoted && strings.Contains(segments[0], ","):
+			return split(segments[0], func(r rune) bool { return r == ',' })
+		case !isQuoted && more != "":
+			next, _ := cutWord(strings.TrimLeftFunc(more, unicode.IsSpace))
+			return nil, fmt.Sprintf("%s is expected before %q, or quotation marks around a value with blanks", OperatorOr, Shorten(next))
+		}
+	}
+	for _, segment := range segments {
+		if segment == "" {
+			return nil, OperatorOr + " has no value after it"
+		}
+		operand, after, problem := unquote(segment)
+		if problem == "" && strings.TrimSpace(after) != "" {
+			problem = "text follows the closing quotation mark: " + Shorten(strings.TrimSpace(after))
+		}
+		if problem != "" {
+			return nil, problem
+		}
+		operands = append(operands, operand)
+	}
+	return operands, ""
+}
+
+// segmentsOf returns what stands between the words <or> of a text, without white
+// space around it. A quoted text at the beginning of a segment is passed over.
+func segmentsOf(rest string) []string {
+	var segments []string
+	begin, at := 0, 0
+	for at < len(rest) {
+		word, after := cutWord(rest[at:])
+		switch {
+		case word == "":
+			at += len(rest[at:]) - len(strings.TrimLeftFunc(rest[at:], unicode.IsSpace))
+		case word == OperatorOr:
+			segments = append(segments, strings.TrimSpace(rest[begin:at]))
+			at += len(word)
+			begin = at
+		case word[0] == ',':
+			at++
+		case word[0] == '"':
+			if _, left, problem := unquote(rest[at:]); problem == "" {
+				at = len(rest) - len(left)
+				continue
+			}
+			at = len(rest) - len(after)
+		default:
+			at = len(rest) - len(after)
+		}
+	}
+	return append(segments, strings.TrimSpace(rest[begin:]))
+}
+
+// split reads operands between separators; those in quotation marks may have
+// some in them. White space around an operand is no part of it.
+func split(input string, separates func(rune) bool) (operands []string, problem string) {
+	skip := func(r rune) bool { return separates(r) || unicode.IsSpace(r) }
+	for left := strings.TrimLeftFunc(input, skip); left != ""; left = strings.TrimLeftFunc(left, skip) {
+		if left[0] == '"' {
+			operand, after, problem := unquote(left)
+			left = strings.TrimLeftFunc(after, func(r rune) bool { return unicode.IsSpace(r) && !separates(r) })
+			if problem == "" && left != "" && strings.IndexFunc(left, separates) != 0 {
+				problem = "text follows the closing quotation mark: " + Shorten(left)
+			}
+			if problem != "" {
+				return nil, problem
+			}
+			operands = append(operands, operand)
 			continue
 		}
-		// A known operator needs no space after it; a word does.
-		if isOperator(candidate) || rest == "" || strings.TrimLeft(rest, " \t") != rest {
-			operator = candidate
+		end := strings.IndexFunc(left, separates)
+		if end < 0 {
+			end = len(left)
+		}
+		operands = append(operands, strings.TrimSpace(left[:end]))
+		left = left[end:]
+	}
+	return operands, ""
+}
+
+// unquote returns the text in the quotation marks at the beginning of another,
+// and what follows them; without any it is all of it.
+func unquote(input string) (operand, after, problem string) {
+	if input == "" || input[0] != '"' {
+		return input, "", ""
+	}
+	var quoted strings.Builder
+	for i := 1; i < len(input); i++ {
+		switch {
+		case input[i] == '"':
+			return quoted.String(), input[i+1:], ""
+		case input[i] == '\\' && i+1 < len(input):
+			i++
+		}
+		quoted.WriteByte(input[i])
+	}
+	return "", "", "a quotation mark is not closed: " + Shorten(input)
+}
+
+// operatorHint returns what may be meant by a first word that looks like an
+// operator but is not; empty where it does not look like one.
+func operatorHint(word string) string {
+	for _, operator := range []string{"s==", "s!=", "s<=", "s>=", "==", "!=", ">=", "<=", OperatorAllIn, OperatorIn, OperatorOr, "s<", "s>", "="} {
+		if strings.HasPrefix(word, operator) {
+			return "a space is needed after " + operator
 		}
 	}
-	if operator == "" {
-		return "", nil
+	if strings.HasPrefix(word, ">") || strings.HasPrefix(word, "<") {
+		return "unknown operator " + Shorten(word) + ", known are " + strings.Join(Operators(), " ")
 	}
-	rest := strings.TrimPrefix(text, operator)
-	pieces := []string{rest}
-	switch {
-	case strings.Contains(rest, operator):
-		pieces = strings.Split(rest, operator)
-	case operator == OperatorAllIn:
-		pieces = strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
-	case strings.Contains(rest, ","):
-		pieces = strings.Split(rest, ",")
+	return ""
+}
+
+// ownOperator reads a value under an operator that a definition offers and
+// nobody else knows: the rest of the text, or the parts between its commas.
+func ownOperator(value string, offered []string) (expression Expression, ok bool) {
+	value = strings.TrimSpace(value)
+	for _, operator := range offered {
+		rest, found := strings.CutPrefix(value, operator)
+		if !found || slices.Contains(Operators(), operator) || len(operator) <= len(expression.Operator) ||
+			rest != "" && strings.TrimLeftFunc(rest, unicode.IsSpace) == rest {
+			continue
+		}
+		expression.Operator = operator
 	}
-	for _, piece := range pieces {
+	if expression.Operator == "" {
+		return expression, false
+	}
+	for piece := range strings.SplitSeq(strings.TrimPrefix(value, expression.Operator), ",") {
 		if piece = strings.TrimSpace(piece); piece != "" {
-			values = append(values, piece)
+			expression.Operands = append(expression.Operands, piece)
 		}
 	}
-	return operator, values
+	return expression, true
 }
 
 // splitList reads the values of an array that stand without an operator: a JSON

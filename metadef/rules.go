@@ -155,9 +155,9 @@ func (j *judge) item(written KeyValue) MetadataReportItem {
 // none.
 func (j *judge) describe(item *MetadataReportItem, least *ruling, value string) {
 	if least == nil || j.isHidden(least.definition) {
-		operator, values := SplitOperator(value, nil)
-		if item.Values = []string{value}; operator != "" {
-			item.Operator, item.Values = &operator, values
+		expression, _ := ParseExpression(value)
+		if item.Values = expression.Operands; expression.Operator != "" {
+			item.Operator = &expression.Operator
 		}
 		if least != nil && least.against() > 0 {
 			item.Violations = []Violation{{Rule: RuleHidden, Message: hiddenMessage}}

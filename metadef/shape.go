@@ -3,6 +3,7 @@ package metadef
 import (
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -117,8 +118,8 @@ func (c *checker) validateDistinctValues(list jsonvalue.Value, path string) {
 func (c *checker) validateOperators(list jsonvalue.Value, path string) {
 	for i, item := range c.listItems(list, path) {
 		at := problem.Index(path, i)
-		if c.expect(item, jsonvalue.KindText, at) && c.level == Lenient && !isOperator(item.Text) {
-			c.warn(at, "unknown operator %s, known are <in>, <or>, <all-in>; kept", Shorten(item.Text))
+		if c.expect(item, jsonvalue.KindText, at) && c.level == Lenient && !slices.Contains(Operators(), item.Text) {
+			c.warn(at, "unknown operator %s, known are %s; kept", Shorten(item.Text), strings.Join(Operators(), " "))
 		}
 	}
 }

@@ -107,43 +107,94 @@ func alikeKey(key string) string { return strings.TrimPrefix(text.Fold(key), Cap
 // checkText checks a value as it stands in metadata, where everything is text.
 func (s PropertySchema) checkText(value string) (operator string, values []string, violations []Violation) {
 	add := func(rule, message string) { violations = append(violations, Violation{Rule: rule, Message: message}) }
-	operator, values = SplitOperator(value, s.Operators)
-	offered := s.offeredOperators()
+	expression, own := ownOperator(value, s.Operators)
+	if !own {
+		var problem string
+		if expression, problem = ParseExpression(value); problem != "" {
+			add("operators", problem)
+			return "", expression.Operands, violations
+		}
+	}
+	operator, values = expression.Operator, expression.Operands
+	offered := s.OfferedOperators()
 	switch {
 	case operator != "" && !slices.Contains(offered, operator):
-		offer := "the property takes one plain value"
-		if len(offered) > 0 {
-			offer = "there is " + Shorten(strings.Join(offered, ", "))
-		}
-		add("operators", "operator "+Shorten(operator)+" is not offered; "+offer)
+		add("operators", "operator "+Shorten(operator)+" is not offered; "+offer(offered))
 	case operator != "" && len(values) == 0:
 		add("operators", "operator "+Shorten(operator)+" has no value")
 	case operator == "":
-		if len(offered) > 0 {
-			operator = offered[0]
-		}
-		values = []string{value}
-		if s.Type == Array {
+		if values = []string{value}; s.Type == Array {
 			values = splitList(value)
 		}
 	}
-	if s.Type == Array {
+	switch {
+	case s.Type == Array:
 		s.checkItems(values, add)
-		return operator, values, violations
+	case ordersOrSearches(operator):
+		s.checkTypes(values, add)
+	default:
+		for _, one := range values {
+			s.checkOne(one, add)
+		}
 	}
-	for _, one := range values {
-		s.checkOne(one, add)
+	if operator == "" {
+		operator = s.plainOperator()
 	}
 	return operator, values, violations
 }
 
-// offeredOperators returns what the definition offers. An array that names none
-// can be asked for with <in>, which is what readers of the catalog assume.
-func (s PropertySchema) offeredOperators() []string {
-	if len(s.Operators) == 0 && s.Type == Array {
-		return []string{OperatorIn}
+func offer(offered []string) string {
+	if len(offered) == 0 {
+		return "the property takes one plain value"
 	}
-	return s.Operators
+	return "there is " + Shorten(strings.Join(offered, ", "))
+}
+
+// OfferedOperators returns the operators that a value of the property may have:
+// those of the definition or, where it names none, those that compare values of
+// its type.
+func (s PropertySchema) OfferedOperators() []string {
+	if len(s.Operators) > 0 {
+		return s.Operators
+	}
+	switch s.Type {
+	case Integer, Number:
+		return numberOperators()
+	case String:
+		return textOperators()
+	case Boolean:
+		return []string{"s==", "s!="}
+	case Array:
+		return []string{OperatorIn, OperatorOr, OperatorAllIn}
+	}
+	return nil
+}
+
+// plainOperator returns the operator that readers of the catalog suppose for a
+// value without one: the first that the definition names, for an array <in>.
+func (s PropertySchema) plainOperator() string {
+	switch {
+	case len(s.Operators) > 0:
+		return s.Operators[0]
+	case s.Type == Array:
+		return OperatorIn
+	}
+	return ""
+}
+
+// ordersOrSearches reports whether an operator compares a value with an operand
+// that need not be a valid value itself.
+func ordersOrSearches(operator string) bool {
+	return slices.Contains([]string{"=", ">=", "<=", ">", "<", "s<", "s<=", "s>", "s>=", OperatorIn, OperatorAllIn}, operator)
+}
+
+// checkTypes checks the types of operands.
+func (s PropertySchema) checkTypes(operands []string, add func(rule, message string)) {
+	for _, one := range operands {
+		if _, ok := s.Type.read(one); !ok {
+			add("type", Shorten(one)+" is not of type "+s.Type.typeName())
+		}
+	}
 }
 
 func (s PropertySchema) checkOne(one string, add func(rule, message string)) {

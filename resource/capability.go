@@ -145,25 +145,19 @@ func CapabilityMembers(value string) (members []string, inList bool) {
 	return members, true
 }
 
-// Bounds of numbers that are compared as such: more digits, or larger
-// exponents, are text.
-const (
-	maxNumberDigits   = 64
-	maxNumberExponent = 4999
-)
-
 // NumberKey returns a text that compares, by code point, as the number compares
 // that a value is: exactly, without rounding, on every database. False means
 // that the value is no number. A number is written as in JSON; `007` and `+7`
-// are text.
+// are text, and so is what goes beyond metadef.MaxNumberDigits or
+// metadef.MaxNumberExponent.
 func NumberKey(value string) (string, bool) {
 	number, ok := text.ParseDecimal(value)
 	switch {
-	case !ok || len(number.Digits) > maxNumberDigits:
+	case !ok || len(number.Digits) > metadef.MaxNumberDigits:
 		return "", false
 	case number.Digits == "":
 		return "1", true
-	case number.Exponent > maxNumberExponent || number.Exponent < -maxNumberExponent:
+	case number.Exponent > metadef.MaxNumberExponent || number.Exponent < -metadef.MaxNumberExponent:
 		return "", false
 	case !number.Negative:
 		return fmt.Sprintf("2%04d%s", number.Exponent+5000, number.Digits), true

@@ -3054,6 +3054,29 @@ func (ec *executionContext) fieldContext_PropertyDefinition_operators(_ context.
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _PropertyDefinition_offeredOperators(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PropertyDefinition_offeredOperators(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.OfferedOperators(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PropertyDefinition_offeredOperators(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PropertyDefinition", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _PropertyDefinition_jsonSchema(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6675,6 +6698,11 @@ func (ec *executionContext) _PropertyDefinition(ctx context.Context, sel ast.Sel
 			}
 		case "operators":
 			out.Values[i] = ec._PropertyDefinition_operators(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "offeredOperators":
+			out.Values[i] = ec._PropertyDefinition_offeredOperators(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

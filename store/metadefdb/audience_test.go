@@ -15,6 +15,29 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
+// sharedNamespaces creates namespaces of random projects, visibility and members
+// that apply to the type X.
+func sharedNamespaces(t *testing.T, s *store.Store, chance *rand.Rand, count int, projects []string) {
+	t.Helper()
+	admin := storetest.AsAdmin()
+	for i := range count {
+		name := fmt.Sprintf("n%02d", i)
+		visibility := []access.Visibility{access.Private, access.Private, access.Public}[chance.IntN(3)]
+		_, err := s.CreateNamespace(admin, metadef.NamespaceInput{Name: name,
+			NamespacePatch:           metadef.NamespacePatch{Visibility: metadeftest.To(visibility), Owner: metadeftest.To(projects[chance.IntN(4)])},
+			Properties:               []metadef.PropertyInput{metadeftest.Property(name, metadef.String)},
+			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "X"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, project := range []string{projects[chance.IntN(4)], metadef.EveryProject}[:chance.IntN(3)] {
+			if _, _, err := s.ShareNamespace(admin, name, project, metadef.Reader, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // TestRulesAreOfTheNamespacesThatAProjectSees makes random namespaces and holds
 // that the rules of a project are made of those that its readers list, and that
 // a viewer is shown those of them that the viewer lists.
@@ -23,24 +46,8 @@ func TestRulesAreOfTheNamespacesThatAProjectSees(t *testing.T) {
 	const namespaces = 40
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		chance := rand.New(rand.NewPCG(9, 4))
-		admin := storetest.AsAdmin()
 		projects := []string{"a", "b", "c", "d"}
-		for i := range namespaces {
-			name := fmt.Sprintf("n%02d", i)
-			visibility := []access.Visibility{access.Private, access.Private, access.Public}[chance.IntN(3)]
-			_, err := s.CreateNamespace(admin, metadef.NamespaceInput{Name: name,
-				NamespacePatch:           metadef.NamespacePatch{Visibility: metadeftest.To(visibility), Owner: metadeftest.To(projects[chance.IntN(4)])},
-				Properties:               []metadef.PropertyInput{metadeftest.Property(name, metadef.String)},
-				ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "X"}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, project := range []string{projects[chance.IntN(4)], metadef.EveryProject}[:chance.IntN(3)] {
-				if _, _, err := s.ShareNamespace(admin, name, project, metadef.Reader, nil); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
+		sharedNamespaces(t, s, chance, namespaces, projects)
 		listed := func(project string) map[string]bool {
 			ctx := access.WithViewer(t.Context(), access.Viewer{ProjectID: project, Roles: []string{access.RoleReader}})
 			first := namespaces

@@ -29,7 +29,7 @@ var operatorTable = []struct {
 	{"x86_64", "x86_64", "Y"}, {"x86_64", "X86_64", "n"}, {"a b", "a b", "Y"}, {"a b", "a", "n"},
 	{"= 123", "124", "Y"}, {"= 234", "34", "n"}, {"=", "34", "refused"}, {"== 12", "12.0", "Y"}, {"!= 2.0", "2", "n"},
 	{">= 1", "abc", "n"}, {"== 2.1.0", "2.1.0", "refused"}, {"s== 2.1.0", "2.1.0", "Y"}, {">= 10", "9", "n"}, {"s>= 10", "9", "Y"},
-	{"s>= 234", "1000", "n"}, {"> 2", "4", "refused"}, {">=5", "5", "refused"}, {"  == 5", "5", "Y"}, {"== 5 6", "5", "refused"},
+	{"s>= 234", "1000", "n"}, {"> 2", "4", "Y"}, {">=5", "5", "refused"}, {"  == 5", "5", "Y"}, {"== 5 6", "5", "refused"},
 	{"<in> 11", "12311321", "Y"}, {"<in> 99 <in> 11", "12311321", "refused"}, {"<in> ae", list, "n"}, {"<all-in> aes mmx", list, "Y"},
 	{"<all-in> a", list, "n"}, {"<all-in> aes txt", list, "n"}, {"<all-in> aes,mmx", list, "Y"}, {"<all-in>", list, "refused"},
 	{"<or> aes <or> mmx", list, "Y"}, {"<or> 11 <or> 12", "12", "Y"}, {"<or> 11 <or> 12 <or>", "12", "Y"}, {"<or> 11 <or> 12", "13", "n"},
@@ -45,6 +45,12 @@ var operatorTable = []struct {
 	{"s< b", "a", "Y"}, {"s<= a", "a", "Y"}, {"s> é", "f", "n"}, {"s> Z", "a", "Y"}, {"s< z", "é", "n"},
 	{"", "", "Y"}, {"", "x", "n"}, {"   ", "x", "n"}, {"   ", "   ", "Y"}, {"1", "", "n"}, // without operator: the whole value
 	{"<all-in> ,", list, "refused"},
+	{"< 2", "4", "n"}, {"64", "64.0", "Y"}, {"64", "065", "n"}, {"<or> 64 <or> 128", "128.0", "Y"},
+	{"<or> NVIDIA A2 <or> NVIDIA A100", "NVIDIA A100", "Y"}, {"<or> NVIDIA A2 <or> NVIDIA A100", "NVIDIA", "n"},
+	{"<or> NVIDIA A2,NVIDIA A100", "NVIDIA A2", "Y"}, {`<or> "NVIDIA A2"`, "NVIDIA A2", "Y"}, {`<or> "a,b" <or> c`, "a,b", "Y"}, {`<or> "a,b","c <or> d"`, "c <or> d", "Y"},
+	{`s== "NVIDIA A2"`, "NVIDIA A2", "Y"}, {`s== "a \"b\" \\"`, `a "b" \`, "Y"}, {`s== ""`, "", "Y"}, {`s== "<or> x"`, "<or> x", "Y"}, {`"x"`, "x", "n"},
+	{`<in> "A1 0"`, "NVIDIA A1 00", "Y"}, {`<all-in> "a b" c`, `["c", "a b"]`, "Y"}, {`s== "a`, "a", "refused"}, {`<or> "a" b <or> c`, "a", "refused"},
+	{"<or> VMware vCenter", "VMware vCenter", "refused"}, {"<or> <or> a", "a", "refused"}, {`<or> "a"`, `"a"`, "n"},
 }
 
 // TestRequirements holds the table against both evaluators.

@@ -42,6 +42,7 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 	if resource.IsReservedUUID(text.OrEmpty(input.UUID)) && input.UUID != nil {
 		return nil, resource.RefuseUUID(record.UUID)
 	}
+	var err error
 	if record.UUID == "" {
 		random, err := uuid.NewRandom()
 		if err != nil {
@@ -49,17 +50,9 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 		}
 		record.UUID = random.String()
 	}
-	plan, err := resource.MetadataChange{Resource: record.UUID, Items: input.Metadata}.Plan(viewer, s.metadataRules(), 1, nil)
-	if err != nil {
+	if record.Metadata, err = s.newMetadata(viewer, record.UUID, input); err != nil {
 		return nil, err
 	}
-	for _, item := range input.ServiceMetadata {
-		plan.Set = append(plan.Set, resource.MetadataItem{Key: item.Key, Value: item.Value})
-	}
-	if most := s.limits.MetadataItems; most > 0 && len(plan.Set) > most {
-		return nil, problem.Refuse(problem.ErrQuotaExceeded, "resource would have %d metadata items, at most %d are allowed", len(plan.Set), most)
-	}
-	record.Metadata = plan.Set
 	var row *ent.Resource
 	err = s.Write(ctx, "createResource", func(tx *sqldb.Tx) error {
 		row, err = s.insertResource(ctx, tx, record, input)
@@ -72,6 +65,21 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 		return nil, fmt.Errorf("create a resource: %w", err)
 	}
 	return resourceNoun(row), nil
+}
+
+// newMetadata returns the items of a resource to create.
+func (s *ResourceStore) newMetadata(viewer access.Viewer, uuid string, input resource.Input) ([]resource.MetadataItem, error) {
+	plan, err := resource.MetadataChange{Resource: uuid, Items: input.Metadata}.Plan(viewer, s.metadataRules(), 1, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range input.ServiceMetadata {
+		plan.Set = append(plan.Set, resource.MetadataItem{Key: item.Key, Value: item.Value})
+	}
+	if most := s.limits.MetadataItems; most > 0 && len(plan.Set) > most {
+		return nil, problem.Refuse(problem.ErrQuotaExceeded, "resource would have %d metadata items, at most %d are allowed", len(plan.Set), most)
+	}
+	return plan.Set, nil
 }
 
 // refuseInput refuses a malformed resource, with what rules refuse of its
