@@ -104,7 +104,7 @@ var permissions = func() map[string]Permission {
 		setMetadataOnResources replaceMetadata deleteMetadata`)
 	add(Permission{Rule: RuleCapabilitiesWrite}, `setCapabilities unsetCapabilities`)
 	add(Permission{Rule: RuleCapabilityRegistry}, `createCapability setCapabilityVisibility deleteCapability`)
-	add(Permission{Rule: RulePlacementRead}, `resourceProviders resourceProvider allocationCandidates traits resourceClasses
+	add(Permission{Rule: RulePlacementRead}, `resourceProviders resourceProvider allocationCandidates placementRequest traits resourceClasses
 		consumer consumers usages capacity`)
 	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider updateResourceProvider deleteResourceProvider
 		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates createTrait deleteTrait

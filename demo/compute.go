@@ -72,7 +72,8 @@ func flavors() []flavor {
 
 func (b *builder) addFlavors() {
 	for _, flavor := range flavors() {
-		b.add(store.ResourceRecord{Type: typeFlavor, Name: flavor.name, ProjectID: flavor.projectID, Metadata: metadata(flavor.metadata...),
+		size := []string{fmt.Sprint("vcpus=", flavor.vcpus), fmt.Sprint("ram=", flavor.memoryMB), fmt.Sprint("disk=", flavor.disk)}
+		b.add(store.ResourceRecord{Type: typeFlavor, Name: flavor.name, ProjectID: flavor.projectID, Metadata: metadata(append(size, flavor.metadata...)...),
 			Description: fmt.Sprintf("%d processors, %d MiB of memory and a disk of %d GiB.", flavor.vcpus, flavor.memoryMB, flavor.disk)})
 	}
 }

@@ -141,7 +141,7 @@ func TestResourcesKeepTheLimits(t *testing.T) {
 				serviceOwned++
 			}
 		}
-		if len(r.Metadata) < 2 || len(r.Metadata) > 6 {
+		if len(r.Metadata) < 2 || len(r.Metadata) > 8 {
 			problems.Add("metadata", "has %d items", len(r.Metadata))
 		}
 		tags := map[string]bool{}

@@ -28,9 +28,7 @@ func (r *allocationResolver) Consumer(ctx context.Context, obj *placement.Alloca
 
 func (r *allocationCandidateConnectionResolver) Explain(ctx context.Context, obj *model.AllocationCandidateConnection) (*model.CandidateExplanation, error) {
 	explanation := obj.Explanation()
-	for _, miss := range explanation.Nearest {
-		dataloader.Register(ctx, miss.Provider())
-	}
+	dataloader.Register(ctx, obj.Nearest()...)
 	return explanation, nil
 }
 

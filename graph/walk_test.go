@@ -112,6 +112,7 @@ var requiredArguments = map[string]string{
 	"Query.resource":                    `(uuid: "11111111-1111-4111-8111-111111111111")`,
 	"Query.resourceProvider":            `(name: "root")`,
 	"Query.allocationCandidates":        `(resources: [{resourceClass: "VCPU", amount: 1}])`,
+	"Query.placementRequest":            `(resource: "11111111-1111-4111-8111-111111111111")`,
 	"Query.consumer":                    `(uuid: "66666666-6666-4666-8666-666666666666")`,
 	"Query.usages":                      `(projectId: "demo")`,
 	"Query.explainResources":            `(filter: {types: ["physical:host"]})`,

@@ -50,6 +50,9 @@ func works() document.Works {
 		"Query.resourceProvider":     {World: true},
 		"Query.capacity":             {World: true, Given: capacityWork},
 		"Query.allocationCandidates": {World: true, Given: candidatesWork},
+		"Query.placementRequest":     {Statements: 2, World: true, Given: requestWork},
+
+		"Resource.allocationCandidates": {Statements: 3, World: true, Given: candidatesOfEachWork},
 
 		"AllocationCandidateConnection.totalCount":        {Given: ofList(candidateCountWork)},
 		"AllocationCandidateConnection.explain":           {Given: ofList(explanationWork)},

@@ -3,6 +3,7 @@ package graph
 import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // usagesWork adds up the allocations of consumers, which are looked at twice:
@@ -68,6 +69,9 @@ type requestSize struct {
 
 // requestOf returns the size of the request among the arguments of a field.
 func requestOf(c document.Call) requestSize {
+	if c.Of() == "Resource" { // whose metadata says; nobody knows before
+		return requestSize{amounts: 4, groups: 2, providers: 4}
+	}
 	unsuffixed := lengthOf(c.Argument("resources"))
 	size := requestSize{amounts: unsuffixed, providers: unsuffixed}
 	if unsuffixed > 0 {
@@ -86,7 +90,7 @@ func requestOf(c document.Call) requestSize {
 func ofRequest(length func(requestSize) int64) func(document.Call) document.Work {
 	return func(c document.Call) document.Work {
 		for above, ok := c.Parent(); ok; above, ok = above.Parent() {
-			if above.Of() == "Query" {
+			if above.Name() == "allocationCandidates" {
 				return document.Work{Length: length(requestOf(above))}
 			}
 		}
@@ -99,7 +103,26 @@ func candidatesWork(c document.Call) document.Work {
 	all := c.Size(tableProviders)
 	size := requestOf(c)
 	work := hostsWork(c, c.Argument("hosts"))
-	work.Tests += 2*all*size.amounts + 10*c.Page()*size.providers
+	work.Tests += c.Objects() * (2*all*size.amounts + 10*c.Page()*size.providers)
+	return work
+}
+
+// requestWork reads the metadata of a resource.
+func requestWork(c document.Call) document.Work {
+	items := readOf(c, average(c, tableMetadataItems, tableResources), tableMetadataItems)
+	of := readOf(c, 1, tableResources)
+	return document.Work{Read: items.Read + of.Read, Scanned: items.Scanned + of.Scanned}
+}
+
+// candidatesOfEachWork reads the metadata of resources, looks the hosts up that
+// they require, and searches for each.
+func candidatesOfEachWork(c document.Call) document.Work {
+	work := candidatesWork(c)
+	items := readOf(c, c.Objects()*average(c, tableMetadataItems, tableResources), tableMetadataItems)
+	members := atMost(c, indexedRows, tableCapabilityItems)
+	sets := min(c.Objects(), resource.MaxHostSets)
+	work.Read, work.Scanned = items.Read+sets, items.Scanned+sets*(members+c.Size(tableProviders))+c.Size(tableResources)
+	work.Tests += sets * members
 	return work
 }
 
@@ -115,14 +138,14 @@ func candidateCountWork(c document.Call) document.Work {
 			break
 		}
 	}
-	return document.Work{Tests: 2*all*size.amounts + 3*candidates*size.providers}
+	return document.Work{Tests: c.Objects() * (2*all*size.amounts + 3*candidates*size.providers)}
 }
 
 // explanationWork judges every provider by each constraint.
 func explanationWork(c document.Call) document.Work {
 	all := c.Size(tableProviders)
 	size := requestOf(c)
-	return document.Work{Tests: 10 * all * (size.amounts + size.groups)}
+	return document.Work{Tests: c.Objects() * 10 * all * (size.amounts + size.groups)}
 }
 
 // summariesWork is the providers of the trees that candidates are in.

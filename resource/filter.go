@@ -76,6 +76,9 @@ func (f Filter) Check(problems *problem.Problems, path string) {
 // MaxFilterPairs bounds the pairs of metadata that one filter asks for.
 const MaxFilterPairs = 64
 
+// MaxHostSets bounds the lists of requirements whose hosts are looked up together.
+const MaxHostSets = 100
+
 // Scope is what the lists of resources asked for together are children of:
 // there is one list for each key.
 type Scope string

@@ -17,6 +17,10 @@ type AllocationCandidateConnection struct {
 	after   *placement.Position
 	page    placement.Page
 	count   func() (candidateCount, error)
+	explain *CandidateExplanation // once it was worked out
+	// Beside are the connections that were made together with this one, itself
+	// included; nil where it is alone.
+	Beside []*AllocationCandidateConnection
 }
 
 type candidateCount struct {
@@ -81,6 +85,23 @@ func (c *AllocationCandidateConnection) Roots() []*ResourceProvider {
 	return roots
 }
 
+// Nearest returns the providers that the explanation names, with those of the
+// connections beside this one.
+func (c *AllocationCandidateConnection) Nearest() []*ResourceProvider {
+	var nearest []*ResourceProvider
+	for _, one := range c.Beside {
+		for _, miss := range one.Explanation().Nearest {
+			nearest = append(nearest, miss.Provider())
+		}
+	}
+	if c.Beside == nil {
+		for _, miss := range c.Explanation().Nearest {
+			nearest = append(nearest, miss.Provider())
+		}
+	}
+	return nearest
+}
+
 // Nodes returns the candidates of the page.
 func (c *AllocationCandidateConnection) Nodes() []AllocationCandidate {
 	out := make([]AllocationCandidate, len(c.page.Candidates))
@@ -142,11 +163,15 @@ func (c *AllocationCandidateConnection) ProviderSummaries() []ProviderSummary {
 
 // Explanation returns how many providers each step of the search left.
 func (c *AllocationCandidateConnection) Explanation() *CandidateExplanation {
+	if c.explain != nil {
+		return c.explain
+	}
 	explanation := placement.Explain(c.world, c.request)
 	out := &CandidateExplanation{Considered: explanation.Considered, Steps: explanation.Steps}
 	for i := range explanation.Nearest {
 		out.Nearest = append(out.Nearest, &NearMiss{NearMiss: &explanation.Nearest[i], world: c.world})
 	}
+	c.explain = out
 	return out
 }
 

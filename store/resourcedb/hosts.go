@@ -13,7 +13,10 @@ import (
 
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -25,42 +28,108 @@ func (s *ResourceStore) Hosts(ctx context.Context, path string, filter resource.
 	if err != nil {
 		return nil, err
 	}
-	var all sql.NullString
-	statement := hostStatement(ctx, entsql.Dialect(s.Pool.Dialect()), clauses)
-	err = s.Select(filtered(ctx, filter), statement, func(rows *entsql.Rows) error { return rows.Scan(&all) })
+	hosts, err := s.hostsOf(filtered(ctx, filter), [][]clause{clauses})
+	if err != nil {
+		return nil, err
+	}
+	return hosts[0], nil
+}
+
+// HostsMeeting returns the hosts of each of some lists of requirements, as Hosts
+// does for a filter that has nothing else; lists that are equal count once. There
+// are at most resource.MaxHostSets of them. Their conditions are valid.
+func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resource.Requirement) ([][]int64, error) {
+	if len(requirements) == 0 {
+		return nil, nil
+	}
+	var names []string
+	numbers := make([]int, len(requirements))
+	sets := [][]resource.Requirement{}
+	for i, list := range requirements {
+		numbers[i] = slices.IndexFunc(sets, func(set []resource.Requirement) bool { return slices.Equal(set, list) })
+		if numbers[i] >= 0 {
+			continue
+		}
+		numbers[i] = len(sets)
+		sets = append(sets, list)
+		names = append(names, resource.Filter{Requirements: list}.Plan(new(problem.Problems), "").CapabilityNames()...)
+	}
+	if len(sets) > resource.MaxHostSets {
+		return nil, problem.Refuse(problem.ErrTooComplex, "the hosts of %d different requirements are asked for together, at most %d are allowed", len(sets), resource.MaxHostSets)
+	}
+	slices.Sort(names)
+	known, err := s.knownCapabilities(ctx, slices.Compact(names), nil)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]clause, len(sets))
+	for i, set := range sets {
+		for _, c := range (resource.Filter{Requirements: set}).Plan(new(problem.Problems), "").Conditions(func(name string) bool { return known[name] != nil }, new(problem.Problems)) {
+			all[i] = append(all[i], clause{name: c.Clause, holds: condition{c.Condition, known}.holds, byID: true, ignored: c.Ignored})
+		}
+	}
+	found, err := s.hostsOf(sqldb.Unprepared(ctx), all)
+	if err != nil {
+		return nil, err
+	}
+	return lists.Map(numbers, func(number int) []int64 { return found[number] }), nil
+}
+
+// hostsOf returns the row ids of the providers whose resources meet all clauses of
+// each list, in one statement.
+func (s *ResourceStore) hostsOf(ctx context.Context, sets [][]clause) ([][]int64, error) {
+	build := entsql.Dialect(s.Pool.Dialect())
+	providers := build.Table(resourceprovider.Table)
+	linked := build.Select(entsql.As(providers.C(resourceprovider.FieldID), hostColumn), entsql.As(providers.C(resourceprovider.FieldResourceID), entresource.FieldID)).
+		From(providers).Where(entsql.NotNull(providers.C(resourceprovider.FieldResourceID)))
+	var statement *entsql.Selector
+	for i, clauses := range sets {
+		of := hostsThat(ctx, build, i, clauses)
+		if statement == nil {
+			statement = of.Prefix(build.With(hostLinks).As(linked))
+		} else {
+			statement.UnionAll(of)
+		}
+	}
+	hosts := make([][]int64, len(sets))
+	err := s.Select(ctx, statement, func(rows *entsql.Rows) error {
+		var number int
+		var all sql.NullString
+		if err := rows.Scan(&number, &all); err != nil {
+			return err
+		}
+		for text := range strings.SplitSeq(all.String, ",") {
+			if id, err := strconv.ParseInt(text, 10, 64); err == nil { // none where the text is empty
+				hosts[number] = append(hosts[number], id)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("look up hosts by their resources: %w", err)
-	}
-	var hosts []int64
-	for text := range strings.SplitSeq(all.String, ",") {
-		if id, err := strconv.ParseInt(text, 10, 64); err == nil { // none where the text is empty
-			hosts = append(hosts, id)
-		}
 	}
 	return hosts, nil
 }
 
-// hostStatement returns the row ids of the providers in one text: with thousands
-// of them, rows take longer than what finds them. The links of providers stand for
-// the resources where no other column of these is asked for.
-func hostStatement(ctx context.Context, build *entsql.DialectBuilder, clauses []clause) *entsql.Selector {
-	const links, provider = "links", "provider"
-	providers := build.Table(resourceprovider.Table)
-	linked := build.Select(entsql.As(providers.C(resourceprovider.FieldID), provider), entsql.As(providers.C(resourceprovider.FieldResourceID), entresource.FieldID)).
-		From(providers).Where(entsql.NotNull(providers.C(resourceprovider.FieldResourceID)))
-	hosts := build.Table(links)
-	statement := build.Select().From(hosts)
+// The table of the links of providers to resources, and its column of providers.
+const hostLinks, hostColumn = "links", "provider"
+
+// hostsThat returns a number, and the row ids of the providers in one text: with
+// thousands of them, rows take longer than what finds them. The links of providers
+// stand for the resources where no other column of these is asked for.
+func hostsThat(ctx context.Context, build *entsql.DialectBuilder, number int, clauses []clause) *entsql.Selector {
+	links := build.Table(hostLinks)
+	statement := build.Select().From(links)
 	if !visible.AreResourcesOpen(ctx) || slices.ContainsFunc(clauses, func(c clause) bool { return !c.byID }) {
 		resources := build.Table(entresource.Table)
 		statement = build.Select().From(resources)
-		statement.Join(hosts).On(hosts.C(entresource.FieldID), resources.C(entresource.FieldID))
+		statement.Join(links).On(links.C(entresource.FieldID), resources.C(entresource.FieldID))
 		visible.Resources(ctx)(statement)
 	}
-	statement.Prefix(build.With(links).As(linked))
 	keep(statement, clauses)
 	joined := "group_concat(%s, ',')"
 	if statement.Dialect() == dialect.Postgres {
 		joined = "string_agg(%s::text, ',')"
 	}
-	return statement.SelectExpr(entsql.Raw(fmt.Sprintf(joined, hosts.C(provider))))
+	return statement.SelectExpr(entsql.Raw(strconv.Itoa(number)), entsql.Raw(fmt.Sprintf(joined, links.C(hostColumn))))
 }

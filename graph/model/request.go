@@ -1,0 +1,115 @@
+package model
+
+import (
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+)
+
+// PlacementRequest is what the metadata of a resource asks of placement.
+type PlacementRequest struct {
+	read         placement.SpecRequest
+	requirements []resource.Requirement
+	problems     []KeyProblem
+}
+
+// KeyProblem is what is wrong with a metadata key; nil is all of them.
+type KeyProblem struct {
+	Key     *string
+	Message string
+}
+
+// RequestHosts is what a request requires of the resource of a root.
+type RequestHosts struct {
+	Requirements []resource.Requirement
+}
+
+// RequestIn returns what metadata asks of placement in a world.
+func RequestIn(world *placement.World, items []*resource.MetadataItem) *PlacementRequest {
+	specs := make([]placement.ExtraSpec, len(items))
+	for i, item := range items {
+		specs[i] = placement.ExtraSpec{Key: item.Key, Value: item.Value}
+	}
+	r := &PlacementRequest{read: placement.ReadSpecs(world, specs)}
+	add := func(key, message string) {
+		one := KeyProblem{Message: message}
+		if key != "" {
+			one.Key = &key
+		}
+		r.problems = append(r.problems, one)
+	}
+	for _, one := range r.read.Problems {
+		add(one.Key, one.Message)
+	}
+	for _, spec := range r.read.Capabilities {
+		requirement := resource.Requirement{Key: spec.Key, Requirement: spec.Value}
+		r.requirements = append(r.requirements, requirement)
+		var problems problem.Problems
+		requirement.Condition(&problems, "")
+		for _, one := range problems {
+			add(spec.Key, one.Message)
+		}
+	}
+	return r
+}
+
+// Request returns the request without what it requires of hosts.
+func (r *PlacementRequest) Request() placement.Request { return r.read.Request }
+
+// Requirements returns what the request requires of capabilities.
+func (r *PlacementRequest) Requirements() []resource.Requirement { return r.requirements }
+
+// Refusal returns an error with every problem of the request, nil for none.
+func (r *PlacementRequest) Refusal() error {
+	var problems problem.Problems
+	for _, one := range r.problems {
+		path := "metadata"
+		if one.Key != nil {
+			path = problem.Join(path, *one.Key)
+		}
+		problems.Add(path, "%s", one.Message)
+	}
+	return problems.Err()
+}
+
+// IsEmpty reports whether no key asks for anything, or fails to.
+func (r *PlacementRequest) IsEmpty() bool {
+	return len(r.Resources()) == 0 && len(r.Groups()) == 0 && len(r.problems) == 1 && r.problems[0].Key == nil
+}
+
+// Resources returns the amounts of the unsuffixed group.
+func (r *PlacementRequest) Resources() []placement.Amount { return r.read.Request.Unsuffixed.Resources }
+
+// RequiredAll returns the traits that the unsuffixed group requires.
+func (r *PlacementRequest) RequiredAll() []string { return r.read.Request.Unsuffixed.RequiredAll }
+
+// RequiredAnySets returns the sets of traits that the unsuffixed group requires.
+func (r *PlacementRequest) RequiredAnySets() []placement.TraitSet {
+	return r.read.Request.Unsuffixed.RequiredAnySets
+}
+
+// Forbidden returns the traits that the unsuffixed group forbids.
+func (r *PlacementRequest) Forbidden() []string { return r.read.Request.Unsuffixed.Forbidden }
+
+// Groups returns the groups with a suffix.
+func (r *PlacementRequest) Groups() []placement.Group { return r.read.Request.Groups }
+
+// GroupPolicy returns whether these may share a provider.
+func (r *PlacementRequest) GroupPolicy() placement.GroupPolicy { return r.read.Request.Policy }
+
+// SameSubtree returns the sets of groups that belong together.
+func (r *PlacementRequest) SameSubtree() []placement.Subtree { return r.read.Request.SameSubtree }
+
+// Hosts returns what is required of the resource of a root, nil for nothing.
+func (r *PlacementRequest) Hosts() *RequestHosts {
+	if len(r.requirements) == 0 {
+		return nil
+	}
+	return &RequestHosts{r.requirements}
+}
+
+// Ignored returns the keys that ask for nothing.
+func (r *PlacementRequest) Ignored() []placement.IgnoredSpec { return r.read.Ignored }
+
+// Problems returns what is wrong with keys.
+func (r *PlacementRequest) Problems() []KeyProblem { return r.problems }

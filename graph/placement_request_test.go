@@ -1,0 +1,167 @@
+package graph_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// flavorsAndHosts returns linkedTrees with flavors of random metadata.
+func flavorsAndHosts(chance *rand.Rand) store.Content {
+	content := linkedTrees(chance, 30)
+	for i := range 12 {
+		one := store.ResourceRecord{UUID: fmt.Sprintf("f1a00000-0000-4000-8000-%012d", i), Type: "OS::Nova::Flavor", Name: fmt.Sprintf("flavor %02d", i),
+			ProjectID: "demo", Visibility: []access.Visibility{access.Public, access.Private}[i%2]}
+		add := func(key, value string) {
+			one.Metadata = append(one.Metadata, resource.MetadataItem{Key: key, Value: value})
+		}
+		switch i % 4 {
+		case 0:
+			add("vcpus", fmt.Sprint(1+chance.IntN(9)))
+		case 1:
+			add("resources1:VCPU", fmt.Sprint(1+chance.IntN(8)))
+			add("resources2:VCPU", fmt.Sprint(1+chance.IntN(8)))
+			add("group_policy", "isolate")
+		default:
+			add("vcpus", "1")
+		}
+		if i%3 == 0 {
+			add("capabilities:gpu", fmt.Sprintf(">= %d", chance.IntN(4)))
+		}
+		if i == 7 {
+			add("trait:CUSTOM_NOTHING", "required")
+		}
+		add("os_type", "linux")
+		content.Resources = append(content.Resources, one)
+	}
+	return content
+}
+
+// requestFields are what a request has in the form of arguments.
+const requestFields = `resources { resourceClass amount } requiredAll requiredAnySets { anyOf } forbidden
+	groups { suffix resources { resourceClass amount } requiredAll requiredAnySets { anyOf } forbidden }
+	groupPolicy sameSubtree { suffixes } hosts { requirements { key requirement } }`
+
+const requestPage = `{ totalCount nodes { allocations { provider { name resource { name } } resources { resourceClass amount } } mappings { suffix providers { uuid } } }
+	explain { considered steps { constraint remaining } nearest { provider { resource { name } } } } }`
+
+// TestTheRequestOfAResourceCanBeSentAsItIs compares the candidates of resources
+// with those of their requests, which a client sends back as arguments, as several
+// viewers. The number of statements does not grow with the resources.
+func TestTheRequestOfAResourceCanBeSentAsItIs(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), flavorsAndHosts(rand.New(rand.NewPCG(12, 1)))); err != nil {
+			t.Fatal(err)
+		}
+		executor := executorOf(t, s)
+		compared := 0
+		for _, viewer := range []string{"admin", "member", "foreign", "service"} {
+			ctx := access.WithViewer(t.Context(), viewers[viewer])
+			execute := func(query string, variables map[string]any, into any) (errors []string, statements int) {
+				t.Helper()
+				ctx, counted := store.CountStatements(ctx)
+				response := executor.Execute(ctx, &graphql.RawParams{Query: query, Variables: variables})
+				for _, err := range response.Errors {
+					errors = append(errors, fmt.Sprint(err.Extensions["code"], " ", err.Extensions["field"]))
+				}
+				if err := json.Unmarshal(response.Data, into); err != nil {
+					t.Fatalf("%v: %v in %s", err, response.Errors, query)
+				}
+				return errors, counted()
+			}
+			var listed struct {
+				Resources struct {
+					Nodes []struct {
+						UUID                 string
+						AllocationCandidates json.RawMessage
+					}
+				}
+			}
+			const list = `{ resources(filter: {types: ["OS::Nova::Flavor"]}, first: %d) { nodes { uuid allocationCandidates(first: 5) ` + requestPage + ` } } }`
+			_, few := execute(fmt.Sprintf(list, 5), nil, &listed)
+			_, many := execute(fmt.Sprintf(list, 20), nil, &listed)
+			if few != many {
+				t.Errorf("%s: %d statements for five resources, %d for all", viewer, few, many)
+			}
+			for _, one := range listed.Resources.Nodes {
+				var problems struct {
+					PlacementRequest struct {
+						Problems []struct{ Key string }
+						Ignored  []struct{ Key string }
+					}
+				}
+				execute(fmt.Sprintf(`{ placementRequest(resource: %q) { problems { key message } ignored { key value reason } } }`, one.UUID), nil, &problems)
+				if ignored := problems.PlacementRequest.Ignored; len(ignored) == 0 || ignored[0].Key != "os_type" {
+					t.Errorf("%s: ignored %v", one.UUID, ignored)
+				}
+				if len(problems.PlacementRequest.Problems) > 0 {
+					var single any
+					errors, _ := execute(fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`, one.UUID), nil, &single)
+					if want := "BAD_USER_INPUT metadata['trait:CUSTOM_NOTHING']"; strings.Join(errors, ", ") != want {
+						t.Errorf("%s: %v, want %s", one.UUID, errors, want)
+					}
+					continue
+				}
+				var read struct{ PlacementRequest json.RawMessage }
+				execute(fmt.Sprintf(`{ placementRequest(resource: %q) { %s } }`, one.UUID, requestFields), nil, &read)
+				var variables map[string]any
+				numbers := json.NewDecoder(bytes.NewReader(read.PlacementRequest))
+				numbers.UseNumber()
+				if err := numbers.Decode(&variables); err != nil {
+					t.Fatal(err)
+				}
+				var sent struct{ AllocationCandidates json.RawMessage }
+				errors, _ := execute(`query($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $groups: [RequestGroupInput!],
+						$groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $hosts: ResourceFilter) {
+					allocationCandidates(first: 5, resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, groups: $groups,
+						groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, hosts: $hosts) `+requestPage+` }`, variables, &sent)
+				if compared++; len(errors) > 0 || string(sent.AllocationCandidates) != string(one.AllocationCandidates) {
+					t.Errorf("%s, %s: %v\nthe resource has %s\nits request  %s", viewer, one.UUID, errors, one.AllocationCandidates, sent.AllocationCandidates)
+				}
+			}
+		}
+		if compared < 25 {
+			t.Errorf("%d requests were compared", compared)
+		}
+	})
+}
+
+// TestTheRequestOfWhatIsHiddenIsNull asks for the request of a resource of another
+// project, of one that is not there, and of one that asks for nothing.
+func TestTheRequestOfWhatIsHiddenIsNull(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), fixture()); err != nil {
+			t.Fatal(err)
+		}
+		executor := executorOf(t, s)
+		ctx := access.WithViewer(t.Context(), viewers["member"])
+		for query, want := range map[string]string{
+			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { message } } }`, hiddenShare):    `{"placementRequest":null}`,
+			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { message } } }`, noUUID):         `{"placementRequest":null}`,
+			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { key message } } }`, publicHost): `{"placementRequest":{"problems":[{"key":null,"message":"no key asks for resources"}]}}`,
+			fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`, publicHost):  `{"resource":{"allocationCandidates":null}}`,
+		} {
+			response := executor.Execute(ctx, &graphql.RawParams{Query: query})
+			if string(response.Data) != want || len(response.Errors) > 0 {
+				t.Errorf("%s: %s %v, want %s", query, response.Data, response.Errors, want)
+			}
+		}
+	})
+}
