@@ -114,13 +114,17 @@ func requestWork(c document.Call) document.Work {
 	return document.Work{Read: items.Read + of.Read, Scanned: items.Scanned + of.Scanned}
 }
 
+// setsOfResources is for how many resources there is supposed to be one that
+// requires something of hosts, other than the others do.
+const setsOfResources = 10
+
 // candidatesOfEachWork reads the metadata of resources, looks the hosts up that
 // they require, and searches for each.
 func candidatesOfEachWork(c document.Call) document.Work {
 	work := candidatesWork(c)
 	items := readOf(c, c.Objects()*average(c, tableMetadataItems, tableResources), tableMetadataItems)
 	members := atMost(c, indexedRows, tableCapabilityItems)
-	sets := min(c.Objects(), resource.MaxHostSets)
+	sets := divide(min(c.Objects(), resource.MaxHostSets), setsOfResources)
 	work.Read, work.Scanned = items.Read+sets, items.Scanned+sets*(members+c.Size(tableProviders))+c.Size(tableResources)
 	work.Tests += sets * members
 	return work

@@ -200,6 +200,9 @@ func (c *AllocationCandidate) Mappings() []GroupMapping {
 	return out
 }
 
+// Claim returns the candidate in the form of a claim.
+func (c *AllocationCandidate) Claim() *placement.Candidate { return c.candidate }
+
 // CandidateAllocation is the amounts of one provider.
 type CandidateAllocation struct {
 	node      ResourceProvider
