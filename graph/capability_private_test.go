@@ -108,7 +108,7 @@ func privateQuery(random *rand.Rand) string {
 		`where: `+test())
 	return pick(
 		fmt.Sprintf(`{ resources(filter: { %s }, orderBy: { field: %s, direction: DESC }) { totalCount nodes { uuid revision updatedAt capabilities(includePrivate: true) { name value private } } } }`, filter, pick("NAME", "UPDATED_AT")),
-		fmt.Sprintf(`{ resources(filter: { %s }, first: 2) { pageInfo { hasNextPage endCursor } metadataFacets(keys: ["rack"]) { values { value resourceCount } } edges { cursor } } }`, filter),
+		fmt.Sprintf(`{ resources(filter: { %s }, first: 2) { pageInfo { hasNextPage endCursor } metadataFacets(keys: ["rack"]) { values { value resourceCount } } facets(of: [{by: TYPE}, {by: METADATA_VALUE, key: "rack"}, {by: METADATA_KEY}]) { values { value resourceCount } } edges { cursor } } }`, filter),
 		fmt.Sprintf(`{ explainResources(filter: { %s }) { considered clauses { clause passing remaining ignored notNumbers } } }`, filter),
 		fmt.Sprintf(`{ resourceType(name: "physical:host") { capabilities(includePrivate: %s) { id name private valueCount values(startsWith: "%s") { nodes { value resourceCount } } } resources(filter: { %s }) { totalCount nodes { name } } } }`, pick("true", "false"), pick("", "1", "2", "a"), filter),
 		fmt.Sprintf(`{ resourceType(name: "physical:host") { capability(name: "%s") { private valueCount values(first: %d) { nodes { value resourceCount } } } } }`, name(), random.IntN(3)),

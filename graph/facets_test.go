@@ -164,6 +164,7 @@ var familyArguments = map[string][]string{
 	"Resource.metadata":                 {``, `(keys: ["shared"])`},
 	"Resource.metadataItem":             {`(key: "shared")`},
 	"ResourceConnection.metadataFacets": {`(keys: ["shared"])`},
+	"ResourceConnection.facets":         {`(of: [{by: METADATA_VALUE, key: "shared"}])`, `(of: [{by: TAG, includeUnused: true}, {by: TYPE}])`},
 	"ResourceProvider.inventory":        {`(resourceClass: "${class}")`},
 	"ResourceProvider.allocations":      {``, `(first: 3)`, `(last: 3)`},
 }

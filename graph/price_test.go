@@ -220,7 +220,7 @@ var texts = map[string][]string{
 	"resourceTypes": {"physical:host", "OS::Nova::Flavor"}, "key": {"size", "key1", "key2", "arch", "many1:size"}, "keys": {"size", "key1"},
 	"value": {"1", "2", "value 1", "x86"}, "requirement": {"x86", "<in> x8", "<or> x86 <or> v1", ">= 2"}, "matching": {`["==", "$arch", "x86"]`, `["or", ["==", "$arch", "x86"], ["==", "$arch", "v1"]]`},
 	"resourceClass": {"VCPU", "MEMORY_MB"}, "resourceClasses": {"VCPU", "MEMORY_MB"}, "hasClass": {"VCPU", "MEMORY_MB"}, "requiredAll": {"HW_CPU_X86_AVX"}, "requiredAny": {"HW_CPU_X86_AVX", "HW_NUMA_ROOT"}, "forbidden": {"HW_NUMA_ROOT"},
-	"anyOf": {"HW_CPU_X86_AVX"}, "rootRequired": {"HW_CPU_X86_AVX"}, "rootForbidden": {"HW_NUMA_ROOT"}, "suffix": {"1", "2"}, "projectId": {"demo", "operations"}, "projectIds": {"demo", "operations"}, "names": {"Many 1", "Many 2"},
+	"anyOf": {"HW_CPU_X86_AVX"}, "rootRequired": {"HW_CPU_X86_AVX"}, "rootForbidden": {"HW_NUMA_ROOT"}, "suffix": {"1", "2"}, "projectId": {"demo", "operations"}, "projectIds": {"demo", "operations"}, "startsWith": {"s", "v", "nothing"}, "names": {"Many 1", "Many 2"},
 	"kind": {"Namespace", "Resource"}, "search": {"size", "many", "nothing"}, "nameContains": {"host", "1", "nothing"}, "contains": {"1", "value", "nothing"},
 }
 

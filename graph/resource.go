@@ -45,11 +45,18 @@ type facetsWithin struct {
 	First  int
 }
 
+// facetsOf are the arguments of the counts of what such resources have.
+type facetsOf struct {
+	Filter resource.Filter
+	Wanted []resource.FacetRequest
+}
+
 // resourcePages load the resources that are children of parents, with their
 // facets.
 type resourcePages[Parent any] struct {
 	pages[Parent, resource.Resource, int64, resourcesWithin]
-	facets *dataloader.ManyBy[*store.Store, Parent, resource.MetadataFacet, int64, facetsWithin]
+	metadata *dataloader.ManyBy[*store.Store, Parent, resource.MetadataFacet, int64, facetsWithin]
+	facets   *dataloader.ManyBy[*store.Store, Parent, resource.Facet, int64, facetsOf]
 }
 
 func newResourcePages[Parent any](name string, scope resource.Scope, key func(*Parent) int64) *resourcePages[Parent] {
@@ -68,6 +75,10 @@ func newResourcePages[Parent any](name string, scope resource.Scope, key func(*P
 			func(s *store.Store, ctx context.Context, keys []int64, of facetsWithin) (map[int64][]*resource.MetadataFacet, error) {
 				return s.MetadataFacets(ctx, scope, keys, of.Filter, of.Keys, of.First)
 			}),
+		dataloader.NewManyBy(name+".facets", key,
+			func(s *store.Store, ctx context.Context, keys []int64, of facetsOf) (map[int64][]*resource.Facet, error) {
+				return s.Facets(ctx, scope, keys, of.Filter, of.Wanted)
+			}),
 	}
 }
 
@@ -81,7 +92,11 @@ func (l *resourcePages[Parent]) connect(
 		return nil, err
 	}
 	from := ctx
-	return &model.ResourceConnection{Connection: connection, Facets: func(ctx context.Context, keys []string, first int) ([]*resource.MetadataFacet, error) {
-		return l.facets.LoadFrom(ctx, from, s, parent, facetsWithin{wanted, keys, first})
-	}}, nil
+	return &model.ResourceConnection{Connection: connection,
+		CountMetadata: func(ctx context.Context, keys []string, first int) ([]*resource.MetadataFacet, error) {
+			return l.metadata.LoadFrom(ctx, from, s, parent, facetsWithin{wanted, keys, first})
+		},
+		CountFacets: func(ctx context.Context, of []resource.FacetRequest) ([]*resource.Facet, error) {
+			return l.facets.LoadFrom(ctx, from, s, parent, facetsOf{wanted, of})
+		}}, nil
 }

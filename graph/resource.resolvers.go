@@ -105,24 +105,29 @@ func (r *queryResolver) Resources(ctx context.Context, filter *resource.Filter, 
 			return r.Store.Resources(ctx, wanted, order, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountResources(ctx, wanted) })
-	facets := func(ctx context.Context, keys []string, first int) ([]*resource.MetadataFacet, error) {
+	metadata := func(ctx context.Context, keys []string, first int) ([]*resource.MetadataFacet, error) {
 		facets, err := r.Store.MetadataFacets(ctx, resource.EveryResource, []int64{0}, wanted, keys, first)
 		return facets[0], err
 	}
-	return &model.ResourceConnection{Connection: connection, Facets: facets}, err
+	facets := func(ctx context.Context, of []resource.FacetRequest) ([]*resource.Facet, error) {
+		facets, err := r.Store.Facets(ctx, resource.EveryResource, []int64{0}, wanted, of)
+		return facets[0], err
+	}
+	return &model.ResourceConnection{Connection: connection, CountMetadata: metadata, CountFacets: facets}, err
 }
 
 func (r *queryResolver) Resource(ctx context.Context, uuid string) (*resource.Resource, error) {
 	return lookUp(ctx, uuid, r.Store.ResourceByUUID)
 }
 
-func (r *queryResolver) MetadataKeys(ctx context.Context, resourceType *string, search *string, first *int, after *string) (*model.MetadataKeyConnection, error) {
+func (r *queryResolver) MetadataKeys(ctx context.Context, filter *resource.Filter, resourceType *string, search *string, first *int, after *string) (*model.MetadataKeyConnection, error) {
+	wanted := valueOf(filter).OfType(resourceType)
 	connection, err := connect(ctx, model.PageRequest(first, after, nil, nil),
 		func(ctx context.Context, page page.Request) (page.Page[*resource.MetadataKey], error) {
-			return r.Store.MetadataKeys(ctx, resourceType, valueOf(search), page)
+			return r.Store.MetadataKeys(ctx, wanted, valueOf(search), page)
 		},
 		func(ctx context.Context) (int, error) {
-			return r.Store.CountMetadataKeys(ctx, resourceType, valueOf(search))
+			return r.Store.CountMetadataKeys(ctx, wanted, valueOf(search))
 		})
 	return &model.MetadataKeyConnection{Connection: connection}, err
 }

@@ -123,6 +123,7 @@ var requiredArguments = map[string]string{
 	"ResourceType.capability":           `(name: "arch")`,
 	"Resource.metadataItem":             `(key: "size")`,
 	"ResourceConnection.metadataFacets": `(keys: ["size"])`,
+	"ResourceConnection.facets":         `(of: [{by: TYPE, includeUnused: true}, {by: PROJECT}, {by: TAG, includeUnused: true}, {by: VISIBILITY}, {by: METADATA_KEY}, {by: METADATA_VALUE, key: "size", includeUnused: true}])`,
 	"ResourceProvider.inventory":        `(resourceClass: "VCPU")`,
 }
 

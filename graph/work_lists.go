@@ -191,7 +191,10 @@ func namespacesOfTypes(c document.Call) document.Work {
 
 // keysWork groups all items by their keys.
 func keysWork(c document.Call) document.Work {
-	items := c.Size(tableMetadataItems)
-	all := c.Size(tableResources)
-	return document.Work{Statements: 1, Scanned: items + all, Tests: 3 * items, Read: atMost(c, c.Page()+1, tableMetadataItems)}
+	s := searchOf(c)
+	if c.Argument("resourceType") != nil {
+		s.clauses++
+	}
+	items := atMost(c, s.likely()*average(c, tableMetadataItems, tableResources), tableMetadataItems)
+	return document.Work{Statements: 1 + s.statements, Scanned: items + s.likely() + s.scanned, Tests: 3*items + s.tests, Read: atMost(c, c.Page()+1, tableMetadataItems)}
 }

@@ -28,8 +28,10 @@ func resourceWorks() document.Works {
 		"ResourceCapability.viewerCanUpdate": {Statements: 1, Given: one(tableResources)},
 		"ResourceCapability.viewerCanDelete": {Statements: 1, Given: one(tableResources)},
 		"Resource.description":               {Bytes: 100},
-		"ResourceConnection.metadataFacets":  {Given: facetsWork},
-		"MetadataFacet.values":               {Given: facetValuesWork},
+		"ResourceConnection.metadataFacets":  {Given: metadataFacetsWork},
+		"ResourceConnection.facets":          {Given: facetsWork},
+		"ResourceFacet.values":               {Given: facetValuesWork},
+		"MetadataFacet.values":               {Given: metadataValuesWork},
 		"MetadataItem.definitions":           {Statements: 5, Given: itemDefinitionsWork},
 	}
 }
@@ -105,9 +107,12 @@ func searchFor(c document.Call, filter map[string]any) search {
 	}
 	if filter["search"] != nil { // all values are looked through
 		values := c.Size(tableMetadataItems)
+		if s.rows <= namedRows { // where one of a few resources is left to ask of
+			values = divide(values, 2)
+		}
 		s.whole, s.scanned, s.tests, s.clauses = true, s.scanned+values, s.tests+2*s.rows+values, s.clauses+1
 	}
-	for _, table := range []struct{ argument, name string }{{"metadata", tableMetadataItems}, {"tags", tableResourceTags}} {
+	for _, table := range []struct{ argument, name string }{{"metadata", tableMetadataItems}, {"tags", tableResourceTags}, {"anyTags", tableResourceTags}} {
 		if count := lengthOf(filter[table.argument]); count > 0 {
 			found := min(atMost(c, indexedRows, table.name), max(all, 1))
 			s.whole, s.rows, s.scanned, s.clauses = true, min(s.rows, found), s.scanned+count*found, s.clauses+count
@@ -225,8 +230,8 @@ func explainWork(c document.Call) document.Work {
 	return document.Work{Statements: s.statements, Scanned: all + s.scanned, Tests: 2*all*max(s.clauses, 1) + s.tests}
 }
 
-// facetsWork groups the values of keys on the resources of a filter.
-func facetsWork(c document.Call) document.Work {
+// metadataFacetsWork groups the values of keys on the resources of a filter.
+func metadataFacetsWork(c document.Call) document.Work {
 	list, _ := c.Parent()
 	s := searchOf(list)
 	keys := lengthOf(c.Argument("keys"))
@@ -234,8 +239,8 @@ func facetsWork(c document.Call) document.Work {
 	return document.Work{Statements: 1 + s.statements, Scanned: s.rows + s.scanned + items, Read: items, Tests: s.tests, Length: max(keys, 1)}
 }
 
-// facetValuesWork is as many values as facets are asked for.
-func facetValuesWork(c document.Call) document.Work {
+// metadataValuesWork is as many values as facets are asked for.
+func metadataValuesWork(c document.Call) document.Work {
 	facets, _ := c.Parent()
 	return document.Work{Length: max(1, atMost(c, facets.Page(), tableResources))}
 }

@@ -18,6 +18,10 @@ func prefixed(prefix, name string) string {
 	return prefix + name
 }
 
+// NameThrough returns the name that a definition has through an association with
+// a prefix.
+func NameThrough(prefix, name string) string { return prefixed(prefix, name) }
+
 // AppliedNamespace is a namespace as one of its associations makes it
 // applicable to a resource type: everything a metadata dialog shows of it.
 type AppliedNamespace struct {

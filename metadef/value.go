@@ -234,6 +234,18 @@ func (s PropertySchema) checkItems(items []string, add func(rule, message string
 	}
 }
 
+// EnumTexts returns the listed values as texts, the way they are set.
+func (s PropertySchema) EnumTexts() []string {
+	texts := make([]string, len(s.Enum))
+	for i, value := range s.Enum {
+		texts[i] = string(value)
+		if of := jsonvalue.Of(value); of.Kind == jsonvalue.KindText {
+			texts[i] = of.Text
+		}
+	}
+	return texts
+}
+
 // listsText reports whether an enum lists a text, as some files do the values
 // of an integer.
 func listsText(enum []text.JSON, one string) bool {

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -11,7 +12,7 @@ import (
 
 // Filter chooses resources; every condition given must hold. A nil list is no
 // condition; an empty list of types, projects or uuids matches nothing, an empty
-// list of pairs is no condition.
+// list of pairs is no condition. Pairs of one key are alternatives.
 type Filter struct {
 	Types        []string
 	ProjectID    *string
@@ -25,6 +26,7 @@ type Filter struct {
 	Parent       *string // a uuid
 	Ancestor     *string // a uuid
 	Tags         []TagFilter
+	AnyTags      []TagFilter
 	Metadata     []metadef.KeyValue
 	Requirements []Requirement
 	Matching     *string // a matching expression
@@ -65,12 +67,43 @@ func (f Filter) Check(problems *problem.Problems, path string) {
 			pair.Check(problems, problem.Index(problem.Join(path, "metadata"), i))
 		}
 	}
-	if text.CheckCount(problems, problem.Join(path, "tags"), len(f.Tags), MaxFilterTags) {
-		for i, tag := range f.Tags {
-			text.Check(problems, problem.Join(problem.Index(problem.Join(path, "tags"), i), "name"), tag.Name, 1, text.MaxName)
+	checkTagFilters(problems, problem.Join(path, "tags"), f.Tags)
+	checkTagFilters(problems, problem.Join(path, "anyTags"), f.AnyTags)
+	text.CheckCount(problems, problem.Join(path, "requirements"), len(f.Requirements), MaxRequirements)
+}
+
+// OfType returns the filter with one more type that resources must be of; nil is
+// no condition.
+func (f Filter) OfType(name *string) Filter {
+	switch {
+	case name == nil:
+	case f.Types == nil || slices.Contains(f.Types, *name):
+		f.Types = []string{*name}
+	default:
+		f.Types = []string{}
+	}
+	return f
+}
+
+// MetadataByKey returns the keys of the pairs that the filter asks for, each
+// once and in their order, and the values that are asked for of each.
+func (f Filter) MetadataByKey() (keys []string, values map[string][]string) {
+	values = map[string][]string{}
+	for _, pair := range f.Metadata {
+		if values[pair.Key] == nil {
+			keys = append(keys, pair.Key)
+		}
+		values[pair.Key] = append(values[pair.Key], pair.Value)
+	}
+	return keys, values
+}
+
+func checkTagFilters(problems *problem.Problems, path string, tags []TagFilter) {
+	if text.CheckCount(problems, path, len(tags), MaxFilterTags) {
+		for i, tag := range tags {
+			text.Check(problems, problem.Join(problem.Index(path, i), "name"), tag.Name, 1, text.MaxName)
 		}
 	}
-	text.CheckCount(problems, problem.Join(path, "requirements"), len(f.Requirements), MaxRequirements)
 }
 
 // MaxFilterPairs bounds the pairs of metadata that one filter asks for.

@@ -47,6 +47,20 @@ type ResourceResolver interface {
 
 // region    ***************************** args.gotpl *****************************
 
+func (ec *executionContext) field_ResourceConnection_facets_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "of",
+		func(ctx context.Context, v any) ([]resource.FacetRequest, error) {
+			return ec.unmarshalNResourceFacetInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetRequestᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["of"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_ResourceConnection_metadataFacets_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -1744,6 +1758,50 @@ func (ec *executionContext) fieldContext_ResourceConnection_totalCount(_ context
 	return graphql.NewScalarFieldContext("ResourceConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _ResourceConnection_facets(ctx context.Context, field graphql.CollectedField, obj *model.ResourceConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceConnection_facets(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Facets(ctx, fc.Args["of"].([]resource.FacetRequest))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*resource.Facet) graphql.Marshaler {
+			return ec.marshalOResourceFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceConnection_facets(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceFacet(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_ResourceConnection_facets_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ResourceConnection_metadataFacets(ctx context.Context, field graphql.CollectedField, obj *model.ResourceConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1896,6 +1954,153 @@ func (ec *executionContext) fieldContext_ResourceExplanation_clauses(_ context.C
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ResourceFacet_by(ctx context.Context, field graphql.CollectedField, obj *resource.Facet) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceFacet_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.By, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resource.FacetKind) graphql.Marshaler {
+			return ec.marshalNResourceFacetKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceFacet_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceFacet", field, false, false, errors.New("field of type ResourceFacetKind does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceFacet_key(ctx context.Context, field graphql.CollectedField, obj *resource.Facet) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceFacet_key(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Key, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceFacet_key(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceFacet", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceFacet_values(ctx context.Context, field graphql.CollectedField, obj *resource.Facet) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceFacet_values(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Values, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []resource.FacetValue) graphql.Marshaler {
+			return ec.marshalNResourceFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetValueᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceFacet_values(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceFacet",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceFacetValue(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceFacet_hasMore(ctx context.Context, field graphql.CollectedField, obj *resource.Facet) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceFacet_hasMore(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HasMore, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceFacet_hasMore(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceFacet", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceFacetValue_value(ctx context.Context, field graphql.CollectedField, obj *resource.FacetValue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceFacetValue_value(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceFacetValue_value(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceFacetValue", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceFacetValue_resourceCount(ctx context.Context, field graphql.CollectedField, obj *resource.FacetValue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceFacetValue_resourceCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceFacetValue_resourceCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceFacetValue", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _SetMetadataOnResourcesPayload_resources(ctx context.Context, field graphql.CollectedField, obj *model.SetMetadataOnResourcesPayload) (ret graphql.Marshaler) {
@@ -2505,6 +2710,71 @@ func (ec *executionContext) unmarshalInputResourceCondition(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputResourceFacetInput(ctx context.Context, obj any) (resource.FacetRequest, error) {
+	var it resource.FacetRequest
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["first"]; !present {
+		asMap["first"] = 100
+	}
+	if _, present := asMap["includeUnused"]; !present {
+		asMap["includeUnused"] = false
+	}
+
+	fieldsInOrder := [...]string{"by", "key", "startsWith", "first", "includeUnused"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "by":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("by"))
+			data, err := ec.unmarshalNResourceFacetKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.By = data
+		case "key":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("key"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Key = data
+		case "startsWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("startsWith"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StartsWith = data
+		case "first":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("first"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.First = data
+		case "includeUnused":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("includeUnused"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IncludeUnused = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, obj any) (resource.Filter, error) {
 	var it resource.Filter
 	if obj == nil {
@@ -2516,7 +2786,7 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"types", "projectId", "projectIds", "visibility", "name", "nameContains", "search", "updatedSince", "uuids", "parent", "ancestor", "tags", "metadata", "requirements", "matching", "where"}
+	fieldsInOrder := [...]string{"types", "projectId", "projectIds", "visibility", "name", "nameContains", "search", "updatedSince", "uuids", "parent", "ancestor", "tags", "anyTags", "metadata", "requirements", "matching", "where"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -2607,6 +2877,13 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.Tags = data
+		case "anyTags":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("anyTags"))
+			data, err := ec.unmarshalOTagFilter2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐTagFilterᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AnyTags = data
 		case "metadata":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("metadata"))
 			data, err := ec.unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx, v)
@@ -4207,6 +4484,44 @@ func (ec *executionContext) _ResourceConnection(ctx context.Context, sel ast.Sel
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "facets":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceConnection_facets(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "metadataFacets":
 			field := field
 
@@ -4328,6 +4643,102 @@ func (ec *executionContext) _ResourceExplanation(ctx context.Context, sel ast.Se
 			}
 		case "clauses":
 			out.Values[i] = ec._ResourceExplanation_clauses(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var resourceFacetImplementors = []string{"ResourceFacet"}
+
+func (ec *executionContext) _ResourceFacet(ctx context.Context, sel ast.SelectionSet, obj *resource.Facet) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceFacetImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourceFacet")
+		case "by":
+			out.Values[i] = ec._ResourceFacet_by(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "key":
+			out.Values[i] = ec._ResourceFacet_key(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "values":
+			out.Values[i] = ec._ResourceFacet_values(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "hasMore":
+			out.Values[i] = ec._ResourceFacet_hasMore(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var resourceFacetValueImplementors = []string{"ResourceFacetValue"}
+
+func (ec *executionContext) _ResourceFacetValue(ctx context.Context, sel ast.SelectionSet, obj *resource.FacetValue) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceFacetValueImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourceFacetValue")
+		case "value":
+			out.Values[i] = ec._ResourceFacetValue_value(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "resourceCount":
+			out.Values[i] = ec._ResourceFacetValue_resourceCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -4706,6 +5117,72 @@ func (ec *executionContext) marshalNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑde
 	return ret
 }
 
+func (ec *executionContext) marshalNResourceFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacet(ctx context.Context, sel ast.SelectionSet, v *resource.Facet) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ResourceFacet(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNResourceFacetInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetRequest(ctx context.Context, v any) (resource.FacetRequest, error) {
+	res, err := ec.unmarshalInputResourceFacetInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNResourceFacetInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetRequestᚄ(ctx context.Context, v any) ([]resource.FacetRequest, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]resource.FacetRequest, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNResourceFacetInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetRequest(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNResourceFacetKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetKind(ctx context.Context, v any) (resource.FacetKind, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := resource.FacetKind(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNResourceFacetKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetKind(ctx context.Context, sel ast.SelectionSet, v resource.FacetKind) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNResourceFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetValue(ctx context.Context, sel ast.SelectionSet, v resource.FacetValue) graphql.Marshaler {
+	return ec._ResourceFacetValue(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNResourceFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetValueᚄ(ctx context.Context, sel ast.SelectionSet, v []resource.FacetValue) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNResourceFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetValue(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNResourceFilter2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx context.Context, v any) (resource.Filter, error) {
 	res, err := ec.unmarshalInputResourceFilter(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -4898,6 +5375,25 @@ func (ec *executionContext) marshalOResourceExplanation2ᚖgithubᚗcomᚋcadast
 		return graphql.Null
 	}
 	return ec._ResourceExplanation(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOResourceFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.Facet) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNResourceFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacet(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx context.Context, v any) (*resource.Filter, error) {

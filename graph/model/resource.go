@@ -9,16 +9,23 @@ import (
 // ResourceConnection is a page of resources.
 type ResourceConnection struct {
 	*Connection[resource.Resource]
-	Facets func(ctx context.Context, keys []string, first int) ([]*resource.MetadataFacet, error)
+	// CountMetadata and CountFacets count what the resources of the list have.
+	CountMetadata func(ctx context.Context, keys []string, first int) ([]*resource.MetadataFacet, error)
+	CountFacets   func(ctx context.Context, wanted []resource.FacetRequest) ([]*resource.Facet, error)
+}
+
+// Facets returns what the resources of the list have and how many have it.
+func (c *ResourceConnection) Facets(ctx context.Context, of []resource.FacetRequest) ([]*resource.Facet, error) {
+	return c.CountFacets(ctx, of)
 }
 
 // MetadataFacets returns the values of metadata keys on all resources of the
 // list.
 func (c *ResourceConnection) MetadataFacets(ctx context.Context, keys []string, first *int) ([]*resource.MetadataFacet, error) {
 	if first == nil {
-		return c.Facets(ctx, keys, resource.DefaultFacetValues)
+		return c.CountMetadata(ctx, keys, resource.DefaultFacetValues)
 	}
-	return c.Facets(ctx, keys, *first)
+	return c.CountMetadata(ctx, keys, *first)
 }
 
 // MetadataKeyConnection is a page of metadata keys.

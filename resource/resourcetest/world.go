@@ -2,11 +2,13 @@ package resourcetest
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/text"
@@ -105,14 +107,22 @@ func (w World) matchesPlainly(viewer access.Viewer, f resource.Filter, of *Thing
 		f.Parent == nil || of.Parent == *f.Parent && w.isSeen(viewer, of.Parent),
 		f.Ancestor == nil || slices.Contains(w.above(viewer, of), *f.Ancestor),
 	}
+	return !slices.Contains(append(holds, w.hasTags(f, of)...), false)
+}
+
+// hasTags reports of each condition on tags and pairs whether it holds.
+func (w World) hasTags(f resource.Filter, of *Thing) (holds []bool) {
 	for _, wanted := range f.Tags {
 		holds = append(holds, w.hasTag(of, wanted))
 	}
+	if f.AnyTags != nil {
+		holds = append(holds, slices.ContainsFunc(f.AnyTags, func(wanted resource.TagFilter) bool { return w.hasTag(of, wanted) }))
+	}
 	for _, pair := range f.Metadata {
 		value, ok := of.Metadata[pair.Key]
-		holds = append(holds, ok && value == pair.Value)
+		holds = append(holds, ok && slices.Contains(f.Metadata, metadef.KeyValue{Key: pair.Key, Value: value}))
 	}
-	return !slices.Contains(holds, false)
+	return holds
 }
 
 func has(in, folded string) bool { return strings.Contains(text.Fold(in), text.Fold(folded)) }
@@ -161,4 +171,120 @@ func InOrder(of []*Thing, key func(*Thing) string) []*Thing {
 	return slices.SortedFunc(slices.Values(of), func(a, b *Thing) int {
 		return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a.UUID, b.UUID))
 	})
+}
+
+// Facet counts what the resources have that a viewer may see and that match a
+// filter without the own choice of the facet, by value; tags are folded. False
+// is for a filter that is refused.
+func (w World) Facet(viewer access.Viewer, filter resource.Filter, of resource.FacetRequest) (map[string]int, bool) {
+	matching, ok := w.Matching(viewer, withoutChoice(filter, of))
+	counts := map[string]int{}
+	for _, thing := range matching {
+		for _, value := range w.valuesOf(viewer, thing, of) {
+			counts[value]++
+		}
+	}
+	return counts, ok
+}
+
+func (w World) valuesOf(viewer access.Viewer, of *Thing, wanted resource.FacetRequest) []string {
+	switch wanted.By {
+	case resource.FacetType:
+		return []string{of.Type}
+	case resource.FacetProject:
+		return []string{of.Project}
+	case resource.FacetVisibility:
+		return []string{string(of.Visibility)}
+	case resource.FacetTag:
+		var tags []string
+		for _, tag := range of.Tags {
+			tags = append(tags, text.Fold(tag))
+		}
+		return tags
+	case resource.FacetMetadataKey:
+		return slices.Collect(maps.Keys(of.Metadata))
+	case resource.FacetMetadataValue:
+		if value, ok := of.Metadata[*wanted.Key]; ok {
+			return []string{value}
+		}
+		return nil
+	}
+	value, ok := w.CapabilitiesSeen(viewer, of)[*wanted.Key]
+	if !ok {
+		return nil
+	}
+	members, _ := resource.CapabilityMembers(value)
+	return members
+}
+
+// withoutChoice writes a filter anew without what is about the facet alone.
+func withoutChoice(f resource.Filter, of resource.FacetRequest) resource.Filter {
+	switch of.By {
+	case resource.FacetType:
+		f.Types = nil
+	case resource.FacetProject:
+		f.ProjectID, f.ProjectIDs = nil, nil
+	case resource.FacetVisibility:
+		f.Visibility = nil
+	case resource.FacetTag:
+		f.Tags, f.AnyTags = nil, nil
+	case resource.FacetMetadataValue:
+		var kept []metadef.KeyValue
+		for _, pair := range f.Metadata {
+			if pair.Key != *of.Key {
+				kept = append(kept, pair)
+			}
+		}
+		f.Metadata = kept
+	case resource.FacetCapabilityValue:
+		var kept []resource.Requirement
+		for _, requirement := range f.Requirements {
+			if strings.TrimPrefix(requirement.Key, "capabilities:") != *of.Key {
+				kept = append(kept, requirement)
+			}
+		}
+		f.Requirements = kept
+	}
+	if f.Where != nil {
+		f.Where = keptOf(*f.Where, of)
+	}
+	return f
+}
+
+// keptOf returns what must hold of a tree besides what asks of the facet alone.
+func keptOf(c resource.ConditionInput, of resource.FacetRequest) *resource.ConditionInput {
+	switch {
+	case c.All != nil:
+		all := []resource.ConditionInput{}
+		for _, member := range c.All {
+			if kept := keptOf(member, of); kept != nil {
+				all = append(all, *kept)
+			}
+		}
+		return &resource.ConditionInput{All: all}
+	case asksAlone(c, of):
+		return nil
+	}
+	return &c
+}
+
+func asksAlone(c resource.ConditionInput, of resource.FacetRequest) bool {
+	members := append(slices.Clone(c.All), c.Any...)
+	if c.Not != nil {
+		members = append(members, *c.Not)
+	}
+	switch {
+	case c.Metadata != nil && c.Metadata.Exists != nil:
+		return of.By == resource.FacetMetadataKey || of.By == resource.FacetMetadataValue && c.Metadata.Key == *of.Key
+	case c.Metadata != nil:
+		return of.By == resource.FacetMetadataValue && c.Metadata.Key == *of.Key
+	case c.Capability != nil:
+		return of.By == resource.FacetCapabilityValue && c.Capability.Name == *of.Key
+	}
+	for _, member := range members {
+		if !asksAlone(member, of) {
+			return false
+		}
+	}
+	return len(members) > 0
 }

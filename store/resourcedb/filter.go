@@ -3,6 +3,7 @@ package resourcedb
 import (
 	"context"
 	"slices"
+	"strings"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
-	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
@@ -38,11 +38,17 @@ func (s *ResourceStore) resourcesMatching(ctx context.Context, filter resource.F
 	if err != nil {
 		return nil, err
 	}
+	return matchingAll(ctx, clauses), nil
+}
+
+// matchingAll keeps the resources that the viewer may see and of which all
+// clauses hold.
+func matchingAll(ctx context.Context, clauses []clause) predicate.Resource {
 	visible := visible.Resources(ctx)
 	return func(s *entsql.Selector) {
 		visible(s)
 		keep(s, clauses)
-	}, nil
+	}
 }
 
 // keep keeps what clauses hold of.
@@ -77,10 +83,14 @@ func (s *ResourceStore) clausesOf(ctx context.Context, path string, filter resou
 	if err != nil {
 		return nil, err
 	}
-	conditions := plan.Conditions(func(name string) bool { return known[name] != nil }, &problems)
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
+	clauses := s.clausesUnder(ctx, filter, plan, known, &problems)
+	return clauses, problems.Err()
+}
+
+// clausesUnder returns the conditions of a filter and of its plan, given the
+// capabilities that the viewer may know of.
+func (s *ResourceStore) clausesUnder(ctx context.Context, filter resource.Filter, plan resource.FilterPlan, known map[string][]int64, problems *problem.Problems) []clause {
+	conditions := plan.Conditions(func(name string) bool { return known[name] != nil }, problems)
 	clauses := s.plainClauses(ctx, filter)
 	for _, c := range conditions {
 		of := clause{name: c.Clause, holds: condition{c.Condition, known}.holds, byID: true, ignored: c.Ignored}
@@ -89,7 +99,7 @@ func (s *ResourceStore) clausesOf(ctx context.Context, path string, filter resou
 		}
 		clauses = append(clauses, of)
 	}
-	return clauses, nil
+	return clauses
 }
 
 // plainClauses returns the conditions of a filter that ask for no capability.
@@ -153,8 +163,13 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 	for _, tag := range filter.Tags {
 		clauses = append(clauses, clause{name: "tags " + tag.Name, byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, tag) }})
 	}
-	for _, pair := range filter.Metadata {
-		clauses = append(clauses, clause{name: "metadata " + pair.Key + ": " + pair.Value, byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasPair(s, pair) }})
+	if filter.AnyTags != nil {
+		clauses = append(clauses, clause{name: "anyTags", byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, filter.AnyTags...) }})
+	}
+	keys, values := filter.MetadataByKey()
+	for _, key := range keys {
+		clauses = append(clauses, clause{name: "metadata " + key + ": " + strings.Join(values[key], ", "), byID: true,
+			holds: func(s *entsql.Selector) *entsql.Predicate { return hasPair(s, key, values[key]) }})
 	}
 	return clauses
 }
@@ -185,10 +200,11 @@ func isBelow(s *entsql.Selector, viewer access.Viewer, uuid string) *entsql.Pred
 	})
 }
 
-// hasPair holds for the resources that have a key with exactly that value.
-func hasPair(s *entsql.Selector, pair metadef.KeyValue) *entsql.Predicate {
+// hasPair holds for the resources that have a key with exactly one of the
+// values.
+func hasPair(s *entsql.Selector, key string, values []string) *entsql.Predicate {
 	items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
-	return resourcesWith(s, items, entsql.And(entsql.EQ(items.C(metadataitem.FieldKey), pair.Key), hasValue(s, items, []string{pair.Value})))
+	return resourcesWith(s, items, entsql.And(entsql.EQ(items.C(metadataitem.FieldKey), key), hasValue(s, items, values)))
 }
 
 // hasValue holds for the items with one of some values. An index holds the
@@ -225,21 +241,34 @@ func hasPrefix(column, prefixColumn, input string) *entsql.Predicate {
 	})
 }
 
-// hasTag holds for the resources with a tag, or with one that the definitions
-// which the viewer may see place below it.
-func hasTag(s *entsql.Selector, viewer access.Viewer, wanted resource.TagFilter) *entsql.Predicate {
-	build := entsql.Dialect(s.Dialect())
-	tagged := build.Table(resourcetag.Table)
-	key, nameKey := text.Fold(wanted.Name), tagged.C(resourcetag.FieldNameKey)
-	is := entsql.EQ(nameKey, key)
-	if wanted.IncludeDescendants {
-		namespaces := build.Table(namespace.Table)
-		visible := build.Select(namespaces.C(namespace.FieldID)).From(namespaces).Where(visible.NamespaceCondition(viewer, namespaces.C))
-		is = entsql.Or(is, entsql.P(func(b *entsql.Builder) {
-			b.Ident(nameKey).WriteString(" IN (WITH RECURSIVE below (id, name_key) AS (SELECT id, name_key FROM tags WHERE name_key = ").Arg(key).
-				WriteString(" AND namespace_id IN (").Join(visible).
-				WriteString(") UNION SELECT tags.id, tags.name_key FROM tags JOIN below ON tags.parent_id = below.id) SELECT name_key FROM below)")
-		}))
+// hasTag holds for the resources with one of several tags, or with one that the
+// definitions which the viewer may see place below it.
+func hasTag(s *entsql.Selector, viewer access.Viewer, wanted ...resource.TagFilter) *entsql.Predicate {
+	if len(wanted) == 0 {
+		return entsql.ExprP("1 = 0")
 	}
-	return resourcesWith(s, tagged, is)
+	tagged := entsql.Dialect(s.Dialect()).Table(resourcetag.Table)
+	nameKey := tagged.C(resourcetag.FieldNameKey)
+	var tests []*entsql.Predicate
+	for _, tag := range wanted {
+		key := text.Fold(tag.Name)
+		tests = append(tests, entsql.EQ(nameKey, key))
+		if tag.IncludeDescendants {
+			tests = append(tests, isBelowTag(s, viewer, nameKey, key))
+		}
+	}
+	return resourcesWith(s, tagged, tests...)
+}
+
+// isBelowTag holds for the folded tags that the definitions which the viewer may
+// see place at or below one.
+func isBelowTag(s *entsql.Selector, viewer access.Viewer, nameKey, key string) *entsql.Predicate {
+	build := entsql.Dialect(s.Dialect())
+	namespaces := build.Table(namespace.Table)
+	visible := build.Select(namespaces.C(namespace.FieldID)).From(namespaces).Where(visible.NamespaceCondition(viewer, namespaces.C))
+	return entsql.P(func(b *entsql.Builder) {
+		b.Ident(nameKey).WriteString(" IN (WITH RECURSIVE below (id, name_key) AS (SELECT id, name_key FROM tags WHERE name_key = ").Arg(key).
+			WriteString(" AND namespace_id IN (").Join(visible).
+			WriteString(") UNION SELECT tags.id, tags.name_key FROM tags JOIN below ON tags.parent_id = below.id) SELECT name_key FROM below)")
+	})
 }

@@ -65,8 +65,13 @@ func newRandomWorld(t *testing.T, url string, seed uint64, discovery resource.Ca
 	w := &randomWorld{chance: rand.New(rand.NewPCG(seed, 16))}
 	w.Discovery, w.Private, w.Registered, w.Below = discovery, map[[2]string]bool{}, map[[2]string]bool{}, map[string][]string{"red": {"green"}}
 	content := store.Content{Definitions: []string{`{"namespace": "Colours", "visibility": "public", "owner": "operations",
-		"tags": [{"name": "Red"}, {"name": "Green", "parent": "Red"}], "resource_type_associations": [{"name": "X::A"}, {"name": "X::B"}, {"name": "Y::C"}],
-		"properties": {"color": {"title": "Colour", "type": "string", "enum": ["a", "ab", "never", "Never"]}}}`}}
+		"tags": [{"name": "Red"}, {"name": "Green", "parent": "Red"}, {"name": "Unused"}],
+		"resource_type_associations": [{"name": "X::A"}, {"name": "X::B"}, {"name": "Y::C", "prefix": "hw:"}],
+		"properties": {"color": {"title": "Colour", "type": "string", "enum": ["a", "ab", "never", "Never"]}}}`,
+		`{"namespace": "Numbers", "visibility": "public", "owner": "operations", "resource_type_associations": [{"name": "X::A"}],
+		"objects": [{"name": "o", "properties": {"k": {"title": "K", "type": "integer", "enum": [1, 10, 11]}}}]}`,
+		`{"namespace": "Hidden", "visibility": "private", "owner": "elsewhere", "tags": [{"name": "hidden"}],
+		"resource_type_associations": [{"name": "X::B"}], "properties": {"size": {"title": "S", "type": "string", "enum": ["hidden"]}}}`}}
 	for _, of := range worldTypes {
 		for _, name := range worldCaps {
 			registered := [2]string{of, name}
@@ -75,27 +80,7 @@ func newRandomWorld(t *testing.T, url string, seed uint64, discovery resource.Ca
 		}
 	}
 	for i := range 60 {
-		of := &resourcetest.Thing{UUID: storetest.UUID(i + 1), Type: w.pick(worldTypes), Name: w.pick(worldNames), Project: w.pick(worldProjects),
-			Visibility: []access.Visibility{access.Public, access.Private}[w.chance.IntN(2)], Metadata: map[string]string{}, Capabilities: map[string]string{}}
-		if w.chance.IntN(2) == 0 {
-			of.Description = w.pick(worldValues)
-		}
-		if i > 0 && w.chance.IntN(3) > 0 {
-			of.Parent = w.Resources[w.chance.IntN(len(w.Resources))].UUID
-		}
-		for _, key := range worldKeys {
-			if w.chance.IntN(2) == 0 {
-				of.Metadata[key] = w.pick(worldValues)
-			}
-		}
-		for _, name := range worldCaps {
-			if w.chance.IntN(2) == 0 {
-				of.Capabilities[name] = w.pick([]string{"x", "y", "2", "10", `["x", "z"]`, `["y"]`, `[]`})
-			}
-		}
-		for _, tag := range slices.Compact(slices.Sorted(slices.Values(w.some(worldTags, 3)))) {
-			of.Tags = append(of.Tags, []string{tag, strings.ToUpper(tag)}[w.chance.IntN(2)])
-		}
+		of := w.thing(i)
 		w.Resources = append(w.Resources, of)
 		content.Resources = append(content.Resources, recordOf(of))
 	}
@@ -107,14 +92,39 @@ func newRandomWorld(t *testing.T, url string, seed uint64, discovery resource.Ca
 	if err := s.FillEmpty(storetest.AsAdmin(), content); err != nil {
 		t.Fatal(err)
 	}
-	w.age(t, s, url)
+	w.age(t, url)
 	return w, s
 }
 
+// thing returns a random resource, mostly below one that is there.
+func (w *randomWorld) thing(i int) *resourcetest.Thing {
+	of := &resourcetest.Thing{UUID: storetest.UUID(i + 1), Type: w.pick(worldTypes), Name: w.pick(worldNames), Project: w.pick(worldProjects),
+		Visibility: []access.Visibility{access.Public, access.Private}[w.chance.IntN(2)], Metadata: map[string]string{}, Capabilities: map[string]string{}}
+	if w.chance.IntN(2) == 0 {
+		of.Description = w.pick(worldValues)
+	}
+	if i > 0 && w.chance.IntN(3) > 0 {
+		of.Parent = w.Resources[w.chance.IntN(len(w.Resources))].UUID
+	}
+	for _, key := range worldKeys {
+		if w.chance.IntN(2) == 0 {
+			of.Metadata[key] = w.pick(worldValues)
+		}
+	}
+	for _, name := range worldCaps {
+		if w.chance.IntN(2) == 0 {
+			of.Capabilities[name] = w.pick([]string{"x", "y", "2", "10", `["x", "z"]`, `["y"]`, `[]`})
+		}
+	}
+	for _, tag := range slices.Compact(slices.Sorted(slices.Values(w.some(worldTags, 3)))) {
+		of.Tags = append(of.Tags, []string{tag, strings.ToUpper(tag)}[w.chance.IntN(2)])
+	}
+	return of
+}
+
 // age gives the resources different times.
-func (w *randomWorld) age(t *testing.T, s *store.Store, url string) {
+func (w *randomWorld) age(t *testing.T, url string) {
 	t.Helper()
-	_ = s
 	db := storetest.Database(t, url)
 	for i, of := range w.Resources {
 		of.UpdatedAt = time.Date(2026, 1, 1+w.chance.IntN(5), 0, 0, 0, 0, time.UTC)
@@ -140,46 +150,65 @@ func recordOf(of *resourcetest.Thing) store.ResourceRecord {
 	return record
 }
 
+// any returns one of the resources.
+func (w *randomWorld) any() *resourcetest.Thing { return w.Resources[w.chance.IntN(len(w.Resources))] }
+
 // filter returns a random filter, mostly of few conditions.
 func (w *randomWorld) filter() resource.Filter {
 	var f resource.Filter
-	some := func() *resourcetest.Thing { return w.Resources[w.chance.IntN(len(w.Resources))] }
 	for range w.chance.IntN(4) {
-		switch w.chance.IntN(15) {
-		case 0:
-			f.Types = w.some(worldTypes, 3)
-		case 1:
-			f.ProjectID = new(w.pick(worldProjects))
-		case 2:
-			f.ProjectIDs = w.some(worldProjects, 3)
-		case 3:
-			f.Visibility = new([]access.Visibility{access.Public, access.Private}[w.chance.IntN(2)])
-		case 4:
-			f.Name = new(w.pick(worldNames))
-		case 5:
-			f.NameContains = new([]string{"o", "été", "ÉTÉ", "", "three"}[w.chance.IntN(5)])
-		case 6:
-			f.Search = new([]string{"äpfel", "APFEL", "k", "ǳ", "STRASSE", "Straße", "_%", `\`, "", "été", "1", "ﬀ", "s"}[w.chance.IntN(13)])
-		case 7:
-			f.UpdatedSince = new(time.Date(2026, 1, 1+w.chance.IntN(6), 0, 0, 0, 0, time.FixedZone("", 0)))
-		case 8:
-			f.UUIDs = []string{some().UUID, some().UUID, some().UUID}
-		case 9:
-			f.Parent = new(some().UUID)
-		case 10:
-			f.Ancestor = new(some().UUID)
-		case 11:
-			f.Tags = append(f.Tags, resource.TagFilter{Name: w.pick(worldTags), IncludeDescendants: w.chance.IntN(2) == 0})
-		case 12:
-			f.Metadata = append(f.Metadata, metadef.KeyValue{Key: w.pick(worldKeys), Value: w.pick(worldValues)})
-		case 13:
-			f.Where = new(w.condition(2))
-		case 14:
-			f.Requirements = append(f.Requirements, resource.Requirement{Key: []string{"", "capabilities:"}[w.chance.IntN(2)] + w.pick(append(worldCaps, "unknown")),
-				Requirement: w.pick([]string{"x", "<or> x <or> y", ">= 3", "<in> z"})})
+		if w.chance.IntN(2) == 0 {
+			w.askOfRow(&f)
+		} else {
+			w.askOfOthers(&f)
 		}
 	}
 	return f
+}
+
+// askOfRow adds a random condition on the columns of a resource.
+func (w *randomWorld) askOfRow(f *resource.Filter) {
+	switch w.chance.IntN(9) {
+	case 0:
+		f.Types = w.some(worldTypes, 3)
+	case 1:
+		f.ProjectID = new(w.pick(worldProjects))
+	case 2:
+		f.ProjectIDs = w.some(worldProjects, 3)
+	case 3:
+		f.Visibility = new([]access.Visibility{access.Public, access.Private}[w.chance.IntN(2)])
+	case 4:
+		f.Name = new(w.pick(worldNames))
+	case 5:
+		f.NameContains = new([]string{"o", "été", "ÉTÉ", "", "three"}[w.chance.IntN(5)])
+	case 6:
+		f.Search = new([]string{"äpfel", "APFEL", "k", "ǳ", "STRASSE", "Straße", "_%", `\`, "", "été", "1", "ﬀ", "s"}[w.chance.IntN(13)])
+	case 7:
+		f.UpdatedSince = new(time.Date(2026, 1, 1+w.chance.IntN(6), 0, 0, 0, 0, time.FixedZone("", 0)))
+	case 8:
+		f.UUIDs = []string{w.any().UUID, w.any().UUID, w.any().UUID}
+	}
+}
+
+// askOfOthers adds a random condition on what is around a resource or on it.
+func (w *randomWorld) askOfOthers(f *resource.Filter) {
+	switch w.chance.IntN(7) {
+	case 0:
+		f.Parent = new(w.any().UUID)
+	case 1:
+		f.Ancestor = new(w.any().UUID)
+	case 2:
+		f.Tags = append(f.Tags, resource.TagFilter{Name: w.pick(worldTags), IncludeDescendants: w.chance.IntN(2) == 0})
+	case 3:
+		f.Metadata = append(f.Metadata, metadef.KeyValue{Key: w.pick(worldKeys), Value: w.pick(worldValues)}, metadef.KeyValue{Key: w.pick(worldKeys), Value: w.pick(worldValues)})
+	case 4:
+		f.Where = new(w.condition(2))
+	case 5:
+		f.AnyTags = append(f.AnyTags, resource.TagFilter{Name: w.pick(worldTags)}, resource.TagFilter{Name: w.pick(worldTags), IncludeDescendants: true})
+	case 6:
+		f.Requirements = append(f.Requirements, resource.Requirement{Key: []string{"", "capabilities:"}[w.chance.IntN(2)] + w.pick(append(worldCaps, "unknown")),
+			Requirement: w.pick([]string{"x", "<or> x <or> y", ">= 3", "<in> z"})})
+	}
 }
 
 func (w *randomWorld) condition(levels int) resource.ConditionInput {

@@ -7,7 +7,6 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
@@ -15,9 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
-	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
-	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -90,11 +87,11 @@ func facetStatement(build *entsql.DialectBuilder, scope resource.Scope, keys []i
 		Where(entsql.LTE(counted.C("place"), first)).OrderBy(counted.C("scope_key"), counted.C("item_key"), counted.C("place"))
 }
 
-// MetadataKeys returns a page of the metadata keys in use on the resources that
-// the viewer may see, of one type or of all, by key: those that have the
-// searched text, whatever its case. It is taken from the front, between the
-// cursors. The keys are counted for every answer.
-func (s *ResourceStore) MetadataKeys(ctx context.Context, resourceType *string, search string, request page.Request) (page.Page[*resource.MetadataKey], error) {
+// MetadataKeys returns a page of the metadata keys in use on the resources of a
+// filter that the viewer may see, by key: those that have the searched text,
+// whatever its case. It is taken from the front, between the cursors. The keys
+// are counted for every answer.
+func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter, search string, request page.Request) (page.Page[*resource.MetadataKey], error) {
 	none := page.Page[*resource.MetadataKey]{}
 	const list = "metadataKeys"
 	var problems problem.Problems
@@ -115,7 +112,7 @@ func (s *ResourceStore) MetadataKeys(ctx context.Context, resourceType *string, 
 		return none, err
 	}
 	current := page.Page[*resource.MetadataKey]{Items: []*resource.MetadataKey{}, Cursors: []string{}}
-	err := s.eachMetadataKey(ctx, resourceType, after, search, func(key resource.MetadataKey) bool {
+	err := s.eachMetadataKey(ctx, filter, after, search, func(key resource.MetadataKey) bool {
 		if before != "" && key.Key >= before {
 			return false
 		}
@@ -130,8 +127,8 @@ func (s *ResourceStore) MetadataKeys(ctx context.Context, resourceType *string, 
 }
 
 // CountMetadataKeys returns how many keys MetadataKeys goes through in all.
-func (s *ResourceStore) CountMetadataKeys(ctx context.Context, resourceType *string, search string) (count int, err error) {
-	err = s.eachMetadataKey(ctx, resourceType, "", search, func(resource.MetadataKey) bool {
+func (s *ResourceStore) CountMetadataKeys(ctx context.Context, filter resource.Filter, search string) (count int, err error) {
+	err = s.eachMetadataKey(ctx, filter, "", search, func(resource.MetadataKey) bool {
 		count++
 		return true
 	})
@@ -141,18 +138,20 @@ func (s *ResourceStore) CountMetadataKeys(ctx context.Context, resourceType *str
 // eachMetadataKey goes through the keys after one, in order, until each returns
 // false. Keys are compared without case here, where folding is the same for
 // every database.
-func (s *ResourceStore) eachMetadataKey(ctx context.Context, resourceType *string, after, search string, each func(resource.MetadataKey) bool) error {
+func (s *ResourceStore) eachMetadataKey(ctx context.Context, filter resource.Filter, after, search string, each func(resource.MetadataKey) bool) error {
+	matching, err := s.resourcesMatching(ctx, filter)
+	if err != nil {
+		return err
+	}
 	build := entsql.Dialect(s.Pool.Dialect())
 	resources, items := build.Table(entresource.Table), build.Table(metadataitem.Table)
+	selector := build.Select().From(resources)
+	selector.Join(items).On(resources.C(entresource.FieldID), items.C(metadataitem.FieldResourceID))
 	key := items.C(metadataitem.FieldKey)
-	selector := build.Select(key, entsql.Count("*")).From(items)
-	selector.Join(resources).On(items.C(metadataitem.FieldResourceID), resources.C(entresource.FieldID))
-	selector.Where(visible.ResourceCondition(access.ViewerFrom(ctx), resources.C))
+	matching(selector)
+	selector.Select(key, entsql.Count("*"))
 	if after != "" {
 		selector.Where(entsql.GT(key, after))
-	}
-	if resourceType != nil {
-		selector.Where(metadefdb.IsOfType(selector, resources.C(entresource.FieldResourceTypeID), []string{*resourceType}))
 	}
 	query, args := selector.GroupBy(key).OrderBy(key).Query()
 	rows, err := s.Ent.QueryContext(ctx, query, args...)

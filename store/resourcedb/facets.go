@@ -1,0 +1,218 @@
+package resourcedb
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// Facets returns, for each key of a scope, what the resources of a filter have
+// and how many have it: one facet for each that is wanted, counted without its
+// own choice. Without a scope there is the one key 0. All of them are counted in
+// one statement.
+func (s *ResourceStore) Facets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, wanted []resource.FacetRequest) (map[int64][]*resource.Facet, error) {
+	facets := make(map[int64][]*resource.Facet, len(keys))
+	for _, key := range keys {
+		for _, of := range wanted {
+			facets[key] = append(facets[key], &resource.Facet{By: of.By, Key: of.Key, Values: []resource.FacetValue{}})
+		}
+	}
+	counts, err := s.facetCounts(ctx, facetScope{scope, keys}, filter, wanted)
+	if err != nil {
+		return nil, err
+	}
+	inUse := map[facetOf]map[string]bool{}
+	for _, count := range counts {
+		facet := facets[count.key][count.index]
+		if facet.HasMore = len(facet.Values) == wanted[count.index].First; !facet.HasMore {
+			facet.Values = append(facet.Values, count.FacetValue)
+		}
+		if inUse[count.facetOf] == nil {
+			inUse[count.facetOf] = map[string]bool{}
+		}
+		inUse[count.facetOf][count.group] = true
+	}
+	unused, err := s.knownValues(ctx, facetScope{scope, keys}, filter, wanted)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		for i, of := range wanted {
+			if of.IncludeUnused {
+				addUnused(facets[key][i], of, unused.of(key, i, of.By), inUse[facetOf{key, i}])
+			}
+		}
+	}
+	return facets, nil
+}
+
+// facetScope is what the lists are children of for which facets are counted.
+type facetScope struct {
+	resource.Scope
+	keys []int64
+}
+
+// facetOf is one of the facets of a key of the scope.
+type facetOf struct {
+	key   int64
+	index int
+}
+
+// facetCount is a value of a facet, the group that it stands for, and its place.
+type facetCount struct {
+	facetOf
+	resource.FacetValue
+	group string
+	place int
+}
+
+// facetCounts returns the first values of all facets in their order, one more of
+// each than is wanted.
+func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filter resource.Filter, wanted []resource.FacetRequest) ([]facetCount, error) {
+	var problems problem.Problems
+	resource.CheckFacets(&problems, "of", wanted)
+	filter.Check(&problems, "filter")
+	plan := filter.Plan(&problems, "filter")
+	if err := problems.Err(); err != nil || len(wanted) == 0 {
+		return nil, err
+	}
+	known, everywhere, err := s.capabilitiesFor(ctx, filter, plan, wanted)
+	if err != nil {
+		return nil, err
+	}
+	var statement *entsql.Selector
+	for i, of := range wanted {
+		without := filter.Without(of)
+		names := known
+		if without.Types == nil {
+			names = everywhere
+		}
+		clauses := s.clausesUnder(ctx, without, plan.Without(of), names, &problems)
+		if of.By == resource.FacetCapabilityValue && names[*of.Key] == nil {
+			problems.Add(problem.Join(problem.Index("of", i), "key"), "unknown capability %q", metadef.Shorten(*of.Key))
+		}
+		part := s.facetPart(scope, i, of, matchingAll(ctx, clauses), names)
+		if statement == nil {
+			statement = part
+		} else {
+			statement.UnionAll(part)
+		}
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	var counts []facetCount
+	err = s.Select(ctx, statement, func(rows *entsql.Rows) error {
+		var count facetCount
+		err := rows.Scan(&count.index, &count.key, &count.group, &count.Value, &count.ResourceCount, &count.place)
+		counts = append(counts, count)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count facets: %w", err)
+	}
+	slices.SortFunc(counts, func(a, b facetCount) int { return cmp.Compare(a.place, b.place) })
+	return counts, nil
+}
+
+// capabilitiesFor returns the capabilities that a filter and facets name: those
+// of the types of the filter, and of all types where a facet is counted without
+// these.
+func (s *ResourceStore) capabilitiesFor(ctx context.Context, filter resource.Filter, plan resource.FilterPlan, wanted []resource.FacetRequest) (known, everywhere map[string][]int64, err error) {
+	names := sqldb.Distinct(append(plan.CapabilityNames(), resource.Capabilities(wanted)...))
+	known, err = s.knownCapabilities(ctx, names, filter.Types)
+	byType := slices.ContainsFunc(wanted, func(of resource.FacetRequest) bool { return of.By == resource.FacetType })
+	if err != nil || filter.Types == nil || !byType {
+		return known, known, err
+	}
+	everywhere, err = s.knownCapabilities(ctx, names, nil)
+	return known, everywhere, err
+}
+
+// facetPart counts the values of one facet on the resources that match, for each
+// key of the scope, and keeps the first of them.
+func (s *ResourceStore) facetPart(scope facetScope, index int, of resource.FacetRequest, matching predicate.Resource, capabilities map[string][]int64) *entsql.Selector {
+	build := entsql.Dialect(s.Pool.Dialect())
+	resources := build.Table(entresource.Table)
+	counted := build.Select().From(resources)
+	group, value := facetColumns(counted, resources, of, capabilities)
+	matching(counted)
+	if start := text.OrEmpty(of.StartsWith); start != "" {
+		if of.By == resource.FacetTag {
+			start = text.Fold(start)
+		}
+		counted.Where(beginsWith(group, start))
+	}
+	counted.Select(entsql.As(group, "facet_group"), entsql.As(entsql.Min(value), "facet_value"), entsql.As(entsql.Count("*"), "resource_count"))
+	groups, place := []string{group}, entsql.RowNumber()
+	if column, scoped := scopeColumns[scope.Scope]; scoped {
+		column = resources.C(column)
+		counted.Where(sqldb.IsAmong(counted, column, scope.keys)).AppendSelectAs(column, "scope_key")
+		groups, place = append(groups, column), place.PartitionBy(column)
+	} else {
+		counted.AppendSelectExprAs(entsql.Raw("0"), "scope_key")
+	}
+	counted.AppendSelectExprAs(place.OrderExpr(entsql.Expr(entsql.Desc(entsql.Count("*"))), entsql.Expr(group)), "place")
+	counted.GroupBy(groups...).As("counted")
+	return build.Select().AppendSelectExprAs(entsql.Raw(fmt.Sprint(index)), "facet").
+		AppendSelect(counted.C("scope_key"), counted.C("facet_group"), counted.C("facet_value"), counted.C("resource_count"), counted.C("place")).
+		From(counted).Where(entsql.LTE(counted.C("place"), of.First+1))
+}
+
+// facetColumns joins the resources with what has the values of a facet, and
+// returns the column by which values are told apart, and that of the values.
+func facetColumns(s *entsql.Selector, resources *entsql.SelectTable, of resource.FacetRequest, capabilities map[string][]int64) (group, value string) {
+	build := entsql.Dialect(s.Dialect())
+	joined := func(table string) *entsql.SelectTable {
+		t := build.Table(table)
+		s.Join(t).On(resources.C(entresource.FieldID), t.C("resource_id"))
+		return t
+	}
+	switch of.By {
+	case resource.FacetProject:
+		group = resources.C(entresource.FieldProjectID)
+	case resource.FacetVisibility:
+		group = resources.C(entresource.FieldVisibility)
+	case resource.FacetTag:
+		tags := joined(resourcetag.Table)
+		return tags.C(resourcetag.FieldNameKey), tags.C(resourcetag.FieldName)
+	case resource.FacetMetadataKey:
+		group = joined(metadataitem.Table).C(metadataitem.FieldKey)
+	case resource.FacetMetadataValue:
+		items := joined(metadataitem.Table)
+		s.Where(entsql.EQ(items.C(metadataitem.FieldKey), *of.Key))
+		group = items.C(metadataitem.FieldValue)
+	case resource.FacetCapabilityValue:
+		members := joined(capabilitymember.Table)
+		s.Where(sqldb.IsAmong(s, members.C(capabilitymember.FieldCapabilityID), capabilities[*of.Key]))
+		group = members.C(capabilitymember.FieldValue)
+	default:
+		types := build.Table(resourcetype.Table)
+		s.Join(types).On(resources.C(entresource.FieldResourceTypeID), types.C(resourcetype.FieldID))
+		group = types.C(resourcetype.FieldName)
+	}
+	return group, group
+}
+
+// beginsWith holds where a column begins with a text that is not empty.
+func beginsWith(column, start string) *entsql.Predicate {
+	if end, ok := text.PrefixEnd(start); ok {
+		return entsql.And(entsql.GTE(column, start), entsql.LT(column, end))
+	}
+	return entsql.GTE(column, start)
+}
