@@ -254,32 +254,9 @@ func (p *permitted) sweep(thorough bool) {
 	for _, text := range creations {
 		p.try(text)
 	}
-	var steps []func()
-	for _, of := range changeable {
-		for _, keys := range of.keys {
-			steps = append(steps, func() { p.compare(of, keys, "viewerCanUpdate", of.update) })
-		}
-	}
-	p.random.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
-	for _, step := range steps {
-		step()
-	}
-	steps = steps[:0]
-	for range 2 { // what was in use may not be any more
-		for _, of := range changeable {
-			for _, keys := range of.keys {
-				steps = append(steps, func() { p.compare(of, keys, "viewerCanDelete", of.delete) })
-			}
-		}
-	}
-	if thorough { // parts before what holds them
-		slices.Reverse(steps)
-	} else {
-		p.random.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
-	}
-	for _, step := range steps {
-		step()
-	}
+	p.inOrder(false, p.steps("viewerCanUpdate", func(of changeableKind) string { return of.update }))
+	removals := p.steps("viewerCanDelete", func(of changeableKind) string { return of.delete })
+	p.inOrder(thorough, append(removals, removals...)) // what was in use may not be any more
 	for operation, worked := range p.worked {
 		answer := askAs(p.t, p.executor, p.viewer, fmt.Sprintf(`{ viewer { can(operation: %s) } }`, access.EnumName(operation)))
 		if strings.Contains(answer, `"errors"`) {
@@ -288,6 +265,29 @@ func (p *permitted) sweep(thorough bool) {
 		if can := strings.Contains(answer, "true"); worked && !can || thorough && can && !worked {
 			p.t.Errorf("%s: %s has worked: %v, and the viewer is told %s", p.name, operation, worked, answer)
 		}
+	}
+}
+
+// steps returns comparisons of all things by one of their mutations.
+func (p *permitted) steps(can string, mutation func(changeableKind) string) []func() {
+	var steps []func()
+	for _, of := range changeable {
+		for _, keys := range of.keys {
+			steps = append(steps, func() { p.compare(of, keys, can, mutation(of)) })
+		}
+	}
+	return steps
+}
+
+// inOrder runs steps at random or, with parts before what holds them, backwards.
+func (p *permitted) inOrder(partsFirst bool, steps []func()) {
+	if partsFirst {
+		slices.Reverse(steps)
+	} else {
+		p.random.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+	}
+	for _, step := range steps {
+		step()
 	}
 }
 

@@ -164,6 +164,34 @@ func usesNames(t *testing.T, w *World) {
 	}
 }
 
+// orderedBy returns the number of a provider that an order compares, nil for what
+// comes last.
+func orderedBy(order ProviderOrder, p *Provider) *big.Rat {
+	switch {
+	case len(p.Inventories) == 0 || order.Field == OrderByShareUsed && p.Inventories[0].Capacity == 0:
+		return nil
+	case order.Field == OrderByFree:
+		return new(big.Rat).SetInt64(p.Inventories[0].Free())
+	}
+	return new(big.Rat).SetFloat64(float64(p.Inventories[0].Used) / float64(p.Inventories[0].Capacity))
+}
+
+// compareOrdered compares providers by the numbers that an order compares.
+func compareOrdered(order ProviderOrder, a, b *Provider) int {
+	switch x, y := orderedBy(order, a), orderedBy(order, b); {
+	case x == nil && y == nil:
+		return 0
+	case x == nil:
+		return 1
+	case y == nil:
+		return -1
+	case order.Descending:
+		return y.Cmp(x)
+	default:
+		return x.Cmp(y)
+	}
+}
+
 // TestOrderByInventories compares the keys of orders with the numbers that they
 // stand for, in both directions.
 func TestOrderByInventories(t *testing.T) {
@@ -179,38 +207,16 @@ func TestOrderByInventories(t *testing.T) {
 		}
 		providers = append(providers, p)
 	}
-	for _, field := range []string{OrderByFree, OrderByShareUsed} {
-		for _, descending := range []bool{false, true} {
-			order := ProviderOrder{Field: field, Descending: descending, ResourceClass: &class}
-			// number returns what the order compares, nil for what comes last.
-			number := func(p *Provider) *big.Rat {
-				switch {
-				case len(p.Inventories) == 0 || field == OrderByShareUsed && p.Inventories[0].Capacity == 0:
-					return nil
-				case field == OrderByFree:
-					return new(big.Rat).SetInt64(p.Inventories[0].Free())
+	for _, order := range []ProviderOrder{{Field: OrderByFree}, {Field: OrderByFree, Descending: true}, {Field: OrderByShareUsed}, {Field: OrderByShareUsed, Descending: true}} {
+		order.ResourceClass = &class
+		for _, a := range providers {
+			for _, b := range providers {
+				got := cmp.Compare(order.Key(a), order.Key(b))
+				if order.Descending {
+					got = -got
 				}
-				share := float64(p.Inventories[0].Used) / float64(p.Inventories[0].Capacity)
-				return new(big.Rat).SetFloat64(share)
-			}
-			for _, a := range providers {
-				for _, b := range providers {
-					got := cmp.Compare(order.Key(a), order.Key(b))
-					if descending {
-						got = -got
-					}
-					want := 0
-					switch x, y := number(a), number(b); {
-					case x == nil || y == nil:
-						want = cmp.Compare(map[bool]int{true: 1}[x == nil], map[bool]int{true: 1}[y == nil])
-					case descending:
-						want = y.Cmp(x)
-					default:
-						want = x.Cmp(y)
-					}
-					if got != want {
-						t.Fatalf("%s, descending %v: %+v before %+v: %d, want %d", field, descending, a.Inventories, b.Inventories, got, want)
-					}
+				if want := compareOrdered(order, a, b); got != want {
+					t.Fatalf("%+v: %+v before %+v: %d, want %d", order, a.Inventories, b.Inventories, got, want)
 				}
 			}
 		}
