@@ -12,6 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
@@ -22,11 +23,21 @@ func (r *capabilityResolver) ResourceType(ctx context.Context, obj *resource.Cap
 func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, startsWith *string, first *int, after *string, last *int, before *string) (*model.CapabilityValueConnection, error) {
 	request := model.PageRequest(first, after, last, before)
 	connection, err := valuesOfCapability.connect(ctx, r.Store, obj, request, capabilityValues{valueOf(startsWith), request})
-	return &model.CapabilityValueConnection{Connection: connection}, err
+	if err != nil {
+		return nil, err
+	}
+	for _, value := range connection.Nodes() {
+		value.Capability = obj
+	}
+	return &model.CapabilityValueConnection{Connection: connection}, nil
 }
 
 func (r *capabilityResolver) ValueCount(ctx context.Context, obj *resource.Capability) (int, error) {
 	return countOfCapability.Load(ctx, r.Store, obj)
+}
+
+func (r *capabilityValueResolver) ID(ctx context.Context, obj *resource.CapabilityValue) (string, error) {
+	return page.Key("CapabilityValue", obj.Capability.NodeID(), obj.Value), nil
 }
 
 func (r *mutationResolver) SetCapabilities(ctx context.Context, input resource.CapabilitiesChange) (*model.SetCapabilitiesPayload, error) {
@@ -97,6 +108,10 @@ func (r *resourceTypeResolver) Capability(ctx context.Context, obj *metadef.Reso
 
 func (r *Resolver) Capability() generated.CapabilityResolver { return &capabilityResolver{r} }
 
+func (r *Resolver) CapabilityValue() generated.CapabilityValueResolver {
+	return &capabilityValueResolver{r}
+}
+
 func (r *Resolver) RemovedCapability() generated.RemovedCapabilityResolver {
 	return &removedCapabilityResolver{r}
 }
@@ -107,6 +122,7 @@ func (r *Resolver) ResourceCapability() generated.ResourceCapabilityResolver {
 
 type (
 	capabilityResolver         struct{ *Resolver }
+	capabilityValueResolver    struct{ *Resolver }
 	removedCapabilityResolver  struct{ *Resolver }
 	resourceCapabilityResolver struct{ *Resolver }
 )

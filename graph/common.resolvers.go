@@ -35,6 +35,10 @@ func (r *queryResolver) Viewer(ctx context.Context) (*access.Viewer, error) {
 	return &viewer, nil
 }
 
+func (r *viewerResolver) ID(ctx context.Context, obj *access.Viewer) (string, error) {
+	return page.Key("Viewer", obj.UserID, obj.ProjectID), nil
+}
+
 func (r *viewerResolver) Roles(ctx context.Context, obj *access.Viewer) ([]model.Role, error) {
 	return model.RolesOf(*obj), nil
 }

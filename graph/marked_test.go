@@ -91,7 +91,7 @@ var keptWith = []string{"Capability.resourceType", "Resource.type"}
 // TestFieldsBelowTheRootFailAlone holds the fields below Query and Mutation
 // against testdata/marked_fields.txt, and against the rule: a page, and what
 // another domain knows, can fail alone, so it is nullable; its null is an answer
-// or it is marked.
+// or it is marked. What the viewer may do with an object is not read elsewhere.
 func TestFieldsBelowTheRootFailAlone(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()

@@ -16,6 +16,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
+func (r *appliedNamespaceResolver) ID(ctx context.Context, obj *metadef.AppliedNamespace) (string, error) {
+	return page.Key("AppliedNamespace", obj.Association.NodeID(), obj.Search), nil
+}
+
 func (r *appliedNamespaceResolver) Objects(ctx context.Context, obj *metadef.AppliedNamespace) ([]*metadef.ObjectDefinition, error) {
 	objects := make([]*metadef.ObjectDefinition, len(obj.Objects))
 	for i, object := range obj.Objects {

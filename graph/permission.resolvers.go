@@ -31,11 +31,11 @@ func (r *consumerResolver) ViewerCanDelete(ctx context.Context, obj *model.Consu
 	return may(ctx, "deleteAllocations"), nil
 }
 
-func (r *inventoryResolver) ViewerCanUpdate(ctx context.Context, obj *placement.Inventory) (bool, error) {
+func (r *inventoryResolver) ViewerCanUpdate(ctx context.Context, obj *model.Inventory) (bool, error) {
 	return may(ctx, "setInventory"), nil
 }
 
-func (r *inventoryResolver) ViewerCanDelete(ctx context.Context, obj *placement.Inventory) (bool, error) {
+func (r *inventoryResolver) ViewerCanDelete(ctx context.Context, obj *model.Inventory) (bool, error) {
 	return may(ctx, "deleteInventory") && obj.Used == 0, nil
 }
 

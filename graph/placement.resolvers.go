@@ -18,6 +18,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
+func (r *allocationResolver) ID(ctx context.Context, obj *placement.Allocation) (string, error) {
+	return page.Key("Allocation", obj.Consumer, obj.Provider, obj.ResourceClass), nil
+}
+
 func (r *allocationResolver) Provider(ctx context.Context, obj *placement.Allocation) (*model.ResourceProvider, error) {
 	return providerOfAllocation.Load(ctx, r.Store, obj)
 }
@@ -275,7 +279,15 @@ func (r *resourceResolver) Consumer(ctx context.Context, obj *resource.Resource)
 }
 
 func (r *resourceResolver) Allocations(ctx context.Context, obj *resource.Resource) ([]*placement.Allocation, error) {
-	return allocationsOfResource.Load(ctx, r.Store, obj)
+	allocations, err := allocationsOfResource.Load(ctx, r.Store, obj)
+	if allocations == nil && err == nil {
+		allocations = []*placement.Allocation{}
+	}
+	return allocations, err
+}
+
+func (r *resourceClassResolver) ID(ctx context.Context, obj *placement.ResourceClass) (string, error) {
+	return page.Key("ResourceClass", obj.Name), nil
 }
 
 func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.ResourceProvider, first *int, after *string, last *int, before *string) (*model.AllocationConnection, error) {
@@ -286,6 +298,10 @@ func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.R
 
 func (r *resourceProviderResolver) Resource(ctx context.Context, obj *model.ResourceProvider) (*resource.Resource, error) {
 	return resourceOfProvider.Load(ctx, r.Store, obj)
+}
+
+func (r *traitResolver) ID(ctx context.Context, obj *placement.Trait) (string, error) {
+	return page.Key("Trait", obj.Name), nil
 }
 
 func (r *Resolver) Allocation() generated.AllocationResolver { return &allocationResolver{r} }

@@ -30,6 +30,7 @@ type AppliedNamespace struct {
 	Properties  []*PropertyDefinition // of the namespace itself, with effective names
 	Objects     []AppliedObject
 	Conflicts   []DefinitionConflict
+	Search      string // the text that properties and objects were chosen by; empty for all
 }
 
 // AppliedObject is an object and its properties, with effective names.

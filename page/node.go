@@ -1,7 +1,10 @@
 package page
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
+	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -81,3 +84,21 @@ func isUUID(text string) bool {
 	parsed, err := uuid.Parse(text)
 	return err == nil && parsed.String() == text
 }
+
+// Key returns the key, in caches, of something that has no global id: opaque
+// text that is unique among the ids and keys of all types. It is made from what
+// identifies the thing, such as the uuid of its parent and its name.
+func Key(kind string, parts ...string) string {
+	escaped := make([]string, len(parts))
+	for i, part := range parts {
+		if escaped[i] = url.QueryEscape(part); len(escaped[i]) > maxKeyPart {
+			sum := sha256.Sum256([]byte(part))
+			escaped[i] = "=" + hex.EncodeToString(sum[:])
+		}
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(kind + ":" + strings.Join(escaped, "/")))
+}
+
+// maxKeyPart is how long a part of a key is at most; of a longer one the key has
+// a digest, which begins with a character that no other part has.
+const maxKeyPart = 255

@@ -52,6 +52,7 @@ func AnswerCapability(v access.Viewer, capability *Capability) CapabilityAnswer 
 
 // CapabilityValue is a value in use and how many resources have it.
 type CapabilityValue struct {
+	Capability    *Capability // set where the value is shown
 	Value         string
 	ResourceCount int
 }

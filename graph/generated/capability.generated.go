@@ -26,6 +26,9 @@ type CapabilityResolver interface {
 	ViewerCanUpdate(ctx context.Context, obj *resource.Capability) (bool, error)
 	ViewerCanDelete(ctx context.Context, obj *resource.Capability) (bool, error)
 }
+type CapabilityValueResolver interface {
+	ID(ctx context.Context, obj *resource.CapabilityValue) (string, error)
+}
 type RemovedCapabilityResolver interface {
 	Resource(ctx context.Context, obj *resource.RemovedCapability) (*resource.Resource, error)
 }
@@ -203,10 +206,10 @@ func (ec *executionContext) _Capability_values(ctx context.Context, field graphq
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.CapabilityValueConnection) graphql.Marshaler {
-			return ec.marshalNCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(ctx, selections, v)
+			return ec.marshalOCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Capability_values(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -300,6 +303,29 @@ func (ec *executionContext) _Capability_viewerCanDelete(ctx context.Context, fie
 }
 func (ec *executionContext) fieldContext_Capability_viewerCanDelete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Capability", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _CapabilityValue_id(ctx context.Context, field graphql.CollectedField, obj *resource.CapabilityValue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CapabilityValue_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.CapabilityValue().ID(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CapabilityValue_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CapabilityValue", field, true, true, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _CapabilityValue_value(ctx context.Context, field graphql.CollectedField, obj *resource.CapabilityValue) (ret graphql.Marshaler) {
@@ -1218,7 +1244,7 @@ func (ec *executionContext) _Capability(ctx context.Context, sel ast.SelectionSe
 					}
 				}()
 				res = ec._Capability_values(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -1393,15 +1419,53 @@ func (ec *executionContext) _CapabilityValue(ctx context.Context, sel ast.Select
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("CapabilityValue")
+		case "id":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._CapabilityValue_id(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "value":
 			out.Values[i] = ec._CapabilityValue_value(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "resourceCount":
 			out.Values[i] = ec._CapabilityValue_resourceCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -1993,16 +2057,6 @@ func (ec *executionContext) marshalNCapabilityValue2ᚖgithubᚗcomᚋcadastre�
 	return ec._CapabilityValue(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(ctx context.Context, sel ast.SelectionSet, v *model.CapabilityValueConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._CapabilityValueConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdge(ctx context.Context, sel ast.SelectionSet, v model.CapabilityValueEdge) graphql.Marshaler {
 	return ec._CapabilityValueEdge(ctx, sel, &v)
 }
@@ -2108,6 +2162,13 @@ func (ec *executionContext) marshalOCapability2ᚖgithubᚗcomᚋcadastreᚑdev�
 		return graphql.Null
 	}
 	return ec._Capability(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(ctx context.Context, sel ast.SelectionSet, v *model.CapabilityValueConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CapabilityValueConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOCreateCapabilityPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateCapabilityPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateCapabilityPayload) graphql.Marshaler {

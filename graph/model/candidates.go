@@ -233,7 +233,7 @@ func (m *GroupMapping) Providers() []ResourceProvider {
 type ProviderSummary struct{ Provider *ResourceProvider }
 
 // Inventories returns all inventories of the provider.
-func (s *ProviderSummary) Inventories() []placement.Inventory { return s.Provider.Inventories }
+func (s *ProviderSummary) Inventories() []Inventory { return s.Provider.Inventories() }
 
 // Traits returns all traits of the provider.
 func (s *ProviderSummary) Traits() []string { return s.Provider.Traits }

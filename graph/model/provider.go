@@ -68,7 +68,7 @@ func (p *ResourceProvider) Root() *ResourceProvider {
 // InUse reports whether the provider has children or allocations.
 func (p *ResourceProvider) InUse() bool {
 	isUsed := func(inventory placement.Inventory) bool { return inventory.Used != 0 }
-	return slices.ContainsFunc(p.Inventories, isUsed) || p.World.HasChildren(p.UUID)
+	return slices.ContainsFunc(p.Provider.Inventories, isUsed) || p.World.HasChildren(p.UUID)
 }
 
 // Children returns a page of the children of the provider, ordered by name.
@@ -79,14 +79,32 @@ func (p *ResourceProvider) Children(first *int, after *string, last *int, before
 }
 
 // Inventory returns the inventory of a resource class, nil if there is none.
-func (p *ResourceProvider) Inventory(resourceClass string) *placement.Inventory {
-	for i := range p.Inventories {
-		if p.Inventories[i].ResourceClass == resourceClass {
-			return &p.Inventories[i]
+func (p *ResourceProvider) Inventory(resourceClass string) *Inventory {
+	for i := range p.Provider.Inventories {
+		if p.Provider.Inventories[i].ResourceClass == resourceClass {
+			return &Inventory{Inventory: &p.Provider.Inventories[i], Provider: p.UUID}
 		}
 	}
 	return nil
 }
+
+// Inventories returns all inventories of the provider.
+func (p *ResourceProvider) Inventories() []Inventory {
+	all := make([]Inventory, len(p.Provider.Inventories))
+	for i := range all {
+		all[i] = Inventory{Inventory: &p.Provider.Inventories[i], Provider: p.UUID}
+	}
+	return all
+}
+
+// Inventory is an inventory with the uuid of its provider.
+type Inventory struct {
+	*placement.Inventory
+	Provider string
+}
+
+// Key returns the key of the inventory in caches.
+func (i *Inventory) Key() string { return page.Key("Inventory", i.Provider, i.ResourceClass) }
 
 // ResourceProviderFilter selects providers: by themselves, and by the resource of
 // their root.

@@ -37,6 +37,7 @@ func (s *MetadefStore) Definitions(ctx context.Context, resourceType string, tar
 	found := []*metadef.AppliedNamespace{}
 	for _, of := range applied {
 		if kept, ok := of.Matching(search); ok || search == "" {
+			kept.Search = search
 			found = append(found, &kept)
 		}
 	}
