@@ -9,9 +9,14 @@ import (
 	"context"
 
 	"github.com/cadastre-dev/cadastre/audit"
+	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/page"
 )
+
+func (r *auditEventResolver) Operation(ctx context.Context, obj *audit.Event) (*model.Operation, error) {
+	return model.OperationOf(obj), nil
+}
 
 func (r *queryResolver) AuditEvents(ctx context.Context, filter *audit.Filter, first *int, after *string, last *int, before *string) (*model.AuditEventConnection, error) {
 	wanted := valueOf(filter)
@@ -22,3 +27,7 @@ func (r *queryResolver) AuditEvents(ctx context.Context, filter *audit.Filter, f
 		func(ctx context.Context) (int, error) { return r.Store.CountAuditEvents(ctx, wanted) })
 	return &model.AuditEventConnection{Connection: connection}, err
 }
+
+func (r *Resolver) AuditEvent() generated.AuditEventResolver { return &auditEventResolver{r} }
+
+type auditEventResolver struct{ *Resolver }

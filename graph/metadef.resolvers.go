@@ -234,6 +234,10 @@ func (r *tagResolver) ResourceCount(ctx context.Context, obj *metadef.Tag) (*int
 	return &count, err
 }
 
+func (r *violationResolver) Rule(ctx context.Context, obj *metadef.Violation) (model.ViolationRule, error) {
+	return model.RuleOf(obj), nil
+}
+
 func (r *Resolver) AppliedNamespace() generated.AppliedNamespaceResolver {
 	return &appliedNamespaceResolver{r}
 }
@@ -260,6 +264,8 @@ func (r *Resolver) ResourceTypeAssociation() generated.ResourceTypeAssociationRe
 
 func (r *Resolver) Tag() generated.TagResolver { return &tagResolver{r} }
 
+func (r *Resolver) Violation() generated.ViolationResolver { return &violationResolver{r} }
+
 type (
 	appliedNamespaceResolver        struct{ *Resolver }
 	namespaceResolver               struct{ *Resolver }
@@ -269,4 +275,5 @@ type (
 	resourceTypeResolver            struct{ *Resolver }
 	resourceTypeAssociationResolver struct{ *Resolver }
 	tagResolver                     struct{ *Resolver }
+	violationResolver               struct{ *Resolver }
 )

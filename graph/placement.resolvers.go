@@ -44,6 +44,13 @@ func (r *consumerResolver) Resource(ctx context.Context, obj *model.Consumer) (*
 	return resourceOfConsumer.Load(ctx, r.Store, obj)
 }
 
+func (r *explanationStepResolver) Path(ctx context.Context, obj *placement.ExplanationStep) (*string, error) {
+	if obj.Path == "" {
+		return nil, nil
+	}
+	return &obj.Path, nil
+}
+
 func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*model.CreateResourceProviderPayload, error) {
 	world, provider, err := r.Store.CreateResourceProvider(ctx, input)
 	if err != nil {
@@ -312,6 +319,10 @@ func (r *Resolver) AllocationCandidateConnection() generated.AllocationCandidate
 
 func (r *Resolver) Consumer() generated.ConsumerResolver { return &consumerResolver{r} }
 
+func (r *Resolver) ExplanationStep() generated.ExplanationStepResolver {
+	return &explanationStepResolver{r}
+}
+
 func (r *Resolver) Inventory() generated.InventoryResolver { return &inventoryResolver{r} }
 
 func (r *Resolver) ResourceClass() generated.ResourceClassResolver { return &resourceClassResolver{r} }
@@ -326,6 +337,7 @@ type (
 	allocationResolver                    struct{ *Resolver }
 	allocationCandidateConnectionResolver struct{ *Resolver }
 	consumerResolver                      struct{ *Resolver }
+	explanationStepResolver               struct{ *Resolver }
 	inventoryResolver                     struct{ *Resolver }
 	resourceClassResolver                 struct{ *Resolver }
 	resourceProviderResolver              struct{ *Resolver }

@@ -169,6 +169,10 @@ func (r *resourceResolver) Tags(ctx context.Context, obj *resource.Resource) ([]
 	return tags, err
 }
 
+func (r *resourceClauseResolver) Kind(ctx context.Context, obj *resource.Clause) (model.ResourceClauseKind, error) {
+	return model.KindOf(obj), nil
+}
+
 func (r *resourceTypeResolver) Resources(ctx context.Context, obj *metadef.ResourceType, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
 	return resourcesOfType.connect(ctx, r.Store, obj, filter, orderBy, model.PageRequest(first, after, last, before))
 }
@@ -177,7 +181,12 @@ func (r *Resolver) MetadataItem() generated.MetadataItemResolver { return &metad
 
 func (r *Resolver) Resource() generated.ResourceResolver { return &resourceResolver{r} }
 
+func (r *Resolver) ResourceClause() generated.ResourceClauseResolver {
+	return &resourceClauseResolver{r}
+}
+
 type (
-	metadataItemResolver struct{ *Resolver }
-	resourceResolver     struct{ *Resolver }
+	metadataItemResolver   struct{ *Resolver }
+	resourceResolver       struct{ *Resolver }
+	resourceClauseResolver struct{ *Resolver }
 )

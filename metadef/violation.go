@@ -2,6 +2,7 @@ package metadef
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
@@ -151,4 +152,16 @@ func (s PropertySchema) notRepeated() itemRule {
 		}
 		return Shorten(string(item.Raw)) + " is repeated"
 	}
+}
+
+// RuleNames returns the names of all rules that a value can break, sorted.
+func RuleNames() []string {
+	rules := []string{"operators", "type", RuleKey, RuleValue, RuleRequired, RuleHidden, RuleUserModifiable}
+	for _, k := range propertyKeywords.walk("") {
+		if k.breaks != nil || k.itemBreaks != nil {
+			rules = append(rules, k.inAPI())
+		}
+	}
+	slices.Sort(rules)
+	return slices.Compact(rules)
 }

@@ -3,6 +3,7 @@ package placement
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Explanation accounts for the providers of an answer: how many each constraint
@@ -21,6 +22,8 @@ type Explanation struct {
 // the providers that remain for any of them are narrowed by what concerns the
 // request as a whole.
 type ExplanationStep struct {
+	Kind       ConstraintKind
+	Path       string // of the argument it is about; empty for the request as a whole
 	Constraint string // with its argument's path if it has one: "groups[1].forbidden CUSTOM_X"
 	Eliminated int
 	Remaining  int
@@ -54,9 +57,27 @@ type explainer struct {
 	steps          []ExplanationStep
 }
 
+// ConstraintKind is what a constraint is about, as the API calls it.
+type ConstraintKind string
+
+// The kinds of constraints, in the order in which they are explained.
+const (
+	ConstraintHosts            ConstraintKind = "HOSTS"
+	ConstraintResourceClass    ConstraintKind = "RESOURCE_CLASS"
+	ConstraintResourceAmount   ConstraintKind = "RESOURCE_AMOUNT"
+	ConstraintInTree           ConstraintKind = "IN_TREE"
+	ConstraintMemberOf         ConstraintKind = "MEMBER_OF"
+	ConstraintForbiddenTrait   ConstraintKind = "FORBIDDEN_TRAIT"
+	ConstraintRequiredTrait    ConstraintKind = "REQUIRED_TRAIT"
+	ConstraintAnchorRoot       ConstraintKind = "ANCHOR_ROOT"
+	ConstraintOneRoot          ConstraintKind = "ONE_ROOT"
+	ConstraintRequiredTogether ConstraintKind = "REQUIRED_TOGETHER"
+	ConstraintCombination      ConstraintKind = "COMBINATION"
+)
+
 // add adds the step of a constraint that left after of before providers.
-func (e *explainer) add(constraint string, before, after int) {
-	e.steps = append(e.steps, ExplanationStep{Constraint: constraint, Eliminated: before - after, Remaining: after})
+func (e *explainer) add(kind ConstraintKind, path, constraint string, before, after int) {
+	e.steps = append(e.steps, ExplanationStep{Kind: kind, Path: path, Constraint: constraint, Eliminated: before - after, Remaining: after})
 }
 
 // explainHosts leaves the providers that a tree of the hosts can use.
@@ -76,7 +97,7 @@ func (e *explainer) explainHosts(hosts *Hosts) {
 		}
 	}
 	e.all = left
-	e.add("hosts", before, left.size())
+	e.add(ConstraintHosts, "hosts", "hosts", before, left.size())
 }
 
 // explainSlot takes all providers through the constraints of a slot until none
@@ -93,7 +114,8 @@ func (e *explainer) explainSlot(path string, g *Group, demands []demand) {
 				left.remove(id)
 			}
 		}
-		e.add(under(path, c.name), before, left.size())
+		argument, _, _ := strings.Cut(c.name, " ")
+		e.add(c.kind, under(path, argument), under(path, c.name), before, left.size())
 	}
 	for i := range left {
 		e.remaining[i] |= left[i]
@@ -102,7 +124,8 @@ func (e *explainer) explainSlot(path string, g *Group, demands []demand) {
 
 // slotConstraint is what a provider must meet by itself to serve a slot.
 type slotConstraint struct {
-	name string
+	kind ConstraintKind
+	name string // its argument and, after a space, what of it
 	keep func(n *node) bool
 }
 
@@ -111,36 +134,38 @@ type slotConstraint struct {
 // several providers and are not among the constraints.
 func (e *explainer) constraints(g *Group, unsuffixed bool, demands []demand) []slotConstraint {
 	var list []slotConstraint
-	add := func(name string, keep func(n *node) bool) { list = append(list, slotConstraint{name, keep}) }
+	add := func(kind ConstraintKind, name string, keep func(n *node) bool) {
+		list = append(list, slotConstraint{kind, name, keep})
+	}
 	for _, d := range demands {
-		add("resources "+d.name, func(n *node) bool { return n.inventoryOf(d.class) != nil })
-		add(fmt.Sprintf("resources %s:%d", d.name, d.amount), func(n *node) bool {
+		add(ConstraintResourceClass, "resources "+d.name, func(n *node) bool { return n.inventoryOf(d.class) != nil })
+		add(ConstraintResourceAmount, fmt.Sprintf("resources %s:%d", d.name, d.amount), func(n *node) bool {
 			return n.inventoryOf(d.class).fits(d.amount)
 		})
 	}
 	if limit := e.treeLimit(g.InTree); limit.set {
-		add("inTree", func(n *node) bool { return limit.allows(n.tree) })
+		add(ConstraintInTree, "inTree", func(n *node) bool { return limit.allows(n.tree) })
 	}
 	for i, filter := range g.MemberOf {
 		path := at("memberOf", i)
 		if len(filter.AnyOf) > 0 {
 			members := e.union(e.aggregateSets(filter.AnyOf))
-			add(path+".anyOf", func(n *node) bool {
+			add(ConstraintMemberOf, path+".anyOf", func(n *node) bool {
 				return members.has(n.id) || unsuffixed && members.has(n.tree.members[0])
 			})
 		}
 		if len(filter.NoneOf) > 0 {
 			members := e.union(e.aggregateSets(filter.NoneOf))
-			add(path+".noneOf", func(n *node) bool { return !members.has(n.id) })
+			add(ConstraintMemberOf, path+".noneOf", func(n *node) bool { return !members.has(n.id) })
 		}
 	}
 	for _, trait := range sortedSet(g.Forbidden) {
-		add("forbidden "+trait, func(n *node) bool { return !slices.Contains(n.provider.Traits, trait) })
+		add(ConstraintForbiddenTrait, "forbidden "+trait, func(n *node) bool { return !slices.Contains(n.provider.Traits, trait) })
 	}
 	if !unsuffixed {
 		names := g.clauseNames()
 		for i, clause := range g.clauses() {
-			add(names[i], func(n *node) bool { return n.provider.hasAnyTrait(clause) })
+			add(ConstraintRequiredTrait, names[i], func(n *node) bool { return n.provider.hasAnyTrait(clause) })
 		}
 	}
 	return list
@@ -185,20 +210,20 @@ func (e *explainer) explainWhole(r *Request) {
 		}
 	}
 	count := e.remaining.size()
-	narrow := func(constraint string, m mask, always bool) {
+	narrow := func(kind ConstraintKind, constraint string, m mask, always bool) {
 		if after := m.size(); count > 0 && (always || after < count) {
-			e.add(constraint, count, after)
+			e.add(kind, "", constraint, count, after)
 			count = after
 		}
 	}
-	narrow("the anchor root: rootRequired, rootForbidden, its aggregates", anchored, false)
-	narrow("one root for every group", served, len(s.slots) > 1)
-	narrow("required traits of the unsuffixed group", clausesMet, len(s.clauses) > 0)
+	narrow(ConstraintAnchorRoot, "the anchor root: rootRequired, rootForbidden, its aggregates", anchored, false)
+	narrow(ConstraintOneRoot, "one root for every group", served, len(s.slots) > 1)
+	narrow(ConstraintRequiredTogether, "required traits of the unsuffixed group", clausesMet, len(s.clauses) > 0)
 	if count == 0 {
 		return
 	}
 	if n, exact, _ := Count(e.World, r, 1); n == 0 && exact {
-		e.add("groupPolicy, sameSubtree, sums of amounts and traits together", count, 0)
+		e.add(ConstraintCombination, "", "groupPolicy, sameSubtree, sums of amounts and traits together", count, 0)
 	}
 }
 

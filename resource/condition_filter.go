@@ -21,7 +21,7 @@ type FilterCondition struct {
 	Clause    string // how it is shown
 	Condition Condition
 	Ignored   bool // a requirement that is not about capabilities
-	field     string
+	Path      string // of its argument
 }
 
 // Plan returns the conditions of a filter and notes what is wrong with them.
@@ -29,7 +29,7 @@ func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 	plan := FilterPlan{path: path, requirements: f.Requirements}
 	add := func(field string, condition Condition) {
 		for i, member := range topLevel(condition) {
-			plan.parsed = append(plan.parsed, FilterCondition{Clause: problem.Index(field, i), Condition: member, field: problem.Join(path, field)})
+			plan.parsed = append(plan.parsed, FilterCondition{Clause: problem.Index(field, i), Condition: member, Path: problem.Join(path, field)})
 		}
 	}
 	if f.Matching != nil {
@@ -69,12 +69,12 @@ func (p FilterPlan) Conditions(known func(name string) bool, problems *problem.P
 	for _, c := range conditions {
 		for _, name := range c.Condition.CapabilityNames() {
 			if !known(name) {
-				problems.Add(c.field, "unknown capability %q", metadef.Shorten(name))
+				problems.Add(c.Path, "unknown capability %q", metadef.Shorten(name))
 			}
 		}
 	}
 	for i, requirement := range p.requirements {
-		of := FilterCondition{Clause: "requirements " + requirement.Key + ": " + requirement.Requirement}
+		of := FilterCondition{Path: problem.Index(problem.Join(p.path, "requirements"), i), Clause: "requirements " + requirement.Key + ": " + requirement.Requirement}
 		switch name, scoped := requirement.Capability(); {
 		case known(name):
 			of.Condition = requirement.Condition(problems, problem.Index(problem.Join(p.path, "requirements"), i))

@@ -156,6 +156,8 @@ type Explanation struct {
 
 // Clause is one condition of a filter.
 type Clause struct {
+	Kind      string // the field of the filter
+	Path      string // of the argument
 	Clause    string
 	Passing   int  // resources that it holds of
 	Remaining int  // resources that it and all before it hold of

@@ -19,6 +19,10 @@ import (
 
 // region    ************************** generated!.gotpl **************************
 
+type AuditEventResolver interface {
+	Operation(ctx context.Context, obj *audit.Event) (*model.Operation, error)
+}
+
 // endregion ************************** generated!.gotpl **************************
 
 // region    ***************************** args.gotpl *****************************
@@ -142,6 +146,29 @@ func (ec *executionContext) fieldContext_AuditEvent_action(_ context.Context, fi
 	return graphql.NewScalarFieldContext("AuditEvent", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _AuditEvent_operation(ctx context.Context, field graphql.CollectedField, obj *audit.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEvent_operation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.AuditEvent().Operation(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Operation) graphql.Marshaler {
+			return ec.marshalOOperation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐOperation(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEvent_operation(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEvent", field, true, true, errors.New("field of type Operation does not have child fields"))
+}
+
 func (ec *executionContext) _AuditEvent_kind(ctx context.Context, field graphql.CollectedField, obj *audit.Event) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -154,15 +181,15 @@ func (ec *executionContext) _AuditEvent_kind(ctx context.Context, field graphql.
 			return obj.Kind, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v audit.Kind) graphql.Marshaler {
+			return ec.marshalNAuditKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_AuditEvent_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("AuditEvent", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("AuditEvent", field, false, false, errors.New("field of type AuditKind does not have child fields"))
 }
 
 func (ec *executionContext) _AuditEvent_key(ctx context.Context, field graphql.CollectedField, obj *audit.Event) (ret graphql.Marshaler) {
@@ -453,7 +480,7 @@ func (ec *executionContext) unmarshalInputAuditFilter(ctx context.Context, obj a
 			it.Action = data
 		case "kind":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
-			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			data, err := ec.unmarshalOAuditKind2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -507,47 +534,85 @@ func (ec *executionContext) _AuditEvent(ctx context.Context, sel ast.SelectionSe
 		case "id":
 			out.Values[i] = ec._AuditEvent_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "createdAt":
 			out.Values[i] = ec._AuditEvent_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "userId":
 			out.Values[i] = ec._AuditEvent_userId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "projectId":
 			out.Values[i] = ec._AuditEvent_projectId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "action":
 			out.Values[i] = ec._AuditEvent_action(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "operation":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._AuditEvent_operation(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "kind":
 			out.Values[i] = ec._AuditEvent_kind(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "key":
 			out.Values[i] = ec._AuditEvent_key(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "before":
 			out.Values[i] = ec._AuditEvent_before(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "after":
 			out.Values[i] = ec._AuditEvent_after(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -749,6 +814,54 @@ func (ec *executionContext) marshalNAuditEventEdge2ᚕgithubᚗcomᚋcadastreᚑ
 	return ret
 }
 
+func (ec *executionContext) unmarshalNAuditKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind(ctx context.Context, v any) (audit.Kind, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNAuditKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAuditKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind(ctx context.Context, sel ast.SelectionSet, v audit.Kind) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNAuditKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNAuditKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind = map[string]audit.Kind{
+		"NAMESPACE":                 audit.KindNamespace,
+		"PROPERTY_DEFINITION":       audit.KindPropertyDefinition,
+		"OBJECT_DEFINITION":         audit.KindObjectDefinition,
+		"TAG":                       audit.KindTag,
+		"RESOURCE_TYPE":             audit.KindResourceType,
+		"RESOURCE_TYPE_ASSOCIATION": audit.KindResourceTypeAssociation,
+		"RESOURCE":                  audit.KindResource,
+		"CAPABILITY":                audit.KindCapability,
+		"RESOURCE_PROVIDER":         audit.KindResourceProvider,
+		"CONSUMER":                  audit.KindConsumer,
+		"TRAIT":                     audit.KindTrait,
+		"RESOURCE_CLASS":            audit.KindResourceClass,
+	}
+	marshalNAuditKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind = map[audit.Kind]string{
+		audit.KindNamespace:               "NAMESPACE",
+		audit.KindPropertyDefinition:      "PROPERTY_DEFINITION",
+		audit.KindObjectDefinition:        "OBJECT_DEFINITION",
+		audit.KindTag:                     "TAG",
+		audit.KindResourceType:            "RESOURCE_TYPE",
+		audit.KindResourceTypeAssociation: "RESOURCE_TYPE_ASSOCIATION",
+		audit.KindResource:                "RESOURCE",
+		audit.KindCapability:              "CAPABILITY",
+		audit.KindResourceProvider:        "RESOURCE_PROVIDER",
+		audit.KindConsumer:                "CONSUMER",
+		audit.KindTrait:                   "TRAIT",
+		audit.KindResourceClass:           "RESOURCE_CLASS",
+	}
+)
+
 func (ec *executionContext) marshalOAuditEventConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventConnection(ctx context.Context, sel ast.SelectionSet, v *model.AuditEventConnection) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -763,5 +876,55 @@ func (ec *executionContext) unmarshalOAuditFilter2ᚖgithubᚗcomᚋcadastreᚑd
 	res, err := ec.unmarshalInputAuditFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
+
+func (ec *executionContext) unmarshalOAuditKind2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind(ctx context.Context, v any) (*audit.Kind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalOAuditKind2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind[tmp]
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOAuditKind2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind(ctx context.Context, sel ast.SelectionSet, v *audit.Kind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(marshalOAuditKind2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind[*v])
+	return res
+}
+
+var (
+	unmarshalOAuditKind2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind = map[string]audit.Kind{
+		"NAMESPACE":                 audit.KindNamespace,
+		"PROPERTY_DEFINITION":       audit.KindPropertyDefinition,
+		"OBJECT_DEFINITION":         audit.KindObjectDefinition,
+		"TAG":                       audit.KindTag,
+		"RESOURCE_TYPE":             audit.KindResourceType,
+		"RESOURCE_TYPE_ASSOCIATION": audit.KindResourceTypeAssociation,
+		"RESOURCE":                  audit.KindResource,
+		"CAPABILITY":                audit.KindCapability,
+		"RESOURCE_PROVIDER":         audit.KindResourceProvider,
+		"CONSUMER":                  audit.KindConsumer,
+		"TRAIT":                     audit.KindTrait,
+		"RESOURCE_CLASS":            audit.KindResourceClass,
+	}
+	marshalOAuditKind2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind = map[audit.Kind]string{
+		audit.KindNamespace:               "NAMESPACE",
+		audit.KindPropertyDefinition:      "PROPERTY_DEFINITION",
+		audit.KindObjectDefinition:        "OBJECT_DEFINITION",
+		audit.KindTag:                     "TAG",
+		audit.KindResourceType:            "RESOURCE_TYPE",
+		audit.KindResourceTypeAssociation: "RESOURCE_TYPE_ASSOCIATION",
+		audit.KindResource:                "RESOURCE",
+		audit.KindCapability:              "CAPABILITY",
+		audit.KindResourceProvider:        "RESOURCE_PROVIDER",
+		audit.KindConsumer:                "CONSUMER",
+		audit.KindTrait:                   "TRAIT",
+		audit.KindResourceClass:           "RESOURCE_CLASS",
+	}
+)
 
 // endregion ***************************** type.gotpl *****************************

@@ -79,7 +79,7 @@ func eventsMatching(filter audit.Filter) predicate.AuditEvent {
 			value  *string
 		}{
 			{auditevent.FieldUserID, filter.UserID}, {auditevent.FieldProjectID, filter.ProjectID},
-			{auditevent.FieldAction, filter.Action}, {auditevent.FieldKind, filter.Kind}, {auditevent.FieldKey, filter.Key},
+			{auditevent.FieldAction, filter.Action}, {auditevent.FieldKind, (*string)(filter.Kind)}, {auditevent.FieldKey, filter.Key},
 		} {
 			if is.value != nil {
 				s.Where(entsql.EQ(s.C(is.column), *is.value))
@@ -97,7 +97,7 @@ func eventsMatching(filter audit.Filter) predicate.AuditEvent {
 func auditNoun(row *ent.AuditEvent) *audit.Event {
 	return &audit.Event{
 		UUID: row.UUID, CreatedAt: row.CreatedAt.UTC(), UserID: row.UserID, ProjectID: row.ProjectID,
-		Action: row.Action, Kind: row.Kind, Key: row.Key,
+		Action: row.Action, Kind: audit.Kind(row.Kind), Key: row.Key,
 		Before: (*text.JSON)(row.Before), After: (*text.JSON)(row.After),
 	}
 }

@@ -146,7 +146,7 @@ func revisionsOf(t *testing.T, s *store.Store, uuids []string) map[string]int {
 
 func eventsOf(t *testing.T, s *store.Store, uuid string) []*audit.Event {
 	t.Helper()
-	events, err := s.AuditEvents(storetest.AsAdmin(), audit.Filter{Kind: new("Resource"), Key: &uuid}, page.Request{First: new(page.MaxSize)})
+	events, err := s.AuditEvents(storetest.AsAdmin(), audit.Filter{Kind: new(audit.KindResource), Key: &uuid}, page.Request{First: new(page.MaxSize)})
 	if err != nil {
 		t.Fatal(err)
 	}

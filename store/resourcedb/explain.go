@@ -49,7 +49,7 @@ func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Fi
 	targets := []any{&explanation.Considered}
 	for i := range explanation.Clauses {
 		of := &explanation.Clauses[i]
-		of.Clause, of.Ignored = clauses[i].name, clauses[i].ignored
+		of.Kind, of.Path, of.Clause, of.Ignored = clauses[i].field(), clauses[i].path, clauses[i].name, clauses[i].ignored
 		targets = append(targets, &of.Passing, &of.Remaining, &of.NotNumbers)
 	}
 	if err := s.Select(ctx, counts, func(rows *entsql.Rows) error { return rows.Scan(targets...) }); err != nil {

@@ -23,12 +23,20 @@ import (
 
 // clause is one condition of a filter.
 type clause struct {
-	name    string // how explainResources shows it
+	name    string // how explainResources shows it: its field, then what of it
+	path    string // of the argument it is about
 	holds   func(*entsql.Selector) *entsql.Predicate
 	byID    bool // whether it asks for the id of a resource and for no other column
 	ignored bool
 	// comparesNumbers is the capabilities whose values it compares as numbers.
 	comparesNumbers []int64
+}
+
+// field returns the field of the filter that the clause comes from.
+func (c clause) field() string {
+	field, _, _ := strings.Cut(c.name, " ")
+	field, _, _ = strings.Cut(field, "[")
+	return field
 }
 
 // resourcesMatching keeps the resources that the viewer may see and that match
@@ -93,7 +101,7 @@ func (s *ResourceStore) clausesUnder(ctx context.Context, filter resource.Filter
 	conditions := plan.Conditions(func(name string) bool { return known[name] != nil }, problems)
 	clauses := s.plainClauses(ctx, filter)
 	for _, c := range conditions {
-		of := clause{name: c.Clause, holds: condition{c.Condition, known}.holds, byID: true, ignored: c.Ignored}
+		of := clause{name: c.Clause, path: c.Path, holds: condition{c.Condition, known}.holds, byID: true, ignored: c.Ignored}
 		if c.Condition.Kind == resource.ConditionCapability && c.Condition.Test.ComparesNumbers() {
 			of.comparesNumbers = known[c.Condition.Test.Name]
 		}
@@ -107,7 +115,7 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 	viewer := access.ViewerFrom(ctx)
 	var clauses []clause
 	add := func(name string, holds func(*entsql.Selector) *entsql.Predicate) {
-		clauses = append(clauses, clause{name: name, holds: holds})
+		clauses = append(clauses, clause{name: name, path: problem.Join("filter", name), holds: holds})
 	}
 	if filter.Types != nil {
 		add("types", func(s *entsql.Selector) *entsql.Predicate {
@@ -160,15 +168,15 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 	if filter.Ancestor != nil {
 		add("ancestor", func(s *entsql.Selector) *entsql.Predicate { return isBelow(s, viewer, *filter.Ancestor) })
 	}
-	for _, tag := range filter.Tags {
-		clauses = append(clauses, clause{name: "tags " + tag.Name, byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, tag) }})
+	for i, tag := range filter.Tags {
+		clauses = append(clauses, clause{name: "tags " + tag.Name, path: problem.Index("filter.tags", i), byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, tag) }})
 	}
 	if filter.AnyTags != nil {
-		clauses = append(clauses, clause{name: "anyTags", byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, filter.AnyTags...) }})
+		clauses = append(clauses, clause{name: "anyTags", path: "filter.anyTags", byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, filter.AnyTags...) }})
 	}
 	keys, values := filter.MetadataByKey()
 	for _, key := range keys {
-		clauses = append(clauses, clause{name: "metadata " + key + ": " + strings.Join(values[key], ", "), byID: true,
+		clauses = append(clauses, clause{name: "metadata " + key + ": " + strings.Join(values[key], ", "), path: "filter.metadata", byID: true,
 			holds: func(s *entsql.Selector) *entsql.Predicate { return hasPair(s, key, values[key]) }})
 	}
 	return clauses
