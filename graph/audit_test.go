@@ -172,6 +172,9 @@ func (a *auditing) refuse(m audited) {
 		if m.field != "importNamespaces" && m.field != "unloadNamespaces" && !strings.Contains(answer, `"errors"`) {
 			a.t.Errorf("%s as %s was not refused: %s", m.field, refused.viewer, answer)
 		}
+		if refused.viewer == "admin" && strings.Contains(answer, `"errors"`) && !strings.Contains(answer, `"field":"`) {
+			a.t.Errorf("%s names no field: %s", m.field, answer)
+		}
 		if now := len(events(a.t, a.ask)); now != a.known || a.lines.count() != logged {
 			a.t.Errorf("%s as %s: %d events and %d lines of what was refused: %s", m.field, refused.viewer, now-a.known, a.lines.count()-logged, answer)
 			a.known, logged = now, a.lines.count()

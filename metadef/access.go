@@ -57,7 +57,7 @@ func (s NamespaceStanding) CheckDefine(field string) error {
 	if s.MayDefine() {
 		return nil
 	}
-	return s.refuse(field, ", or the role member in a project that edits the namespace")
+	return s.refuse(field, ", or the role member in a project with EDITOR")
 }
 
 // CheckImport refuses whoever can import nothing: neither may they create

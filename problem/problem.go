@@ -75,6 +75,19 @@ func (r *Refusal) On(field string) *Refusal {
 	return r
 }
 
+// Under returns an error whose refusal, if it is one, is about an input at a
+// path: about the field below the path that it names, or the path itself.
+func Under(err error, path string) error {
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		if refusal.Field != "" {
+			path += "." + refusal.Field
+		}
+		refusal.Field = path
+	}
+	return err
+}
+
 // Problem is one thing wrong with an input: where and what.
 type Problem struct {
 	Field   string

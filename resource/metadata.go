@@ -85,7 +85,8 @@ func (p MetadataPlan) Empty() bool { return len(p.Set)+len(p.Delete) == 0 }
 // resource, given its revision and its items. It refuses with ErrForbidden a
 // viewer who names what only services change, with ErrConcurrentUpdate a stale
 // revision, with ErrNotFound the deletion of what is not there, and with
-// ErrQuotaExceeded more items than a resource may have.
+// ErrQuotaExceeded more items than a resource may have, each about a field of the
+// change.
 func (c MetadataChange) Plan(viewer access.Viewer, rules MetadataRules, revision int, current []*MetadataItem) (MetadataPlan, error) {
 	there := lists.ByKey(current, func(item *MetadataItem) string { return item.Key })
 	if err := c.mayName(viewer, rules, there); err != nil {
@@ -125,10 +126,10 @@ func (c MetadataChange) Plan(viewer access.Viewer, rules MetadataRules, revision
 
 // deletions returns a plan to delete the keys that the change names.
 func (c MetadataChange) deletions(there map[string]*MetadataItem) (plan MetadataPlan, err error) {
-	for _, key := range c.Keys {
+	for i, key := range c.Keys {
 		item := there[key]
 		if item == nil {
-			return plan, problem.Refuse(problem.ErrNotFound, "resource %s has no metadata key %q", c.Resource, key)
+			return plan, problem.Refuse(problem.ErrNotFound, "resource %s has no metadata key %q", c.Resource, key).On(problem.Index("keys", i))
 		}
 		plan.Delete = append(plan.Delete, *item)
 	}
@@ -145,13 +146,20 @@ func itemNamed(key string, there map[string]*MetadataItem) MetadataItem {
 
 // mayName refuses a viewer who names an item that only services change.
 func (c MetadataChange) mayName(viewer access.Viewer, rules MetadataRules, there map[string]*MetadataItem) error {
-	keys := slices.Clone(c.Keys)
-	for _, item := range c.Items {
-		keys = append(keys, item.Key)
+	check := func(key, field string) error {
+		if rules.MayChange(viewer, itemNamed(key, there)) {
+			return nil
+		}
+		return problem.Refuse(problem.ErrForbidden, "metadata key %q can be changed by administrators and services only", key).On(field)
 	}
-	for _, key := range keys {
-		if !rules.MayChange(viewer, itemNamed(key, there)) {
-			return problem.Refuse(problem.ErrForbidden, "metadata key %q can be changed by administrators and services only", key)
+	for i, key := range c.Keys {
+		if err := check(key, problem.Index("keys", i)); err != nil {
+			return err
+		}
+	}
+	for i, item := range c.Items {
+		if err := check(item.Key, problem.Index("items", i)+".key"); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -166,7 +174,7 @@ func (c MetadataChange) fits(plan MetadataPlan, rules MetadataRules, count int) 
 	}
 	after := count + added - len(plan.Delete)
 	if rules.MaxItems > 0 && added > 0 && after > rules.MaxItems {
-		return problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d metadata items, at most %d are allowed", c.Resource, after, rules.MaxItems)
+		return problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d metadata items, at most %d are allowed", c.Resource, after, rules.MaxItems).On("items")
 	}
 	return nil
 }

@@ -55,7 +55,9 @@ type MetadataItem struct {
 }
 
 // NodeID returns the global id.
-func (m *MetadataItem) NodeID() string { return page.GlobalID(page.KindMetadataItem, m.Resource, m.Key) }
+func (m *MetadataItem) NodeID() string {
+	return page.GlobalID(page.KindMetadataItem, m.Resource, m.Key)
+}
 
 // ItemKey is the key of a metadata item among those of all resources.
 type ItemKey struct {
@@ -77,7 +79,7 @@ func CheckRevision(uuid string, known *int, revision int) error {
 	if known == nil || *known == revision {
 		return nil
 	}
-	return problem.Refuse(problem.ErrConcurrentUpdate, "resource %s is at revision %d, not %d", uuid, revision, *known)
+	return problem.Refuse(problem.ErrConcurrentUpdate, "resource %s is at revision %d, not %d", uuid, revision, *known).On("revision")
 }
 
 // WriteRate bounds how many writes of a project are accepted.

@@ -103,7 +103,7 @@ func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx
 // another revision than its caller has seen.
 func (e edit) admit(row *ent.Namespace) error {
 	if e.deletes && row.Protected {
-		return refuseProtected(row.Name)
+		return refuseProtected(row.Name).On(namespaceField(e.mutation))
 	}
 	if e.revision != nil && *e.revision != row.Revision {
 		return problem.Refuse(problem.ErrConcurrentUpdate, "namespace %q is at revision %d, not %d", row.Name, row.Revision, *e.revision).On("input.revision")
@@ -111,12 +111,24 @@ func (e edit) admit(row *ent.Namespace) error {
 	return nil
 }
 
-func refuseProtected(name string) error {
+func refuseProtected(name string) *problem.Refusal {
 	return problem.Refuse(problem.ErrProtected, "namespace %q is protected: nothing in it can be deleted", name)
 }
 
-func refuseUnknownNamespace(name string) error {
+func refuseUnknownNamespace(name string) *problem.Refusal {
 	return problem.Refuse(problem.ErrNotFound, "namespace %q does not exist", name)
+}
+
+// namespaceField returns the field by which the input of a mutation names its
+// namespace.
+func namespaceField(mutation string) string {
+	switch mutation {
+	case "updateNamespace", "deleteNamespace":
+		return "input.name"
+	case "updateResourceTypeAssociation", "disassociateResourceType":
+		return "input.id"
+	}
+	return "input.namespace"
 }
 
 // lockNamespace reads a namespace that the viewer may see, and keeps others
@@ -124,7 +136,7 @@ func refuseUnknownNamespace(name string) error {
 func (s *MetadefStore) lockNamespace(ctx context.Context, tx *sqldb.Tx, name string) (*ent.Namespace, error) {
 	row, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), namespace.Name(name), s.Locked()).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, refuseUnknownNamespace(name)
+		return nil, refuseUnknownNamespace(name).On(namespaceField(tx.Mutation))
 	}
 	return row, err
 }

@@ -34,9 +34,9 @@ func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceType
 		return nil, problem.Invalid("names", "must choose at most %d namespaces", metadef.MaxDocuments)
 	}
 	if resourceTypes == nil {
-		for _, name := range names {
+		for i, name := range names {
 			if !slices.ContainsFunc(rows, func(row *ent.Namespace) bool { return row.Name == name }) {
-				return nil, refuseUnknownNamespace(name)
+				return nil, refuseUnknownNamespace(name).On(problem.Index("names", i))
 			}
 		}
 	}

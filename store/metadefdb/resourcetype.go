@@ -57,11 +57,12 @@ func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*met
 	return resourceTypeNoun(row), nil
 }
 
-// ResourceTypeRow returns the row of a resource type by name, or ErrNotFound.
-func ResourceTypeRow(ctx context.Context, tx *sqldb.Tx, name string) (*ent.ResourceType, error) {
+// ResourceTypeRow returns the row of a resource type by the name that a field of
+// the input has, or ErrNotFound.
+func ResourceTypeRow(ctx context.Context, tx *sqldb.Tx, field, name string) (*ent.ResourceType, error) {
 	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, refuseUnknownResourceType(name)
+		return nil, refuseUnknownResourceType(name).On(field)
 	}
 	return row, err
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -59,6 +61,13 @@ func resourceTypeFields(row *ent.ResourceType) sqldb.Fields {
 func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*metadef.ResourceType, error) {
 	var changed *ent.ResourceType
 	err := s.Write(ctx, "updateResourceType", func(tx *sqldb.Tx) error {
+		var within []*ent.Namespace
+		if input.NewName.Set { // namespaces are locked before resource types
+			var err error
+			if within, err = s.lockNamespacesOfType(ctx, tx, input.Name); err != nil {
+				return err
+			}
+		}
 		row, err := s.lockResourceType(ctx, tx, input.Name)
 		if err != nil {
 			return err
@@ -71,7 +80,7 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 		}
 		protected := valueAfter(row.Protected, input.Protected)
 		if isBuiltInType(row.Name) && (name != row.Name || !protected) {
-			return problem.Refuse(problem.ErrProtected, "resource type %q is built in: it keeps its name and its protection", row.Name)
+			return problem.Refuse(problem.ErrProtected, "resource type %q is built in: it keeps its name and its protection", row.Name).On("input.name")
 		}
 		row.Name, row.Strict, row.Protected, row.UpdatedAt = name, valueAfter(row.Strict, input.Strict), protected, s.Now()
 		if err := tx.ResourceType.Update().Where(resourcetype.ID(row.ID)).SetName(row.Name).SetStrict(row.Strict).
@@ -80,6 +89,9 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 		}
 		changed = row
 		if row.Name != input.Name {
+			if err := s.renamedWithin(ctx, tx, row, within); err != nil {
+				return err
+			}
 			if err := renamedCapabilities(ctx, tx, row, input.Name); err != nil {
 				return err
 			}
@@ -95,6 +107,32 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 		return nil, fmt.Errorf("change a resource type: %w", err)
 	}
 	return resourceTypeNoun(changed), nil
+}
+
+// lockNamespacesOfType locks the namespaces that are associated with a resource
+// type, in the order of their names.
+func (s *MetadefStore) lockNamespacesOfType(ctx context.Context, tx *sqldb.Tx, name string) ([]*ent.Namespace, error) {
+	return tx.Namespace.Query().Where(namespace.HasAssociationsWith(resourcetypeassociation.HasResourceTypeWith(resourcetype.Name(name))), s.Locked()).
+		Order(namespace.ByName()).All(ctx)
+}
+
+// renamedWithin moves the revisions of the locked namespaces that are associated
+// with a resource type which is renamed: its name is a part of them.
+func (s *MetadefStore) renamedWithin(ctx context.Context, tx *sqldb.Tx, row *ent.ResourceType, within []*ent.Namespace) error {
+	count, err := tx.Namespace.Query().Where(namespace.HasAssociationsWith(resourcetypeassociation.ResourceTypeID(row.ID))).Count(ctx)
+	if err != nil {
+		return err
+	}
+	if count != len(within) { // another came or went meanwhile, and is not locked
+		return sqldb.ErrRetry
+	}
+	for _, in := range within {
+		if err := s.touchNamespace(ctx, tx, in); err != nil {
+			return err
+		}
+		tx.Changed("Namespace", in.Name)
+	}
+	return nil
 }
 
 // renamedCapabilities notes the capabilities of a resource type that had
@@ -128,11 +166,11 @@ func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*me
 			return err
 		}
 		if row.Protected {
-			return problem.Refuse(problem.ErrProtected, "resource type %q is protected", name)
+			return problem.Refuse(problem.ErrProtected, "resource type %q is protected", name).On("input.name")
 		}
 		deleted = row
 		if _, err := tx.ResourceType.Delete().Where(resourcetype.ID(row.ID)).Exec(ctx); sqldb.IsReferred(err) {
-			return problem.Refuse(problem.ErrInUse, "resource type %q is in use by associations, resources or capabilities", name).Because(err)
+			return problem.Refuse(problem.ErrInUse, "resource type %q is in use by associations, resources or capabilities", name).On("input.name").Because(err)
 		} else if err != nil {
 			return err
 		}
@@ -153,7 +191,7 @@ func (s *MetadefStore) lockResourceType(ctx context.Context, tx *sqldb.Tx, name 
 	}
 	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name), s.Locked()).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, refuseUnknownResourceType(name)
+		return nil, refuseUnknownResourceType(name).On("input.name")
 	}
 	if err != nil {
 		return nil, err

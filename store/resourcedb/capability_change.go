@@ -41,10 +41,10 @@ func (s *ResourceStore) UnsetCapabilities(ctx context.Context, uuid string, name
 	return s.changeCapabilities(ctx, uuid, revision, "unsetCapabilities",
 		func(problems *problem.Problems) { resource.CheckCapabilityNames(problems, "input.names", names) },
 		func(_ *sqldb.Tx, _ *ent.Resource, there map[string]*ent.CapabilityValue) (plan capabilityPlan, err error) {
-			for _, name := range names {
+			for i, name := range names {
 				value := there[name]
 				if value == nil {
-					return plan, problem.Refuse(problem.ErrNotFound, "resource %s has no capability %q", uuid, name)
+					return plan, problem.Refuse(problem.ErrNotFound, "resource %s has no capability %q", uuid, name).On(problem.Index("input.names", i))
 				}
 				plan.gone = append(plan.gone, value)
 			}
@@ -66,7 +66,7 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 	}
 	var resources []*resource.Resource
 	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
-		row, err := s.lockResource(ctx, tx, uuid, revision)
+		row, err := s.lockResource(ctx, tx, "input.resource", uuid, revision)
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,8 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 			resources[0].Capabilities = append(resources[0].Capabilities, &resource.ResourceCapability{ResourceID: row.ID,
 				CapabilityID: held[name].CapabilityID, Name: name, Value: held[name].Value, Private: held[name].Edges.Capability.Private})
 		}
-		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"capabilities": before}, After: sqldb.Fields{"capabilities": after}})
+		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"capabilities": capabilityFields(before)},
+			After: sqldb.Fields{"capabilities": capabilityFields(after)}})
 		return nil
 	})
 	if err != nil {
@@ -112,21 +113,30 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 	return resources[0], nil
 }
 
-// capabilitiesOn returns the values that a resource has, by name.
-func capabilitiesOn(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) (map[string]*ent.CapabilityValue, map[string]string, error) {
+// capabilityFields returns capabilities for the audit log.
+func capabilityFields(capabilities []metadef.KeyValue) []sqldb.Fields {
+	return lists.Map(capabilities, func(c metadef.KeyValue) sqldb.Fields { return sqldb.Fields{"key": c.Key, "value": c.Value} })
+}
+
+// capabilitiesOn returns the values that a resource has, by name, and as a list
+// in the order of names.
+func capabilitiesOn(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) (map[string]*ent.CapabilityValue, []metadef.KeyValue, error) {
 	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).WithCapability().All(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	there, texts := make(map[string]*ent.CapabilityValue, len(values)), make(map[string]string, len(values))
+	there := make(map[string]*ent.CapabilityValue, len(values))
 	for _, value := range values {
 		if value.Edges.Capability == nil { // deleted meanwhile
 			continue
 		}
 		there[value.Edges.Capability.Name] = value
-		texts[value.Edges.Capability.Name] = value.Value
 	}
-	return there, texts, nil
+	list := make([]metadef.KeyValue, 0, len(there))
+	for _, name := range slices.Sorted(maps.Keys(there)) {
+		list = append(list, metadef.KeyValue{Key: name, Value: there[name].Value})
+	}
+	return there, list, nil
 }
 
 // planCapabilities leaves alone what has its value already.
@@ -151,7 +161,7 @@ func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row 
 		plan.writes = append(plan.writes, capabilityWrite{row.ID, registry[capabilityKey{row.ResourceTypeID, c.Key}], c.Value})
 	}
 	if count > resource.MaxCapabilities {
-		return plan, problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d capabilities, at most %d are allowed", row.UUID, count, resource.MaxCapabilities)
+		return plan, problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d capabilities, at most %d are allowed", row.UUID, count, resource.MaxCapabilities).On("input.capabilities")
 	}
 	return plan, nil
 }
@@ -240,7 +250,7 @@ func (s *ResourceStore) manageCapability(ctx context.Context, mutation, resource
 		return err
 	}
 	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
-		of, err := metadefdb.ResourceTypeRow(ctx, tx, resourceType)
+		of, err := metadefdb.ResourceTypeRow(ctx, tx, "input.resourceType", resourceType)
 		if err != nil {
 			return err
 		}

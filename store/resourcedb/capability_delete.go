@@ -26,7 +26,7 @@ func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name
 	}
 	var deletion *resource.CapabilityDeletion
 	err := s.Write(ctx, "deleteCapability", func(tx *sqldb.Tx) error {
-		of, err := metadefdb.ResourceTypeRow(ctx, tx, resourceType)
+		of, err := metadefdb.ResourceTypeRow(ctx, tx, "input.resourceType", resourceType)
 		if err != nil {
 			return err
 		}

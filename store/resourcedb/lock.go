@@ -9,6 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
@@ -17,8 +18,8 @@ import (
 // lockResources locks the resources to be written, in the order of their rows,
 // so that two writers never deadlock, and returns them in the order
 // in which they were named. It refuses those that the viewer may not see, then
-// those that the viewer may not write.
-func (s *ResourceStore) lockResources(ctx context.Context, tx *sqldb.Tx, uuids []string) ([]*ent.Resource, error) {
+// those that the viewer may not write, each about its field of the input.
+func (s *ResourceStore) lockResources(ctx context.Context, tx *sqldb.Tx, uuids []string, field func(int) string) ([]*ent.Resource, error) {
 	found, err := tx.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).All(ctx)
 	if err != nil {
 		return nil, err
@@ -27,12 +28,12 @@ func (s *ResourceStore) lockResources(ctx context.Context, tx *sqldb.Tx, uuids [
 	rows := make([]*ent.Resource, len(uuids))
 	for i, uuid := range uuids {
 		if rows[i] = byUUID[uuid]; rows[i] == nil {
-			return nil, refuseUnknownResource(uuid)
+			return nil, refuseUnknownResource(uuid).On(field(i))
 		}
 	}
-	for _, row := range rows {
+	for i, row := range rows {
 		if err := resource.MayWriteForProject(access.ViewerFrom(ctx), row.ProjectID, "resource "+row.UUID); err != nil {
-			return nil, err
+			return nil, problem.Under(err, field(i))
 		}
 	}
 	return rows, nil
@@ -59,12 +60,12 @@ func touchResources(ctx context.Context, tx *sqldb.Tx, rows []*ent.Resource, tou
 	return resources, nil
 }
 
-// lockResource locks the one resource to be written, which must be at the
-// revision that its writer knows, if any.
-func (s *ResourceStore) lockResource(ctx context.Context, tx *sqldb.Tx, uuid string, revision *int) (*ent.Resource, error) {
-	rows, err := s.lockResources(ctx, tx, []string{uuid})
+// lockResource locks the one resource to be written, which a field of the input
+// names, and which must be at the revision that its writer knows, if any.
+func (s *ResourceStore) lockResource(ctx context.Context, tx *sqldb.Tx, field, uuid string, revision *int) (*ent.Resource, error) {
+	rows, err := s.lockResources(ctx, tx, []string{uuid}, func(int) string { return field })
 	if err != nil {
 		return nil, err
 	}
-	return rows[0], resource.CheckRevision(uuid, revision, rows[0].Revision)
+	return rows[0], problem.Under(resource.CheckRevision(uuid, revision, rows[0].Revision), "input")
 }

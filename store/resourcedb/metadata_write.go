@@ -82,7 +82,7 @@ func (s *ResourceStore) mayChangeMetadata(ctx context.Context, changes []resourc
 
 func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes []resource.MetadataChange, path func(int) string) ([]*resource.Resource, []*resource.MetadataItem, error) {
 	uuids := lists.Map(changes, func(change resource.MetadataChange) string { return change.Resource })
-	rows, err := s.lockResources(ctx, tx, uuids)
+	rows, err := s.lockResources(ctx, tx, uuids, func(i int) string { return path(i) + ".resource" })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +97,7 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 	for i, change := range changes {
 		plan, err := change.Plan(access.ViewerFrom(ctx), s.metadataRules(), rows[i].Revision, there[ids[i]])
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, problem.Under(err, path(i))
 		}
 		writes[i] = judgedChange(change, path(i), rows[i], there[ids[i]], plan)
 		for j := range plan.Set {

@@ -61,7 +61,7 @@ func (s *ResourceStore) applyPatch(ctx context.Context, tx *sqldb.Tx, patch reso
 			return nil, err
 		}
 	}
-	row, err := s.lockResource(ctx, tx, patch.UUID, patch.Revision)
+	row, err := s.lockResource(ctx, tx, "input.uuid", patch.UUID, patch.Revision)
 	if err != nil {
 		return nil, err
 	}
@@ -152,12 +152,12 @@ func (s *ResourceStore) DeleteResource(ctx context.Context, uuid string, revisio
 	}
 	var row *ent.Resource
 	err = s.Write(ctx, "deleteResource", func(tx *sqldb.Tx) error {
-		if row, err = s.lockResource(ctx, tx, uuid, revision); err != nil {
+		if row, err = s.lockResource(ctx, tx, "input.uuid", uuid, revision); err != nil {
 			return err
 		}
 		err := s.removeResource(ctx, tx, row)
 		if sqldb.IsReferred(err) {
-			return problem.Refuse(problem.ErrInUse, "resource %s is in use", uuid).Because(err)
+			return problem.Refuse(problem.ErrInUse, "resource %s is in use", uuid).On("input.uuid").Because(err)
 		}
 		return err
 	})
@@ -173,14 +173,14 @@ func (s *ResourceStore) removeResource(ctx context.Context, tx *sqldb.Tx, row *e
 		return err
 	}
 	if children {
-		return problem.Refuse(problem.ErrInUse, "resource %s has children", row.UUID)
+		return problem.Refuse(problem.ErrInUse, "resource %s has children", row.UUID).On("input.uuid")
 	}
 	provided, err := tx.ResourceProvider.Query().Where(resourceprovider.ResourceID(row.ID)).Exist(ctx)
 	if err != nil {
 		return err
 	}
 	if provided {
-		return problem.Refuse(problem.ErrInUse, "resource %s is in use: a resource provider is linked to it", row.UUID)
+		return problem.Refuse(problem.ErrInUse, "resource %s is in use: a resource provider is linked to it", row.UUID).On("input.uuid")
 	}
 	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).All(ctx)
 	if err != nil {
@@ -227,7 +227,7 @@ func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags [
 	}
 	var resources []*resource.Resource
 	err = s.Write(ctx, "setResourceTags", func(tx *sqldb.Tx) error {
-		row, err := s.lockResource(ctx, tx, uuid, revision)
+		row, err := s.lockResource(ctx, tx, "input.resource", uuid, revision)
 		if err != nil {
 			return err
 		}

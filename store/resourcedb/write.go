@@ -108,7 +108,7 @@ func mayCreateResource(viewer access.Viewer, input resource.Input) error {
 		}
 	}
 	if input.ProjectID != nil {
-		return resource.MayWriteForProject(viewer, *input.ProjectID, "the resource to create")
+		return problem.Under(resource.MayWriteForProject(viewer, *input.ProjectID, "the resource to create"), "input.projectId")
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func recordOf(viewer access.Viewer, input resource.Input) ResourceRecord {
 }
 
 func (s *ResourceStore) insertResource(ctx context.Context, tx *sqldb.Tx, record ResourceRecord, input resource.Input) (*ent.Resource, error) {
-	of, err := metadefdb.ResourceTypeRow(ctx, tx, record.Type)
+	of, err := metadefdb.ResourceTypeRow(ctx, tx, "input.type", record.Type)
 	if err != nil {
 		return nil, err
 	}
@@ -155,9 +155,9 @@ func (s *ResourceStore) insertResource(ctx context.Context, tx *sqldb.Tx, record
 // recordFields returns a new resource for the audit log.
 func recordFields(record ResourceRecord) sqldb.Fields {
 	return sqldb.Fields{
-		"type": record.Type, "name": record.Name, "description": record.Description, "projectId": record.ProjectID,
-		"visibility": record.Visibility, "parent": record.Parent, "metadata": metadataFields(pointersTo(record.Metadata)),
-		"capabilities": record.Capabilities, "tags": record.Tags,
+		"type": record.Type, "name": record.Name, "description": sqldb.TextOrNil(record.Description), "projectId": record.ProjectID,
+		"visibility": record.Visibility, "parent": sqldb.TextOrNil(record.Parent), "metadata": metadataFields(pointersTo(record.Metadata)),
+		"capabilities": capabilityFields(record.Capabilities), "tags": append([]string{}, record.Tags...),
 	}
 }
 
@@ -178,7 +178,7 @@ func (s *ResourceStore) parentFor(ctx context.Context, tx *sqldb.Tx, typeName, p
 		}
 		return 0, nil
 	}
-	rows, err := s.lockResources(ctx, tx, []string{parent})
+	rows, err := s.lockResources(ctx, tx, []string{parent}, func(int) string { return "input.parent" })
 	if errors.Is(err, problem.ErrNotFound) {
 		return 0, problem.Invalid("input.parent", "resource %s does not exist", parent)
 	}
