@@ -3,6 +3,7 @@ package resourcedb_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -25,17 +26,7 @@ func TestAllValuesOfCapabilitiesAreReached(t *testing.T) {
 		ctx, random := storetest.AsAdmin(), rand.New(rand.NewPCG(6, 12))
 		want := map[int64][]string{}
 		for i, count := range []int{120, 7, 1} {
-			values := map[string]bool{"": true, "é": true, "z": true}
-			for len(values) < count+3 {
-				values[strings.Repeat([]string{"a", "long ", "ü"}[random.IntN(3)], random.IntN(80))+fmt.Sprint(random.IntN(50))] = true
-			}
-			all := slices.Collect(func(yield func(string) bool) {
-				for value := range values {
-					if !yield(value) {
-						return
-					}
-				}
-			})
+			all := randomValues(random, count+3)
 			host, err := s.CreateResource(ctx, resource.Input{Type: "physical:host", Name: fmt.Sprint(i)})
 			if err != nil {
 				t.Fatal(err)
@@ -80,6 +71,15 @@ func TestAllValuesOfCapabilitiesAreReached(t *testing.T) {
 			}
 		}
 	})
+}
+
+// randomValues returns so many different values, in no order.
+func randomValues(random *rand.Rand, count int) []string {
+	values := map[string]bool{"": true, "é": true, "z": true}
+	for len(values) < count {
+		values[strings.Repeat([]string{"a", "long ", "ü"}[random.IntN(3)], random.IntN(80))+fmt.Sprint(random.IntN(50))] = true
+	}
+	return slices.Collect(maps.Keys(values))
 }
 
 // walkValues returns the values of one capability, read with those of others,
