@@ -322,7 +322,10 @@ func (v *Item) GetUserModifiable() bool { return v.UserModifiable }
 type KeyValueInput struct {
 	// The key, case-sensitive. Its limits are those of what is written; in a filter it is compared exactly.
 	Key string `json:"key"`
-	// The value. Its limits are those of what is written; in a filter it is compared exactly.
+	// The value. Its limits are those of what is written; in a filter it is compared
+	// exactly. What definitions read in it: a number as JSON writes it, `true` or
+	// `false`, an array as `aes,avx2` or `["aes","avx2"]`, and the operators of
+	// `RequirementInput.requirement`.
 	Value string `json:"value"`
 }
 

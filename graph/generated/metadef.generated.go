@@ -22,6 +22,8 @@ import (
 // region    ************************** generated!.gotpl **************************
 
 type AppliedNamespaceResolver interface {
+	ID(ctx context.Context, obj *metadef.AppliedNamespace) (string, error)
+
 	Objects(ctx context.Context, obj *metadef.AppliedNamespace) ([]*metadef.ObjectDefinition, error)
 }
 type NamespaceResolver interface {
@@ -82,6 +84,9 @@ type TagResolver interface {
 
 	ViewerCanUpdate(ctx context.Context, obj *metadef.Tag) (bool, error)
 	ViewerCanDelete(ctx context.Context, obj *metadef.Tag) (bool, error)
+}
+type ViolationResolver interface {
+	Rule(ctx context.Context, obj *metadef.Violation) (model.ViolationRule, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -559,6 +564,29 @@ func (ec *executionContext) field_ResourceType_resources_args(ctx context.Contex
 // endregion ***************************** args.gotpl *****************************
 
 // region    **************************** field.gotpl *****************************
+
+func (ec *executionContext) _AppliedNamespace_id(ctx context.Context, field graphql.CollectedField, obj *metadef.AppliedNamespace) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AppliedNamespace_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.AppliedNamespace().ID(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AppliedNamespace_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AppliedNamespace", field, true, true, errors.New("field of type ID does not have child fields"))
+}
 
 func (ec *executionContext) _AppliedNamespace_namespace(ctx context.Context, field graphql.CollectedField, obj *metadef.AppliedNamespace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
@@ -4856,18 +4884,18 @@ func (ec *executionContext) _Violation_rule(ctx context.Context, field graphql.C
 			return ec.fieldContext_Violation_rule(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Rule, nil
+			return ec.Resolvers.Violation().Rule(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v model.ViolationRule) graphql.Marshaler {
+			return ec.marshalNViolationRule2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐViolationRule(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_Violation_rule(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Violation", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Violation", field, true, true, errors.New("field of type ViolationRule does not have child fields"))
 }
 
 func (ec *executionContext) _Violation_message(ctx context.Context, field graphql.CollectedField, obj *metadef.Violation) (ret graphql.Marshaler) {
@@ -5152,6 +5180,44 @@ func (ec *executionContext) _AppliedNamespace(ctx context.Context, sel ast.Selec
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("AppliedNamespace")
+		case "id":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._AppliedNamespace_id(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "namespace":
 			out.Values[i] = ec._AppliedNamespace_namespace(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -8276,14 +8342,47 @@ func (ec *executionContext) _Violation(ctx context.Context, sel ast.SelectionSet
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Violation")
 		case "rule":
-			out.Values[i] = ec._Violation_rule(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Violation_rule(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
 			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "message":
 			out.Values[i] = ec._Violation_message(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -8744,6 +8843,23 @@ func (ec *executionContext) marshalNViolation2ᚕgithubᚗcomᚋcadastreᚑdev�
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalNViolationRule2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐViolationRule(ctx context.Context, v any) (model.ViolationRule, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := model.ViolationRule(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNViolationRule2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐViolationRule(ctx context.Context, sel ast.SelectionSet, v model.ViolationRule) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋaccessᚐVisibility(ctx context.Context, v any) (access.Visibility, error) {

@@ -20,6 +20,7 @@ import (
 // region    ************************** generated!.gotpl **************************
 
 type AllocationResolver interface {
+	ID(ctx context.Context, obj *placement.Allocation) (string, error)
 	Provider(ctx context.Context, obj *placement.Allocation) (*model.ResourceProvider, error)
 
 	Consumer(ctx context.Context, obj *placement.Allocation) (*model.Consumer, error)
@@ -34,11 +35,16 @@ type ConsumerResolver interface {
 	ViewerCanUpdate(ctx context.Context, obj *model.Consumer) (bool, error)
 	ViewerCanDelete(ctx context.Context, obj *model.Consumer) (bool, error)
 }
+type ExplanationStepResolver interface {
+	Path(ctx context.Context, obj *placement.ExplanationStep) (*string, error)
+}
 type InventoryResolver interface {
-	ViewerCanUpdate(ctx context.Context, obj *placement.Inventory) (bool, error)
-	ViewerCanDelete(ctx context.Context, obj *placement.Inventory) (bool, error)
+	ViewerCanUpdate(ctx context.Context, obj *model.Inventory) (bool, error)
+	ViewerCanDelete(ctx context.Context, obj *model.Inventory) (bool, error)
 }
 type ResourceClassResolver interface {
+	ID(ctx context.Context, obj *placement.ResourceClass) (string, error)
+
 	ViewerCanDelete(ctx context.Context, obj *placement.ResourceClass) (bool, error)
 }
 type ResourceProviderResolver interface {
@@ -49,6 +55,8 @@ type ResourceProviderResolver interface {
 	ViewerCanDelete(ctx context.Context, obj *model.ResourceProvider) (bool, error)
 }
 type TraitResolver interface {
+	ID(ctx context.Context, obj *placement.Trait) (string, error)
+
 	ViewerCanDelete(ctx context.Context, obj *placement.Trait) (bool, error)
 }
 
@@ -149,6 +157,29 @@ func (ec *executionContext) field_ResourceProvider_inventory_args(ctx context.Co
 // endregion ***************************** args.gotpl *****************************
 
 // region    **************************** field.gotpl *****************************
+
+func (ec *executionContext) _Allocation_id(ctx context.Context, field graphql.CollectedField, obj *placement.Allocation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Allocation_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Allocation().ID(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Allocation_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Allocation", field, true, true, errors.New("field of type ID does not have child fields"))
+}
 
 func (ec *executionContext) _Allocation_provider(ctx context.Context, field graphql.CollectedField, obj *placement.Allocation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
@@ -319,6 +350,38 @@ func (ec *executionContext) fieldContext_AllocationCandidate_mappings(_ context.
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_GroupMapping(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationCandidate_claim(ctx context.Context, field graphql.CollectedField, obj *model.AllocationCandidate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationCandidate_claim(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Claim(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *placement.Candidate) graphql.Marshaler {
+			return ec.marshalNCandidateClaim2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationCandidate_claim(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationCandidate",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CandidateClaim(ctx, field)
 		},
 	}
 	return fc, nil
@@ -823,6 +886,70 @@ func (ec *executionContext) fieldContext_CandidateAllocation_resources(_ context
 	return fc, nil
 }
 
+func (ec *executionContext) _CandidateClaim_allocations(ctx context.Context, field graphql.CollectedField, obj *placement.Candidate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CandidateClaim_allocations(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Allocations, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []placement.ProviderAllocation) graphql.Marshaler {
+			return ec.marshalNProviderAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CandidateClaim_allocations(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CandidateClaim",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ProviderAllocation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CandidateClaim_mappings(ctx context.Context, field graphql.CollectedField, obj *placement.Candidate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CandidateClaim_mappings(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Mappings, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []placement.Mapping) graphql.Marshaler {
+			return ec.marshalNClaimMapping2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMappingᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CandidateClaim_mappings(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CandidateClaim",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ClaimMapping(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _CandidateExplanation_considered(ctx context.Context, field graphql.CollectedField, obj *model.CandidateExplanation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -908,6 +1035,52 @@ func (ec *executionContext) fieldContext_CandidateExplanation_nearest(_ context.
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ClaimMapping_suffix(ctx context.Context, field graphql.CollectedField, obj *placement.Mapping) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ClaimMapping_suffix(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Suffix, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ClaimMapping_suffix(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ClaimMapping", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ClaimMapping_providers(ctx context.Context, field graphql.CollectedField, obj *placement.Mapping) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ClaimMapping_providers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Providers, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNUUID2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ClaimMapping_providers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ClaimMapping", field, false, false, errors.New("field of type UUID does not have child fields"))
 }
 
 func (ec *executionContext) _Consumer_id(ctx context.Context, field graphql.CollectedField, obj *model.Consumer) (ret graphql.Marshaler) {
@@ -1634,6 +1807,52 @@ func (ec *executionContext) fieldContext_DeleteTraitPayload_trait(_ context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _ExplanationStep_kind(ctx context.Context, field graphql.CollectedField, obj *placement.ExplanationStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExplanationStep_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v placement.ConstraintKind) graphql.Marshaler {
+			return ec.marshalNConstraintKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConstraintKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExplanationStep_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExplanationStep", field, false, false, errors.New("field of type ConstraintKind does not have child fields"))
+}
+
+func (ec *executionContext) _ExplanationStep_path(ctx context.Context, field graphql.CollectedField, obj *placement.ExplanationStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExplanationStep_path(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ExplanationStep().Path(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExplanationStep_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExplanationStep", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _ExplanationStep_constraint(ctx context.Context, field graphql.CollectedField, obj *placement.ExplanationStep) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1758,7 +1977,30 @@ func (ec *executionContext) fieldContext_GroupMapping_providers(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _Inventory_resourceClass(ctx context.Context, field graphql.CollectedField, obj *placement.Inventory) (ret graphql.Marshaler) {
+func (ec *executionContext) _Inventory_id(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Inventory_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Key(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Inventory_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Inventory", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Inventory_resourceClass(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1781,7 +2023,7 @@ func (ec *executionContext) fieldContext_Inventory_resourceClass(_ context.Conte
 	return graphql.NewScalarFieldContext("Inventory", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Inventory_total(ctx context.Context, field graphql.CollectedField, obj *placement.Inventory) (ret graphql.Marshaler) {
+func (ec *executionContext) _Inventory_total(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1804,7 +2046,7 @@ func (ec *executionContext) fieldContext_Inventory_total(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Inventory", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Inventory_reserved(ctx context.Context, field graphql.CollectedField, obj *placement.Inventory) (ret graphql.Marshaler) {
+func (ec *executionContext) _Inventory_reserved(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1827,7 +2069,7 @@ func (ec *executionContext) fieldContext_Inventory_reserved(_ context.Context, f
 	return graphql.NewScalarFieldContext("Inventory", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Inventory_minUnit(ctx context.Context, field graphql.CollectedField, obj *placement.Inventory) (ret graphql.Marshaler) {
+func (ec *executionContext) _Inventory_minUnit(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1850,7 +2092,7 @@ func (ec *executionContext) fieldContext_Inventory_minUnit(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Inventory", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Inventory_maxUnit(ctx context.Context, field graphql.CollectedField, obj *placement.Inventory) (ret graphql.Marshaler) {
+func (ec *executionContext) _Inventory_maxUnit(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1873,7 +2115,7 @@ func (ec *executionContext) fieldContext_Inventory_maxUnit(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Inventory", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Inventory_stepSize(ctx context.Context, field graphql.CollectedField, obj *placement.Inventory) (ret graphql.Marshaler) {
+func (ec *executionContext) _Inventory_stepSize(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1896,7 +2138,7 @@ func (ec *executionContext) fieldContext_Inventory_stepSize(_ context.Context, f
 	return graphql.NewScalarFieldContext("Inventory", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Inventory_allocationRatio(ctx context.Context, field graphql.CollectedField, obj *placement.Inventory) (ret graphql.Marshaler) {
+func (ec *executionContext) _Inventory_allocationRatio(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1919,7 +2161,7 @@ func (ec *executionContext) fieldContext_Inventory_allocationRatio(_ context.Con
 	return graphql.NewScalarFieldContext("Inventory", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
-func (ec *executionContext) _Inventory_capacity(ctx context.Context, field graphql.CollectedField, obj *placement.Inventory) (ret graphql.Marshaler) {
+func (ec *executionContext) _Inventory_capacity(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1942,7 +2184,7 @@ func (ec *executionContext) fieldContext_Inventory_capacity(_ context.Context, f
 	return graphql.NewScalarFieldContext("Inventory", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
-func (ec *executionContext) _Inventory_used(ctx context.Context, field graphql.CollectedField, obj *placement.Inventory) (ret graphql.Marshaler) {
+func (ec *executionContext) _Inventory_used(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1965,7 +2207,7 @@ func (ec *executionContext) fieldContext_Inventory_used(_ context.Context, field
 	return graphql.NewScalarFieldContext("Inventory", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
-func (ec *executionContext) _Inventory_free(ctx context.Context, field graphql.CollectedField, obj *placement.Inventory) (ret graphql.Marshaler) {
+func (ec *executionContext) _Inventory_free(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1988,7 +2230,7 @@ func (ec *executionContext) fieldContext_Inventory_free(_ context.Context, field
 	return graphql.NewScalarFieldContext("Inventory", field, true, false, errors.New("field of type Int64 does not have child fields"))
 }
 
-func (ec *executionContext) _Inventory_viewerCanUpdate(ctx context.Context, field graphql.CollectedField, obj *placement.Inventory) (ret graphql.Marshaler) {
+func (ec *executionContext) _Inventory_viewerCanUpdate(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2011,7 +2253,7 @@ func (ec *executionContext) fieldContext_Inventory_viewerCanUpdate(_ context.Con
 	return graphql.NewScalarFieldContext("Inventory", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _Inventory_viewerCanDelete(ctx context.Context, field graphql.CollectedField, obj *placement.Inventory) (ret graphql.Marshaler) {
+func (ec *executionContext) _Inventory_viewerCanDelete(ctx context.Context, field graphql.CollectedField, obj *model.Inventory) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2121,6 +2363,61 @@ func (ec *executionContext) fieldContext_NearMiss_traits(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("NearMiss", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _ProviderAllocation_provider(ctx context.Context, field graphql.CollectedField, obj *placement.ProviderAllocation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ProviderAllocation_provider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Provider, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNUUID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ProviderAllocation_provider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ProviderAllocation", field, false, false, errors.New("field of type UUID does not have child fields"))
+}
+
+func (ec *executionContext) _ProviderAllocation_resources(ctx context.Context, field graphql.CollectedField, obj *placement.ProviderAllocation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ProviderAllocation_resources(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Resources, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []placement.Amount) graphql.Marshaler {
+			return ec.marshalNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ProviderAllocation_resources(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ProviderAllocation",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceAmount(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ProviderSummary_provider(ctx context.Context, field graphql.CollectedField, obj *model.ProviderSummary) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2165,8 +2462,8 @@ func (ec *executionContext) _ProviderSummary_inventories(ctx context.Context, fi
 			return obj.Inventories(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []placement.Inventory) graphql.Marshaler {
-			return ec.marshalNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Inventory) graphql.Marshaler {
+			return ec.marshalNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2308,14 +2605,37 @@ func (ec *executionContext) _ResourceAmount_amount(ctx context.Context, field gr
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
-			return ec.marshalNInt642int64(ctx, selections, v)
+			return ec.marshalNInt2int64(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ResourceAmount_amount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ResourceAmount", field, false, false, errors.New("field of type Int64 does not have child fields"))
+	return graphql.NewScalarFieldContext("ResourceAmount", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceClass_id(ctx context.Context, field graphql.CollectedField, obj *placement.ResourceClass) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClass_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ResourceClass().ID(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClass_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceClass", field, true, true, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _ResourceClass_name(ctx context.Context, field graphql.CollectedField, obj *placement.ResourceClass) (ret graphql.Marshaler) {
@@ -2770,11 +3090,11 @@ func (ec *executionContext) _ResourceProvider_inventories(ctx context.Context, f
 			return ec.fieldContext_ResourceProvider_inventories(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Inventories, nil
+			return obj.Inventories(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []placement.Inventory) graphql.Marshaler {
-			return ec.marshalNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Inventory) graphql.Marshaler {
+			return ec.marshalNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2784,7 +3104,7 @@ func (ec *executionContext) fieldContext_ResourceProvider_inventories(_ context.
 	fc = &graphql.FieldContext{
 		Object:     "ResourceProvider",
 		Field:      field,
-		IsMethod:   false,
+		IsMethod:   true,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Inventory(ctx, field)
@@ -2806,8 +3126,8 @@ func (ec *executionContext) _ResourceProvider_inventory(ctx context.Context, fie
 			return obj.Inventory(fc.Args["resourceClass"].(string)), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *placement.Inventory) graphql.Marshaler {
-			return ec.marshalOInventory2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Inventory) graphql.Marshaler {
+			return ec.marshalOInventory2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventory(ctx, selections, v)
 		},
 		true,
 		false,
@@ -3507,6 +3827,29 @@ func (ec *executionContext) _Shortage_short(ctx context.Context, field graphql.C
 }
 func (ec *executionContext) fieldContext_Shortage_short(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Shortage", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Trait_id(ctx context.Context, field graphql.CollectedField, obj *placement.Trait) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Trait_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Trait().ID(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Trait_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Trait", field, true, true, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _Trait_name(ctx context.Context, field graphql.CollectedField, obj *placement.Trait) (ret graphql.Marshaler) {
@@ -5294,6 +5637,44 @@ func (ec *executionContext) _Allocation(ctx context.Context, sel ast.SelectionSe
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Allocation")
+		case "id":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Allocation_id(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "provider":
 			field := field
 
@@ -5420,6 +5801,11 @@ func (ec *executionContext) _AllocationCandidate(ctx context.Context, sel ast.Se
 			}
 		case "mappings":
 			out.Values[i] = ec._AllocationCandidate_mappings(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "claim":
+			out.Values[i] = ec._AllocationCandidate_claim(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -5760,6 +6146,49 @@ func (ec *executionContext) _CandidateAllocation(ctx context.Context, sel ast.Se
 	return out
 }
 
+var candidateClaimImplementors = []string{"CandidateClaim"}
+
+func (ec *executionContext) _CandidateClaim(ctx context.Context, sel ast.SelectionSet, obj *placement.Candidate) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, candidateClaimImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CandidateClaim")
+		case "allocations":
+			out.Values[i] = ec._CandidateClaim_allocations(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "mappings":
+			out.Values[i] = ec._CandidateClaim_mappings(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var candidateExplanationImplementors = []string{"CandidateExplanation"}
 
 func (ec *executionContext) _CandidateExplanation(ctx context.Context, sel ast.SelectionSet, obj *model.CandidateExplanation) graphql.Marshaler {
@@ -5784,6 +6213,49 @@ func (ec *executionContext) _CandidateExplanation(ctx context.Context, sel ast.S
 			}
 		case "nearest":
 			out.Values[i] = ec._CandidateExplanation_nearest(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var claimMappingImplementors = []string{"ClaimMapping"}
+
+func (ec *executionContext) _ClaimMapping(ctx context.Context, sel ast.SelectionSet, obj *placement.Mapping) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, claimMappingImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ClaimMapping")
+		case "suffix":
+			out.Values[i] = ec._ClaimMapping_suffix(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "providers":
+			out.Values[i] = ec._ClaimMapping_providers(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -6478,20 +6950,63 @@ func (ec *executionContext) _ExplanationStep(ctx context.Context, sel ast.Select
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("ExplanationStep")
+		case "kind":
+			out.Values[i] = ec._ExplanationStep_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "path":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ExplanationStep_path(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "constraint":
 			out.Values[i] = ec._ExplanationStep_constraint(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "eliminated":
 			out.Values[i] = ec._ExplanationStep_eliminated(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "remaining":
 			out.Values[i] = ec._ExplanationStep_remaining(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -6559,7 +7074,7 @@ func (ec *executionContext) _GroupMapping(ctx context.Context, sel ast.Selection
 
 var inventoryImplementors = []string{"Inventory"}
 
-func (ec *executionContext) _Inventory(ctx context.Context, sel ast.SelectionSet, obj *placement.Inventory) graphql.Marshaler {
+func (ec *executionContext) _Inventory(ctx context.Context, sel ast.SelectionSet, obj *model.Inventory) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, inventoryImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -6569,6 +7084,11 @@ func (ec *executionContext) _Inventory(ctx context.Context, sel ast.SelectionSet
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Inventory")
+		case "id":
+			out.Values[i] = ec._Inventory_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "resourceClass":
 			out.Values[i] = ec._Inventory_resourceClass(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -6764,6 +7284,49 @@ func (ec *executionContext) _NearMiss(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var providerAllocationImplementors = []string{"ProviderAllocation"}
+
+func (ec *executionContext) _ProviderAllocation(ctx context.Context, sel ast.SelectionSet, obj *placement.ProviderAllocation) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, providerAllocationImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ProviderAllocation")
+		case "provider":
+			out.Values[i] = ec._ProviderAllocation_provider(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "resources":
+			out.Values[i] = ec._ProviderAllocation_resources(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var providerSummaryImplementors = []string{"ProviderSummary"}
 
 func (ec *executionContext) _ProviderSummary(ctx context.Context, sel ast.SelectionSet, obj *model.ProviderSummary) graphql.Marshaler {
@@ -6910,6 +7473,44 @@ func (ec *executionContext) _ResourceClass(ctx context.Context, sel ast.Selectio
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("ResourceClass")
+		case "id":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceClass_id(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "name":
 			out.Values[i] = ec._ResourceClass_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -7780,6 +8381,44 @@ func (ec *executionContext) _Trait(ctx context.Context, sel ast.SelectionSet, ob
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Trait")
+		case "id":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Trait_id(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "name":
 			out.Values[i] = ec._Trait_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -8204,6 +8843,53 @@ func (ec *executionContext) marshalNCandidateAllocation2ᚕgithubᚗcomᚋcadast
 	return ret
 }
 
+func (ec *executionContext) marshalNCandidateClaim2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidate(ctx context.Context, sel ast.SelectionSet, v *placement.Candidate) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CandidateClaim(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNClaimMapping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMapping(ctx context.Context, sel ast.SelectionSet, v placement.Mapping) graphql.Marshaler {
+	return ec._ClaimMapping(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNClaimMapping2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMappingᚄ(ctx context.Context, sel ast.SelectionSet, v []placement.Mapping) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNClaimMapping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMapping(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNConstraintKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConstraintKind(ctx context.Context, v any) (placement.ConstraintKind, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := placement.ConstraintKind(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNConstraintKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConstraintKind(ctx context.Context, sel ast.SelectionSet, v placement.ConstraintKind) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) marshalNConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.Consumer) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -8392,15 +9078,15 @@ var (
 	}
 )
 
-func (ec *executionContext) marshalNInventory2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(ctx context.Context, sel ast.SelectionSet, v placement.Inventory) graphql.Marshaler {
+func (ec *executionContext) marshalNInventory2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventory(ctx context.Context, sel ast.SelectionSet, v model.Inventory) graphql.Marshaler {
 	return ec._Inventory(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryᚄ(ctx context.Context, sel ast.SelectionSet, v []placement.Inventory) graphql.Marshaler {
+func (ec *executionContext) marshalNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Inventory) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNInventory2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(ctx, sel, v[i])
+		return ec.marshalNInventory2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventory(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -8455,6 +9141,26 @@ func (ec *executionContext) marshalNNearMiss2ᚖgithubᚗcomᚋcadastreᚑdevᚋ
 		return graphql.Null
 	}
 	return ec._NearMiss(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNProviderAllocation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocation(ctx context.Context, sel ast.SelectionSet, v placement.ProviderAllocation) graphql.Marshaler {
+	return ec._ProviderAllocation(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNProviderAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocationᚄ(ctx context.Context, sel ast.SelectionSet, v []placement.ProviderAllocation) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNProviderAllocation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocation(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNProviderAllocationInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocation(ctx context.Context, v any) (placement.ProviderAllocation, error) {
@@ -8878,6 +9584,25 @@ func (ec *executionContext) unmarshalOAggregateFilter2ᚕᚖgithubᚗcomᚋcadas
 	return res, nil
 }
 
+func (ec *executionContext) marshalOAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(ctx context.Context, sel ast.SelectionSet, v []*placement.Allocation) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAllocation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocation(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(ctx context.Context, sel ast.SelectionSet, v *model.AllocationCandidateConnection) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -9002,7 +9727,7 @@ func (ec *executionContext) unmarshalOGroupMappingInput2ᚕgithubᚗcomᚋcadast
 	return res, nil
 }
 
-func (ec *executionContext) marshalOInventory2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(ctx context.Context, sel ast.SelectionSet, v *placement.Inventory) graphql.Marshaler {
+func (ec *executionContext) marshalOInventory2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventory(ctx context.Context, sel ast.SelectionSet, v *model.Inventory) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

@@ -41,6 +41,10 @@ type ResourceResolver interface {
 	Provider(ctx context.Context, obj *resource.Resource) (*model.ResourceProvider, error)
 	Consumer(ctx context.Context, obj *resource.Resource) (*model.Consumer, error)
 	Allocations(ctx context.Context, obj *resource.Resource) ([]*placement.Allocation, error)
+	AllocationCandidates(ctx context.Context, obj *resource.Resource, first *int, after *string) (*model.AllocationCandidateConnection, error)
+}
+type ResourceClauseResolver interface {
+	Kind(ctx context.Context, obj *resource.Clause) (model.ResourceClauseKind, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -80,6 +84,28 @@ func (ec *executionContext) field_ResourceConnection_metadataFacets_args(ctx con
 		return nil, err
 	}
 	args["first"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Resource_allocationCandidates_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -1505,10 +1531,10 @@ func (ec *executionContext) _Resource_allocations(ctx context.Context, field gra
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*placement.Allocation) graphql.Marshaler {
-			return ec.marshalNAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(ctx, selections, v)
+			return ec.marshalOAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Resource_allocations(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -1522,6 +1548,96 @@ func (ec *executionContext) fieldContext_Resource_allocations(_ context.Context,
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Resource_allocationCandidates(ctx context.Context, field graphql.CollectedField, obj *resource.Resource) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Resource_allocationCandidates(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Resource().AllocationCandidates(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.AllocationCandidateConnection) graphql.Marshaler {
+			return ec.marshalOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Resource_allocationCandidates(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Resource",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocationCandidateConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Resource_allocationCandidates_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceClause_kind(ctx context.Context, field graphql.CollectedField, obj *resource.Clause) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClause_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ResourceClause().Kind(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.ResourceClauseKind) graphql.Marshaler {
+			return ec.marshalNResourceClauseKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClauseKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClause_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceClause", field, true, true, errors.New("field of type ResourceClauseKind does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceClause_path(ctx context.Context, field graphql.CollectedField, obj *resource.Clause) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceClause_path(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Path, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceClause_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceClause", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _ResourceClause_clause(ctx context.Context, field graphql.CollectedField, obj *resource.Clause) (ret graphql.Marshaler) {
@@ -4312,7 +4428,45 @@ func (ec *executionContext) _Resource(ctx context.Context, sel ast.SelectionSet,
 					}
 				}()
 				res = ec._Resource_allocations(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "allocationCandidates":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Resource_allocationCandidates(ctx, field, obj)
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -4373,30 +4527,73 @@ func (ec *executionContext) _ResourceClause(ctx context.Context, sel ast.Selecti
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("ResourceClause")
+		case "kind":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceClause_kind(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "path":
+			out.Values[i] = ec._ResourceClause_path(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "clause":
 			out.Values[i] = ec._ResourceClause_clause(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "passing":
 			out.Values[i] = ec._ResourceClause_passing(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "remaining":
 			out.Values[i] = ec._ResourceClause_remaining(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "ignored":
 			out.Values[i] = ec._ResourceClause_ignored(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "notNumbers":
 			out.Values[i] = ec._ResourceClause_notNumbers(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -5090,6 +5287,23 @@ func (ec *executionContext) marshalNResourceClause2ᚕgithubᚗcomᚋcadastreᚑ
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalNResourceClauseKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClauseKind(ctx context.Context, v any) (model.ResourceClauseKind, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := model.ResourceClauseKind(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNResourceClauseKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClauseKind(ctx context.Context, sel ast.SelectionSet, v model.ResourceClauseKind) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNResourceCondition2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐConditionInput(ctx context.Context, v any) (resource.ConditionInput, error) {

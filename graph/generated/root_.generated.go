@@ -24,8 +24,11 @@ type ResolverRoot interface {
 	Allocation() AllocationResolver
 	AllocationCandidateConnection() AllocationCandidateConnectionResolver
 	AppliedNamespace() AppliedNamespaceResolver
+	AuditEvent() AuditEventResolver
 	Capability() CapabilityResolver
+	CapabilityValue() CapabilityValueResolver
 	Consumer() ConsumerResolver
+	ExplanationStep() ExplanationStepResolver
 	Inventory() InventoryResolver
 	MetadataItem() MetadataItemResolver
 	Mutation() MutationResolver
@@ -38,12 +41,14 @@ type ResolverRoot interface {
 	Resource() ResourceResolver
 	ResourceCapability() ResourceCapabilityResolver
 	ResourceClass() ResourceClassResolver
+	ResourceClause() ResourceClauseResolver
 	ResourceProvider() ResourceProviderResolver
 	ResourceType() ResourceTypeResolver
 	ResourceTypeAssociation() ResourceTypeAssociationResolver
 	Tag() TagResolver
 	Trait() TraitResolver
 	Viewer() ViewerResolver
+	Violation() ViolationResolver
 }
 
 type DirectiveRoot struct {
@@ -119,6 +124,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputResourceAmountInput,
 		ec.unmarshalInputResourceClassFilter,
 		ec.unmarshalInputResourceCondition,
+		ec.unmarshalInputResourceFacetInput,
 		ec.unmarshalInputResourceFilter,
 		ec.unmarshalInputResourceOrder,
 		ec.unmarshalInputResourceProviderFilter,
@@ -258,14 +264,42 @@ input AuditFilter {
   projectId: String
   "Done by this mutation, for example ` + "`" + `createNamespace` + "`" + `."
   action: String
-  "Done to a thing of this type, for example ` + "`" + `Namespace` + "`" + `."
-  kind: String
+  "Done to a thing of this type."
+  kind: AuditKind
   "Done to the thing with this name or uuid, as ` + "`" + `key` + "`" + ` has it."
   key: String
   "Done at this time or later."
   since: DateTime
   "Done before this time."
   until: DateTime
+}
+
+"The type of a thing that a mutation changed."
+enum AuditKind {
+  "A namespace, or what it holds as a whole."
+  NAMESPACE
+  "A property of a namespace or of an object in it."
+  PROPERTY_DEFINITION
+  "An object of a namespace."
+  OBJECT_DEFINITION
+  "A tag of a namespace."
+  TAG
+  "A resource type."
+  RESOURCE_TYPE
+  "An association of a namespace with a resource type."
+  RESOURCE_TYPE_ASSOCIATION
+  "A resource, or what is on it."
+  RESOURCE
+  "A capability of a resource type."
+  CAPABILITY
+  "A resource provider, or what it has."
+  RESOURCE_PROVIDER
+  "A consumer and its allocations."
+  CONSUMER
+  "A trait."
+  TRAIT
+  "A resource class."
+  RESOURCE_CLASS
 }
 
 "A page of audit events."
@@ -300,8 +334,10 @@ type AuditEvent implements Node {
   projectId: String!
   "The mutation, for example ` + "`" + `createNamespace` + "`" + `."
   action: String!
-  "The type of what was changed, for example ` + "`" + `Namespace` + "`" + `."
-  kind: String!
+  "The mutation, as ` + "`" + `Viewer.can` + "`" + ` knows it; ` + "`" + `null` + "`" + ` for one that this version does not have."
+  operation: Operation
+  "The type of what was changed."
+  kind: AuditKind!
   """
   The name or uuid of what was changed: ` + "`" + `namespace/name` + "`" + ` for what lies in a namespace,
   ` + "`" + `resourceType/name` + "`" + ` for a capability; empty where a mutation found nothing that it was about.
@@ -361,7 +397,7 @@ type Capability implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): CapabilityValueConnection!
+  ): CapabilityValueConnection @semanticNonNull
   "How many different values are in use."
   valueCount: Int!
 }
@@ -388,6 +424,8 @@ type CapabilityValueEdge {
 
 "A value in use."
 type CapabilityValue {
+  "The key of the value in a cache, unique among all objects of all types: made from the capability and the value. ` + "`" + `node` + "`" + ` does not look it up."
+  id: ID!
   "The value, or one member of a list."
   value: String!
   "How many resources of the type have it."
@@ -691,12 +729,19 @@ enum OrderDirection {
 input KeyValueInput {
   "The key, case-sensitive. Its limits are those of what is written; in a filter it is compared exactly."
   key: String!
-  "The value. Its limits are those of what is written; in a filter it is compared exactly."
+  """
+  The value. Its limits are those of what is written; in a filter it is compared
+  exactly. What definitions read in it: a number as JSON writes it, ` + "`" + `true` + "`" + ` or
+  ` + "`" + `false` + "`" + `, an array as ` + "`" + `aes,avx2` + "`" + ` or ` + "`" + `["aes","avx2"]` + "`" + `, and the operators of
+  ` + "`" + `RequirementInput.requirement` + "`" + `.
+  """
   value: String!
 }
 
 "Who is asking."
 type Viewer {
+  "The key of the viewer in a cache, unique among all objects of all types: made from the user and the project. ` + "`" + `node` + "`" + ` does not look it up."
+  id: ID!
   "The id of the user, as the identity service knows it."
   userId: String!
   "The id of the project that the credentials are for."
@@ -1104,6 +1149,13 @@ type PropertyDefinition implements Node {
   required: Boolean!
   "The operators that a requirement on the property can use, for example ` + "`" + `<or>` + "`" + `, verbatim and in their order; empty when absent."
   operators: [String!]!
+  """
+  The operators that a value may have: ` + "`" + `operators` + "`" + ` or, where the definition names
+  none, those that compare values of its type: ` + "`" + `= == != >= <= > <` + "`" + ` for numbers,
+  ` + "`" + `s== s!= s< s<= s> s>=` + "`" + ` for texts, ` + "`" + `s== s!=` + "`" + ` for ` + "`" + `BOOLEAN` + "`" + `, ` + "`" + `<in> <or> <all-in>` + "`" + `
+  for ` + "`" + `ARRAY` + "`" + `. Exports and ` + "`" + `jsonSchema` + "`" + ` have only what the definition names.
+  """
+  offeredOperators: [String!]!
   "The whole definition as JSON, with every keyword as it came in; an absent keyword and an empty one differ here."
   jsonSchema: JSON!
   "The namespace that defines the property."
@@ -1238,6 +1290,8 @@ type ResourceTypeAssociationEdge {
 
 "A namespace as one of its associations makes it applicable to a resource type."
 type AppliedNamespace {
+  "The key of what applies in a cache, unique among all objects of all types: made from the association and the text that was searched for. ` + "`" + `node` + "`" + ` does not look it up."
+  id: ID!
   "The namespace."
   namespace: Namespace!
   "The association through which it applies."
@@ -1286,7 +1340,7 @@ type MetadataReportItem {
   suggestion: String
   "The operator that the value names, or else the first one that the definition offers; ` + "`" + `null` + "`" + ` for a plain value."
   operator: String
-  "The values, without operator: ` + "`" + `<or> a <or> b` + "`" + ` and ` + "`" + `<or> a,b` + "`" + ` have two."
+  "The values, without operator and quotation marks: ` + "`" + `<or> a <or> b` + "`" + ` and ` + "`" + `<or> a,b` + "`" + ` have two, and so have ` + "`" + `a,b` + "`" + ` and ` + "`" + `[\"a\",\"b\"]` + "`" + ` of an ` + "`" + `ARRAY` + "`" + `."
   values: [String!]!
   "Every rule of the definition that the value breaks; where definitions are in conflict, of the one that has the least against it."
   violations: [Violation!]!
@@ -1296,18 +1350,50 @@ type MetadataReportItem {
 
 "A rule that a value breaks."
 type Violation {
-  """
-  The field of the definition: ` + "`" + `type` + "`" + `, ` + "`" + `enum` + "`" + `, ` + "`" + `itemType` + "`" + `, ` + "`" + `itemEnum` + "`" + `, ` + "`" + `minimum` + "`" + `,
-  ` + "`" + `maximum` + "`" + `, ` + "`" + `minLength` + "`" + `, ` + "`" + `maxLength` + "`" + `, ` + "`" + `pattern` + "`" + `, ` + "`" + `minItems` + "`" + `, ` + "`" + `maxItems` + "`" + `,
-  ` + "`" + `uniqueItems` + "`" + ` or ` + "`" + `operators` + "`" + `. Besides these ` + "`" + `key` + "`" + ` is a key that is empty, too long
-  or not defined for a strict type; ` + "`" + `value` + "`" + ` a value that is empty or too long;
-  ` + "`" + `required` + "`" + ` that a property is missing which the object of the key requires;
-  ` + "`" + `userModifiable` + "`" + ` that administrators and services only change the item; and
-  ` + "`" + `hidden` + "`" + ` that a definition refuses the value which the viewer may not see.
-  """
-  rule: String!
+  "The field of the definition that is not met, or what else is wrong."
+  rule: ViolationRule!
   "What is wrong, in words."
   message: String!
+}
+
+"A field of a definition that restricts values, or another reason to refuse one."
+enum ViolationRule {
+  "` + "`" + `type` + "`" + `: the value is of another type."
+  TYPE
+  "` + "`" + `enum` + "`" + `: the value is none of the valid ones."
+  ENUM
+  "` + "`" + `itemType` + "`" + `: an item is of another type."
+  ITEM_TYPE
+  "` + "`" + `itemEnum` + "`" + `: an item is none of the valid ones."
+  ITEM_ENUM
+  "` + "`" + `minimum` + "`" + `: the number is too small."
+  MINIMUM
+  "` + "`" + `maximum` + "`" + `: the number is too great."
+  MAXIMUM
+  "` + "`" + `minLength` + "`" + `: the text is too short."
+  MIN_LENGTH
+  "` + "`" + `maxLength` + "`" + `: the text is too long."
+  MAX_LENGTH
+  "` + "`" + `pattern` + "`" + `: the text does not match."
+  PATTERN
+  "` + "`" + `minItems` + "`" + `: there are too few items."
+  MIN_ITEMS
+  "` + "`" + `maxItems` + "`" + `: there are too many items."
+  MAX_ITEMS
+  "` + "`" + `uniqueItems` + "`" + `: an item is there twice."
+  UNIQUE_ITEMS
+  "` + "`" + `operators` + "`" + `: the operator is not offered, or malformed."
+  OPERATORS
+  "The key is empty, too long, or not defined for a strict type."
+  KEY
+  "The value is empty or too long."
+  VALUE
+  "A property is missing that the object of the key requires."
+  REQUIRED
+  "Only administrators and services change the item."
+  USER_MODIFIABLE
+  "A definition that the viewer may not see refuses the value."
+  HIDDEN
 }
 
 "Makes the definitions of a namespace applicable to a resource type."
@@ -2381,6 +2467,8 @@ enum Operation {
   NODE
   "The field ` + "`" + `nodes` + "`" + ` of ` + "`" + `Query` + "`" + `."
   NODES
+  "The field ` + "`" + `placementRequest` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  PLACEMENT_REQUEST
   "The field ` + "`" + `replaceMetadata` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   REPLACE_METADATA
   "The field ` + "`" + `reshape` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -2811,7 +2899,7 @@ extend type Resource {
   What the resource uses, by provider and resource class, as a consumer with the
   same uuid; at most 1000 providers. Empty where ` + "`" + `consumer` + "`" + ` is ` + "`" + `null` + "`" + `.
   """
-  allocations: [Allocation!]!
+  allocations: [Allocation!] @semanticNonNull
 }
 
 extend type Mutation {
@@ -3126,6 +3214,8 @@ type ResourceProvider implements Node {
 
 "How much of a resource class a provider has. Amounts are in units of the class: ` + "`" + `MEMORY_MB` + "`" + ` counts mebibytes."
 type Inventory {
+  "The key of the inventory in a cache, unique among all objects of all types: made from the provider and the resource class. ` + "`" + `node` + "`" + ` does not look it up."
+  id: ID!
   "The name of the resource class."
   resourceClass: String!
   "What there is in all, 1 to 2147483647."
@@ -3232,10 +3322,36 @@ type AllocationCandidateEdge {
 
 "One way to serve a request."
 type AllocationCandidate {
-  "What each provider gives, by the provider's uuid: ready to be sent to ` + "`" + `setAllocations` + "`" + `."
+  "What each provider gives, by the provider's uuid."
   allocations: [CandidateAllocation!]!
   "Which providers serve which group, the unsuffixed group first, then by suffix."
   mappings: [GroupMapping!]!
+  "The candidate as a claim: ready to be sent to ` + "`" + `setAllocations` + "`" + `, without ` + "`" + `__typename` + "`" + `."
+  claim: CandidateClaim!
+}
+
+"A candidate in the form that a consumer's claim has: its two fields are those of ` + "`" + `ConsumerAllocationsInput` + "`" + `."
+type CandidateClaim {
+  "What each provider gives, by the provider's uuid."
+  allocations: [ProviderAllocation!]!
+  "Which providers serve which group, the unsuffixed group first, then by suffix."
+  mappings: [ClaimMapping!]!
+}
+
+"What one provider gives, in the form of ` + "`" + `ProviderAllocationInput` + "`" + `."
+type ProviderAllocation {
+  "The uuid of the provider."
+  provider: UUID!
+  "The amounts, by resource class."
+  resources: [ResourceAmount!]!
+}
+
+"Which providers serve a group, in the form of ` + "`" + `GroupMappingInput` + "`" + `."
+type ClaimMapping {
+  "The suffix of the group; the empty text for the unsuffixed group."
+  suffix: String!
+  "The uuids of the providers; one for a group with a suffix."
+  providers: [UUID!]!
 }
 
 "What one provider gives."
@@ -3250,8 +3366,8 @@ type CandidateAllocation {
 type ResourceAmount {
   "The name of the resource class."
   resourceClass: String!
-  "How many units."
-  amount: Int64!
+  "How many units, 1 to 2147483647."
+  amount: Int!
 }
 
 "Which providers serve a group."
@@ -3289,12 +3405,42 @@ type CandidateExplanation {
 
 "What one constraint did."
 type ExplanationStep {
+  "What the constraint is about."
+  kind: ConstraintKind!
+  "The path of the argument that it is about, for example ` + "`" + `groups[1].forbidden` + "`" + `; ` + "`" + `null` + "`" + ` where it is about the request as a whole."
+  path: String
   "The constraint, with the path of its argument: ` + "`" + `groups[1].forbidden CUSTOM_X` + "`" + `."
   constraint: String!
   "How many providers it took away."
   eliminated: Int!
   "How many were left."
   remaining: Int!
+}
+
+"What a constraint is about."
+enum ConstraintKind {
+  "The providers are in a tree of the hosts, or share with one."
+  HOSTS
+  "The provider has an inventory of the resource class."
+  RESOURCE_CLASS
+  "That inventory can give the amount now."
+  RESOURCE_AMOUNT
+  "The provider is in the tree."
+  IN_TREE
+  "The provider is in the aggregates, or in none of them."
+  MEMBER_OF
+  "The provider does not have the trait."
+  FORBIDDEN_TRAIT
+  "The provider has the trait, or one of the set."
+  REQUIRED_TRAIT
+  "The root that a candidate is anchored at: its traits and aggregates."
+  ANCHOR_ROOT
+  "Every group can be served from one root."
+  ONE_ROOT
+  "The providers of the unsuffixed group have its required traits between them."
+  REQUIRED_TOGETHER
+  "What is left fits together: policy, subtrees, sums of amounts, traits."
+  COMBINATION
 }
 
 "A tree that lacks little."
@@ -3345,6 +3491,8 @@ type Consumer implements Node {
 
 "What a consumer uses of a resource class on a provider."
 type Allocation {
+  "The key of the allocation in a cache, unique among all objects of all types: made from the consumer, the provider and the resource class. ` + "`" + `node` + "`" + ` does not look it up."
+  id: ID!
   "Who provides it."
   provider: ResourceProvider!
   "The name of the resource class."
@@ -3515,6 +3663,8 @@ type ResourceClassEdge {
 
 "A trait: something that a provider is or can do."
 type Trait {
+  "The key of the trait in a cache, unique among all objects of all types: made from the name. ` + "`" + `node` + "`" + ` does not look it up."
+  id: ID!
   "The name: A-Z, 0-9 and _, at most 255."
   name: String!
   "Whether it was created by hand; standard traits are there from the start and stay."
@@ -3523,6 +3673,8 @@ type Trait {
 
 "A resource class: something that an inventory can hold."
 type ResourceClass {
+  "The key of the resource class in a cache, unique among all objects of all types: made from the name. ` + "`" + `node` + "`" + ` does not look it up."
+  id: ID!
   "The name: A-Z, 0-9 and _, at most 255."
   name: String!
   "Whether it was created by hand; standard classes are there from the start and stay."
@@ -3895,6 +4047,137 @@ type Capacity {
   providers: Int!
 }
 `, BuiltIn: false},
+	{Name: "../../schema/placement_request.graphql", Input: `extend type Query {
+  """
+  What a server made of a resource would ask of placement, by the metadata of the
+  resource: a flavor, an image, or any other. The rules are those of Nova for extra
+  specs and are listed in docs/placement.md: ` + "`" + `vcpus` + "`" + `, ` + "`" + `ram` + "`" + `, ` + "`" + `disk` + "`" + `, ` + "`" + `ephemeral` + "`" + `,
+  ` + "`" + `swap` + "`" + `, ` + "`" + `resources:` + "`" + `, ` + "`" + `trait:` + "`" + `, ` + "`" + `required` + "`" + `, ` + "`" + `group_policy` + "`" + `, ` + "`" + `same_subtree` + "`" + ` and
+  ` + "`" + `capabilities:` + "`" + `. Each key that asks for nothing and each that cannot be read is
+  named. ` + "`" + `null` + "`" + ` when there is no such resource, or none that the viewer may see.
+  Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  placementRequest(
+    "The uuid of the resource."
+    resource: UUID!
+  ): PlacementRequest
+}
+
+extend type Resource {
+  """
+  The candidates for the request that the metadata of this resource asks for:
+  those of ` + "`" + `allocationCandidates` + "`" + ` with what ` + "`" + `placementRequest` + "`" + ` says. Where the
+  request has problems the field is ` + "`" + `null` + "`" + ` and each of them is ` + "`" + `BAD_USER_INPUT` + "`" + `, at
+  ` + "`" + `metadata['KEY']` + "`" + `; a request that needs too long a search is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  ` + "`" + `null` + "`" + ` for a resource whose metadata asks for nothing, and for a viewer who may
+  not read placement. Each resource is a search of its
+  own: ask for few of them. At most 100 of the resources that are asked about
+  together may differ in what they require of capabilities (` + "`" + `QUERY_TOO_COMPLEX` + "`" + `).
+  """
+  allocationCandidates(
+    "How many candidates at most: 0 to 1000, 50 when absent."
+    first: Int
+    "Only candidates after this cursor of the same request."
+    after: String
+  ): AllocationCandidateConnection
+}
+
+"""
+What metadata asks of placement, in the form of the arguments of
+` + "`" + `allocationCandidates` + "`" + `: without ` + "`" + `ignored` + "`" + `, ` + "`" + `problems` + "`" + ` and ` + "`" + `__typename` + "`" + ` it can be
+sent as they are.
+"""
+type PlacementRequest {
+  "What the unsuffixed group asks for, at most 64 classes."
+  resources: [ResourceAmount!]!
+  "Traits that the unsuffixed group requires, every one of these; at most 256."
+  requiredAll: [String!]!
+  "Sets of traits, at most 64, of each of which the unsuffixed group requires one at least."
+  requiredAnySets: [TraitSet!]!
+  "Traits that the unsuffixed group forbids; at most 256."
+  forbidden: [String!]!
+  "The groups with a suffix, by suffix; at most 64."
+  groups: [RequestGroup!]!
+  "Whether the groups with a suffix may share a provider; ` + "`" + `NONE` + "`" + ` where no key says."
+  groupPolicy: GroupPolicy!
+  "Sets of groups whose providers must lie below one of them; at most 64."
+  sameSubtree: [Subtree!]!
+  "What the resource of the root must be like; ` + "`" + `null` + "`" + ` where no key is in the scope of capabilities."
+  hosts: RequestHosts
+  "The keys that ask for nothing, by key; at most 128."
+  ignored: [IgnoredKey!]!
+  "What is wrong with keys, by key. What has a problem asks for nothing, and a request with problems is not searched."
+  problems: [KeyProblem!]!
+}
+
+"A set of traits of which at least one must be there."
+type TraitSet {
+  "The names of the traits."
+  anyOf: [String!]!
+}
+
+"A group of a request that one provider must serve as a whole."
+type RequestGroup {
+  "The suffix."
+  suffix: String!
+  "What the group asks for, at most 64 classes."
+  resources: [ResourceAmount!]!
+  "Traits that the provider must have, every one of these; at most 256."
+  requiredAll: [String!]!
+  "Sets of traits, at most 64, of each of which the provider must have one at least."
+  requiredAnySets: [TraitSet!]!
+  "Traits that the provider must not have; at most 256."
+  forbidden: [String!]!
+}
+
+"Groups whose providers belong together in a tree."
+type Subtree {
+  "The suffixes of the groups."
+  suffixes: [String!]!
+}
+
+"What the resource of a root must be like, in the form of ` + "`" + `ResourceFilter` + "`" + `."
+type RequestHosts {
+  "What is required of capabilities, by key; at most 64."
+  requirements: [Requirement!]!
+}
+
+"What is required of a capability."
+type Requirement {
+  "The name of the capability, with the scope ` + "`" + `capabilities:` + "`" + `."
+  key: String!
+  "The requirement, for example ` + "`" + `>= 2` + "`" + ` or ` + "`" + `<in> x86` + "`" + `."
+  requirement: String!
+}
+
+"A metadata key that asks for nothing."
+type IgnoredKey {
+  "The key."
+  key: String!
+  "The value."
+  value: String!
+  "Why it asks for nothing."
+  reason: IgnoredKeyReason!
+}
+
+"Why a metadata key asks for nothing."
+enum IgnoredKeyReason {
+  "No rule reads it."
+  NO_RULE
+  "The amount is 0. A key of ` + "`" + `resources:` + "`" + ` with 0 removes the class nevertheless."
+  ZERO_AMOUNT
+  "A key of ` + "`" + `resources:` + "`" + ` says how much of the class is wanted."
+  OVERRIDDEN
+}
+
+"What is wrong with a metadata key."
+type KeyProblem {
+  "The key; ` + "`" + `null` + "`" + ` where it is about all of them together."
+  key: String
+  "What is wrong, then what is allowed."
+  message: String!
+}
+`, BuiltIn: false},
 	{Name: "../../schema/resource.graphql", Input: `extend type Query {
   """
   The resources that the viewer may see: public ones and those of the viewer's
@@ -3926,6 +4209,8 @@ type Capacity {
   are counted for every answer, which goes through all their items.
   """
   metadataKeys(
+    "Only on the resources that match; all conditions must hold. Absent means all."
+    filter: ResourceFilter
     "Only on resources of this type, by name."
     resourceType: String
     "Only keys with this text somewhere, whatever its case; at most 255 characters."
@@ -4059,7 +4344,13 @@ input ResourceFilter {
   ancestor: UUID
   "With every one of these tags; at most 64."
   tags: [TagFilter!]
-  "With every one of these metadata pairs, key and value compared exactly; at most 64. An empty list is no condition."
+  "With at least one of these tags; at most 64. An empty list matches nothing."
+  anyTags: [TagFilter!]
+  """
+  With these metadata pairs, key and value compared exactly; at most 64. Several
+  values of one key are alternatives, and every key must hold. An empty list is no
+  condition.
+  """
   metadata: [KeyValueInput!]
   """
   Meeting every one of these requirements on capabilities, written as in the extra
@@ -4095,14 +4386,16 @@ input RequirementInput {
   "The name of the capability, with or without the scope ` + "`" + `capabilities:` + "`" + ` before it; 1 to 4096 characters."
   key: String!
   """
-  What its value must be: ` + "`" + `= N` + "`" + ` (at least), ` + "`" + `== N` + "`" + `, ` + "`" + `!= N` + "`" + `, ` + "`" + `>= N` + "`" + `, ` + "`" + `<= N` + "`" + ` compare
-  numbers; ` + "`" + `s== T` + "`" + `, ` + "`" + `s!= T` + "`" + `, ` + "`" + `s< T` + "`" + `, ` + "`" + `s<= T` + "`" + `, ` + "`" + `s> T` + "`" + `, ` + "`" + `s>= T` + "`" + ` compare texts by code
-  point; ` + "`" + `<in> T` + "`" + ` wants T in the value, ` + "`" + `<or> A <or> B` + "`" + ` one of them, ` + "`" + `<all-in> A B` + "`" + `
-  all of them: as members of a list, or somewhere in a text for ` + "`" + `<in>` + "`" + ` and
-  ` + "`" + `<all-in>` + "`" + `. A text without operator must be the whole value. Of a list, any
-  member is enough, except for ` + "`" + `<all-in>` + "`" + `. A capability that is absent meets
-  nothing. Malformed text is ` + "`" + `BAD_USER_INPUT` + "`" + ` with a hint, where the key names a
-  capability; so is one of more than 4096 characters.
+  What its value must be: ` + "`" + `= N` + "`" + ` (at least), ` + "`" + `== N` + "`" + `, ` + "`" + `!= N` + "`" + `, ` + "`" + `>= N` + "`" + `, ` + "`" + `<= N` + "`" + `, ` + "`" + `> N` + "`" + `,
+  ` + "`" + `< N` + "`" + ` compare numbers; ` + "`" + `s== T` + "`" + `, ` + "`" + `s!= T` + "`" + `, ` + "`" + `s< T` + "`" + `, ` + "`" + `s<= T` + "`" + `, ` + "`" + `s> T` + "`" + `, ` + "`" + `s>= T` + "`" + ` compare
+  texts by code point; ` + "`" + `<in> T` + "`" + ` wants T in the value, ` + "`" + `<or> A <or> B` + "`" + ` or ` + "`" + `<or> A,B` + "`" + `
+  one of them, ` + "`" + `<all-in> A B` + "`" + ` all of them: as members of a list, or somewhere in a
+  text for ` + "`" + `<in>` + "`" + ` and ` + "`" + `<all-in>` + "`" + `. A text without operator must be the whole value; a
+  number is compared as a number. An operand with blanks stands in quotation marks,
+  ` + "`" + `s== "NVIDIA A2"` + "`" + `, or between ` + "`" + `<or>` + "`" + `s. Of a list, any member is enough, except for
+  ` + "`" + `<all-in>` + "`" + `. A capability that is absent meets nothing. Malformed text is
+  ` + "`" + `BAD_USER_INPUT` + "`" + ` with a hint, where the key names a capability; so is one of more
+  than 4096 characters.
   """
   requirement: String!
 }
@@ -4193,6 +4486,23 @@ type ResourceConnection {
   pageInfo: PageInfo!
   "How many resources the whole list has. Counted only when selected."
   totalCount: Int!
+  """
+  What the resources of the list have and how many have it, one facet for each that
+  is asked for, in their order: what to offer as choices beside the list. Each is
+  counted under the filter without its own choice, so that the other values of a
+  facet show how many there would be. The own choice of a facet is ` + "`" + `types` + "`" + `;
+  ` + "`" + `projectId` + "`" + ` and ` + "`" + `projectIds` + "`" + `; ` + "`" + `tags` + "`" + ` and ` + "`" + `anyTags` + "`" + `; ` + "`" + `visibility` + "`" + `; for
+  ` + "`" + `METADATA_VALUE` + "`" + ` the pairs of its key, and for ` + "`" + `METADATA_VALUE` + "`" + ` and
+  ` + "`" + `CAPABILITY_VALUE` + "`" + ` every condition of ` + "`" + `where` + "`" + `, ` + "`" + `matching` + "`" + ` and ` + "`" + `requirements` + "`" + ` that
+  asks of nothing else than its key; for ` + "`" + `METADATA_KEY` + "`" + ` every condition of ` + "`" + `where` + "`" + `
+  that asks only whether keys exist. Counted for every answer, in one statement,
+  with one more where the filter or a facet names capabilities or includes unused
+  values.
+  """
+  facets(
+    "What to count by; at most 20."
+    of: [ResourceFacetInput!]!
+  ): [ResourceFacet!] @semanticNonNull
   "The values of metadata keys on all resources of the list, not only of the page: one facet for each key, in their order. Counted for every answer."
   metadataFacets(
     "The keys, each once; at most 20."
@@ -4200,6 +4510,68 @@ type ResourceConnection {
     "How many values of each key at most, 0 to 1000; the most frequent come first."
     first: Int = 100
   ): [MetadataFacet!] @semanticNonNull
+}
+
+"What to count resources by."
+input ResourceFacetInput {
+  "The kind of the values."
+  by: ResourceFacetKind!
+  """
+  The metadata key of ` + "`" + `METADATA_VALUE` + "`" + `, or the name of the capability of
+  ` + "`" + `CAPABILITY_VALUE` + "`" + `, case-sensitive, 1 to 255 characters; the others have none. A
+  capability that no resource of the types has, or that the viewer may not know of,
+  is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  key: String
+  "Only values that begin with this text; tags are compared without regard to case. At most 4096 characters."
+  startsWith: String
+  "How many values at most, 0 to 1000; the most frequent come first."
+  first: Int! = 100
+  """
+  Whether the values are included, with 0 resources, that are known but not in use:
+  all types that the viewer may see, both visibilities, the tags of the definitions
+  that the viewer may see, and the ` + "`" + `enum` + "`" + ` of those definitions of a metadata key,
+  for the types of the filter or of all. Nothing is known of the values of others.
+  """
+  includeUnused: Boolean! = false
+}
+
+"What resources can be counted by."
+enum ResourceFacetKind {
+  "The name of the type."
+  TYPE
+  "The id of the project."
+  PROJECT
+  "The tags, free ones and such as definitions know, without regard to case."
+  TAG
+  "The visibility."
+  VISIBILITY
+  "The metadata keys."
+  METADATA_KEY
+  "The values of one metadata key."
+  METADATA_VALUE
+  "The values of one capability that the viewer may discover; each member of a list is a value."
+  CAPABILITY_VALUE
+}
+
+"What resources have, and how many have it."
+type ResourceFacet {
+  "The kind of the values."
+  by: ResourceFacetKind!
+  "The metadata key or the name of the capability; ` + "`" + `null` + "`" + ` where the kind has none."
+  key: String
+  "The values, the most frequent first, then by code point; tags by their folded names."
+  values: [ResourceFacetValue!]!
+  "Whether there are more values than were asked for."
+  hasMore: Boolean!
+}
+
+"A value and how many resources have it."
+type ResourceFacetValue {
+  "The value; of a tag the spelling that comes first by code point."
+  value: String!
+  "How many of the resources have it, under the filter without the facet's own choice."
+  resourceCount: Int!
 }
 
 "The values in use of one metadata key."
@@ -4256,6 +4628,10 @@ type ResourceExplanation {
 
 "One condition of a filter."
 type ResourceClause {
+  "The field of the filter that the condition comes from."
+  kind: ResourceClauseKind!
+  "The path of the argument that the condition is about, for example ` + "`" + `filter.tags[0]` + "`" + `."
+  path: String!
   "The condition, by its field in the filter and its place there."
   clause: String!
   "How many of the resources it holds of, by itself."
@@ -4266,6 +4642,42 @@ type ResourceClause {
   ignored: Boolean!
   "How many resources have a value that is no number where the condition compares numbers: it does not hold of that value."
   notNumbers: Int!
+}
+
+"A field of a filter of resources, as a condition."
+enum ResourceClauseKind {
+  "` + "`" + `types` + "`" + `: of one of these types."
+  TYPES
+  "` + "`" + `projectId` + "`" + `: of this project."
+  PROJECT_ID
+  "` + "`" + `projectIds` + "`" + `: of one of these projects."
+  PROJECT_IDS
+  "` + "`" + `visibility` + "`" + `: of this visibility."
+  VISIBILITY
+  "` + "`" + `search` + "`" + `: with this text in the name, the description or a value."
+  SEARCH
+  "` + "`" + `updatedSince` + "`" + `: changed at this time or later."
+  UPDATED_SINCE
+  "` + "`" + `ancestor` + "`" + `: somewhere below this resource."
+  ANCESTOR
+  "` + "`" + `name` + "`" + `: with this name."
+  NAME
+  "` + "`" + `nameContains` + "`" + `: with this text in the name."
+  NAME_CONTAINS
+  "` + "`" + `uuids` + "`" + `: with one of these uuids."
+  UUIDS
+  "` + "`" + `parent` + "`" + `: directly below this resource."
+  PARENT
+  "` + "`" + `tags` + "`" + `: with this tag."
+  TAGS
+  "` + "`" + `metadata` + "`" + `: with this metadata pair."
+  METADATA
+  "` + "`" + `requirements` + "`" + `: meeting this requirement."
+  REQUIREMENTS
+  "` + "`" + `matching` + "`" + `: meeting a part of the expression that must hold."
+  MATCHING
+  "` + "`" + `where` + "`" + `: meeting a part of the tree that must hold."
+  WHERE
 }
 
 "A resource in a page."
@@ -4532,6 +4944,8 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 
 func (ec *executionContext) childFields_Allocation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "id":
+		return ec.fieldContext_Allocation_id(ctx, field)
 	case "provider":
 		return ec.fieldContext_Allocation_provider(ctx, field)
 	case "resourceClass":
@@ -4550,6 +4964,8 @@ func (ec *executionContext) childFields_AllocationCandidate(ctx context.Context,
 		return ec.fieldContext_AllocationCandidate_allocations(ctx, field)
 	case "mappings":
 		return ec.fieldContext_AllocationCandidate_mappings(ctx, field)
+	case "claim":
+		return ec.fieldContext_AllocationCandidate_claim(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AllocationCandidate", field.Name)
 }
@@ -4610,6 +5026,8 @@ func (ec *executionContext) childFields_AllocationEdge(ctx context.Context, fiel
 
 func (ec *executionContext) childFields_AppliedNamespace(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "id":
+		return ec.fieldContext_AppliedNamespace_id(ctx, field)
 	case "namespace":
 		return ec.fieldContext_AppliedNamespace_namespace(ctx, field)
 	case "association":
@@ -4646,6 +5064,8 @@ func (ec *executionContext) childFields_AuditEvent(ctx context.Context, field gr
 		return ec.fieldContext_AuditEvent_projectId(ctx, field)
 	case "action":
 		return ec.fieldContext_AuditEvent_action(ctx, field)
+	case "operation":
+		return ec.fieldContext_AuditEvent_operation(ctx, field)
 	case "kind":
 		return ec.fieldContext_AuditEvent_kind(ctx, field)
 	case "key":
@@ -4692,6 +5112,16 @@ func (ec *executionContext) childFields_CandidateAllocation(ctx context.Context,
 	return nil, fmt.Errorf("no field named %q was found under type CandidateAllocation", field.Name)
 }
 
+func (ec *executionContext) childFields_CandidateClaim(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "allocations":
+		return ec.fieldContext_CandidateClaim_allocations(ctx, field)
+	case "mappings":
+		return ec.fieldContext_CandidateClaim_mappings(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CandidateClaim", field.Name)
+}
+
 func (ec *executionContext) childFields_CandidateExplanation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "considered":
@@ -4728,6 +5158,8 @@ func (ec *executionContext) childFields_Capability(ctx context.Context, field gr
 
 func (ec *executionContext) childFields_CapabilityValue(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "id":
+		return ec.fieldContext_CapabilityValue_id(ctx, field)
 	case "value":
 		return ec.fieldContext_CapabilityValue_value(ctx, field)
 	case "resourceCount":
@@ -4810,6 +5242,16 @@ func (ec *executionContext) childFields_CapacityEdge(ctx context.Context, field 
 		return ec.fieldContext_CapacityEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CapacityEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ClaimMapping(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "suffix":
+		return ec.fieldContext_ClaimMapping_suffix(ctx, field)
+	case "providers":
+		return ec.fieldContext_ClaimMapping_providers(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ClaimMapping", field.Name)
 }
 
 func (ec *executionContext) childFields_Consumer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5086,6 +5528,10 @@ func (ec *executionContext) childFields_DisassociateResourceTypePayload(ctx cont
 
 func (ec *executionContext) childFields_ExplanationStep(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "kind":
+		return ec.fieldContext_ExplanationStep_kind(ctx, field)
+	case "path":
+		return ec.fieldContext_ExplanationStep_path(ctx, field)
 	case "constraint":
 		return ec.fieldContext_ExplanationStep_constraint(ctx, field)
 	case "eliminated":
@@ -5104,6 +5550,18 @@ func (ec *executionContext) childFields_GroupMapping(ctx context.Context, field 
 		return ec.fieldContext_GroupMapping_providers(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type GroupMapping", field.Name)
+}
+
+func (ec *executionContext) childFields_IgnoredKey(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_IgnoredKey_key(ctx, field)
+	case "value":
+		return ec.fieldContext_IgnoredKey_value(ctx, field)
+	case "reason":
+		return ec.fieldContext_IgnoredKey_reason(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IgnoredKey", field.Name)
 }
 
 func (ec *executionContext) childFields_ImportNamespacesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5132,6 +5590,8 @@ func (ec *executionContext) childFields_ImportReport(ctx context.Context, field 
 
 func (ec *executionContext) childFields_Inventory(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "id":
+		return ec.fieldContext_Inventory_id(ctx, field)
 	case "resourceClass":
 		return ec.fieldContext_Inventory_resourceClass(ctx, field)
 	case "total":
@@ -5158,6 +5618,16 @@ func (ec *executionContext) childFields_Inventory(ctx context.Context, field gra
 		return ec.fieldContext_Inventory_viewerCanDelete(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Inventory", field.Name)
+}
+
+func (ec *executionContext) childFields_KeyProblem(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_KeyProblem_key(ctx, field)
+	case "message":
+		return ec.fieldContext_KeyProblem_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type KeyProblem", field.Name)
 }
 
 func (ec *executionContext) childFields_MetadataFacet(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5444,6 +5914,32 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
 }
 
+func (ec *executionContext) childFields_PlacementRequest(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resources":
+		return ec.fieldContext_PlacementRequest_resources(ctx, field)
+	case "requiredAll":
+		return ec.fieldContext_PlacementRequest_requiredAll(ctx, field)
+	case "requiredAnySets":
+		return ec.fieldContext_PlacementRequest_requiredAnySets(ctx, field)
+	case "forbidden":
+		return ec.fieldContext_PlacementRequest_forbidden(ctx, field)
+	case "groups":
+		return ec.fieldContext_PlacementRequest_groups(ctx, field)
+	case "groupPolicy":
+		return ec.fieldContext_PlacementRequest_groupPolicy(ctx, field)
+	case "sameSubtree":
+		return ec.fieldContext_PlacementRequest_sameSubtree(ctx, field)
+	case "hosts":
+		return ec.fieldContext_PlacementRequest_hosts(ctx, field)
+	case "ignored":
+		return ec.fieldContext_PlacementRequest_ignored(ctx, field)
+	case "problems":
+		return ec.fieldContext_PlacementRequest_problems(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PlacementRequest", field.Name)
+}
+
 func (ec *executionContext) childFields_PropertyDefinition(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -5490,6 +5986,8 @@ func (ec *executionContext) childFields_PropertyDefinition(ctx context.Context, 
 		return ec.fieldContext_PropertyDefinition_required(ctx, field)
 	case "operators":
 		return ec.fieldContext_PropertyDefinition_operators(ctx, field)
+	case "offeredOperators":
+		return ec.fieldContext_PropertyDefinition_offeredOperators(ctx, field)
 	case "jsonSchema":
 		return ec.fieldContext_PropertyDefinition_jsonSchema(ctx, field)
 	case "namespace":
@@ -5532,6 +6030,16 @@ func (ec *executionContext) childFields_PropertyDefinitionEdge(ctx context.Conte
 	return nil, fmt.Errorf("no field named %q was found under type PropertyDefinitionEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_ProviderAllocation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "provider":
+		return ec.fieldContext_ProviderAllocation_provider(ctx, field)
+	case "resources":
+		return ec.fieldContext_ProviderAllocation_resources(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProviderAllocation", field.Name)
+}
+
 func (ec *executionContext) childFields_ProviderSummary(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "provider":
@@ -5562,6 +6070,40 @@ func (ec *executionContext) childFields_ReplaceMetadataPayload(ctx context.Conte
 		return ec.fieldContext_ReplaceMetadataPayload_retained(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ReplaceMetadataPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RequestGroup(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "suffix":
+		return ec.fieldContext_RequestGroup_suffix(ctx, field)
+	case "resources":
+		return ec.fieldContext_RequestGroup_resources(ctx, field)
+	case "requiredAll":
+		return ec.fieldContext_RequestGroup_requiredAll(ctx, field)
+	case "requiredAnySets":
+		return ec.fieldContext_RequestGroup_requiredAnySets(ctx, field)
+	case "forbidden":
+		return ec.fieldContext_RequestGroup_forbidden(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RequestGroup", field.Name)
+}
+
+func (ec *executionContext) childFields_RequestHosts(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "requirements":
+		return ec.fieldContext_RequestHosts_requirements(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RequestHosts", field.Name)
+}
+
+func (ec *executionContext) childFields_Requirement(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_Requirement_key(ctx, field)
+	case "requirement":
+		return ec.fieldContext_Requirement_requirement(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Requirement", field.Name)
 }
 
 func (ec *executionContext) childFields_ReshapePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5620,6 +6162,8 @@ func (ec *executionContext) childFields_Resource(ctx context.Context, field grap
 		return ec.fieldContext_Resource_consumer(ctx, field)
 	case "allocations":
 		return ec.fieldContext_Resource_allocations(ctx, field)
+	case "allocationCandidates":
+		return ec.fieldContext_Resource_allocationCandidates(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Resource", field.Name)
 }
@@ -5652,6 +6196,8 @@ func (ec *executionContext) childFields_ResourceCapability(ctx context.Context, 
 
 func (ec *executionContext) childFields_ResourceClass(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "id":
+		return ec.fieldContext_ResourceClass_id(ctx, field)
 	case "name":
 		return ec.fieldContext_ResourceClass_name(ctx, field)
 	case "custom":
@@ -5688,6 +6234,10 @@ func (ec *executionContext) childFields_ResourceClassEdge(ctx context.Context, f
 
 func (ec *executionContext) childFields_ResourceClause(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "kind":
+		return ec.fieldContext_ResourceClause_kind(ctx, field)
+	case "path":
+		return ec.fieldContext_ResourceClause_path(ctx, field)
 	case "clause":
 		return ec.fieldContext_ResourceClause_clause(ctx, field)
 	case "passing":
@@ -5712,6 +6262,8 @@ func (ec *executionContext) childFields_ResourceConnection(ctx context.Context, 
 		return ec.fieldContext_ResourceConnection_pageInfo(ctx, field)
 	case "totalCount":
 		return ec.fieldContext_ResourceConnection_totalCount(ctx, field)
+	case "facets":
+		return ec.fieldContext_ResourceConnection_facets(ctx, field)
 	case "metadataFacets":
 		return ec.fieldContext_ResourceConnection_metadataFacets(ctx, field)
 	}
@@ -5736,6 +6288,30 @@ func (ec *executionContext) childFields_ResourceExplanation(ctx context.Context,
 		return ec.fieldContext_ResourceExplanation_clauses(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceExplanation", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceFacet(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "by":
+		return ec.fieldContext_ResourceFacet_by(ctx, field)
+	case "key":
+		return ec.fieldContext_ResourceFacet_key(ctx, field)
+	case "values":
+		return ec.fieldContext_ResourceFacet_values(ctx, field)
+	case "hasMore":
+		return ec.fieldContext_ResourceFacet_hasMore(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceFacet", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceFacetValue(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "value":
+		return ec.fieldContext_ResourceFacetValue_value(ctx, field)
+	case "resourceCount":
+		return ec.fieldContext_ResourceFacetValue_resourceCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceFacetValue", field.Name)
 }
 
 func (ec *executionContext) childFields_ResourceProvider(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6028,6 +6604,14 @@ func (ec *executionContext) childFields_Shortage(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type Shortage", field.Name)
 }
 
+func (ec *executionContext) childFields_Subtree(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "suffixes":
+		return ec.fieldContext_Subtree_suffixes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Subtree", field.Name)
+}
+
 func (ec *executionContext) childFields_Tag(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6080,6 +6664,8 @@ func (ec *executionContext) childFields_TagEdge(ctx context.Context, field graph
 
 func (ec *executionContext) childFields_Trait(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "id":
+		return ec.fieldContext_Trait_id(ctx, field)
 	case "name":
 		return ec.fieldContext_Trait_name(ctx, field)
 	case "custom":
@@ -6112,6 +6698,14 @@ func (ec *executionContext) childFields_TraitEdge(ctx context.Context, field gra
 		return ec.fieldContext_TraitEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type TraitEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_TraitSet(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "anyOf":
+		return ec.fieldContext_TraitSet_anyOf(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TraitSet", field.Name)
 }
 
 func (ec *executionContext) childFields_UnloadNamespacesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6242,6 +6836,8 @@ func (ec *executionContext) childFields_UsageGroup(ctx context.Context, field gr
 
 func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "id":
+		return ec.fieldContext_Viewer_id(ctx, field)
 	case "userId":
 		return ec.fieldContext_Viewer_userId(ctx, field)
 	case "projectId":

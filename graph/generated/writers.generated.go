@@ -50,7 +50,21 @@ func (d *direct) objectAllocation(s *document.Selection, obj *placement.Allocati
 		switch f.Number {
 		case document.TypeName:
 			d.Raw(`"Allocation"`)
-		case 0: // provider
+		case 0: // id
+			v, known, err := writer.Kept[string](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Allocation().ID(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.String(v) && ok
+		case 1: // provider
 			v, known, err := writer.Kept[*model.ResourceProvider](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Allocation().Provider(d.Context(f), obj)
@@ -64,11 +78,11 @@ func (d *direct) objectAllocation(s *document.Selection, obj *placement.Allocati
 				break
 			}
 			ok = d.writeNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v) && ok
-		case 1: // resourceClass
+		case 2: // resourceClass
 			ok = d.String(obj.ResourceClass) && ok
-		case 2: // used
+		case 3: // used
 			ok = d.Integer(obj.Used) && ok
-		case 3: // consumer
+		case 4: // consumer
 			v, known, err := writer.Kept[*model.Consumer](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Allocation().Consumer(d.Context(f), obj)
@@ -107,6 +121,9 @@ func (d *direct) objectAllocationCandidate(s *document.Selection, obj *model.All
 		case 1: // mappings
 			v := obj.Mappings()
 			ok = d.writeNGroupMapping2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(f, v) && ok
+		case 2: // claim
+			v := obj.Claim()
+			ok = d.writeNCandidateClaim2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidate(f, v) && ok
 		}
 	}
 	if !ok {
@@ -289,13 +306,27 @@ func (d *direct) objectAppliedNamespace(s *document.Selection, obj *metadef.Appl
 		switch f.Number {
 		case document.TypeName:
 			d.Raw(`"AppliedNamespace"`)
-		case 0: // namespace
+		case 0: // id
+			v, known, err := writer.Kept[string](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.AppliedNamespace().ID(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.String(v) && ok
+		case 1: // namespace
 			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, obj.Namespace) && ok
-		case 1: // association
+		case 2: // association
 			ok = d.writeNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociation(f, obj.Association) && ok
-		case 2: // properties
+		case 3: // properties
 			ok = d.writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, obj.Properties) && ok
-		case 3: // objects
+		case 4: // objects
 			v, known, err := writer.Kept[[]*metadef.ObjectDefinition](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.AppliedNamespace().Objects(d.Context(f), obj)
@@ -309,7 +340,7 @@ func (d *direct) objectAppliedNamespace(s *document.Selection, obj *metadef.Appl
 				break
 			}
 			ok = d.writeNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(f, v) && ok
-		case 4: // conflicts
+		case 5: // conflicts
 			ok = d.writeNDefinitionConflict2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDefinitionConflictᚄ(f, obj.Conflicts) && ok
 		}
 	}
@@ -364,13 +395,27 @@ func (d *direct) objectAuditEvent(s *document.Selection, obj *audit.Event) bool 
 			ok = d.String(obj.ProjectID) && ok
 		case 4: // action
 			ok = d.String(obj.Action) && ok
-		case 5: // kind
-			ok = d.String(obj.Kind) && ok
-		case 6: // key
+		case 5: // operation
+			v, known, err := writer.Kept[*model.Operation](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.AuditEvent().Operation(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOOperation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐOperation(f, v) && ok
+		case 6: // kind
+			ok = d.String(marshalNAuditKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind[obj.Kind]) && ok
+		case 7: // key
 			ok = d.String(obj.Key) && ok
-		case 7: // before
+		case 8: // before
 			ok = d.writeOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(f, obj.Before) && ok
-		case 8: // after
+		case 9: // after
 			ok = d.writeOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(f, obj.After) && ok
 		}
 	}
@@ -473,6 +518,29 @@ func (d *direct) objectCandidateAllocation(s *document.Selection, obj *model.Can
 	return true
 }
 
+func (d *direct) objectCandidateClaim(s *document.Selection, obj *placement.Candidate) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CandidateClaim"`)
+		case 0: // allocations
+			ok = d.writeNProviderAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocationᚄ(f, obj.Allocations) && ok
+		case 1: // mappings
+			ok = d.writeNClaimMapping2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMappingᚄ(f, obj.Mappings) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectCandidateExplanation(s *document.Selection, obj *model.CandidateExplanation) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -535,6 +603,7 @@ func (d *direct) objectCapability(s *document.Selection, obj *resource.Capabilit
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.CapabilityValueConnection](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Capability().Values(d.Context(f), obj, args["startsWith"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
@@ -547,7 +616,8 @@ func (d *direct) objectCapability(s *document.Selection, obj *resource.Capabilit
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(f, v) && ok
+			ok = d.writeOCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 5: // valueCount
 			v, known, err := writer.Kept[int](d.Writer, f)
 			if !known {
@@ -609,9 +679,23 @@ func (d *direct) objectCapabilityValue(s *document.Selection, obj *resource.Capa
 		switch f.Number {
 		case document.TypeName:
 			d.Raw(`"CapabilityValue"`)
-		case 0: // value
+		case 0: // id
+			v, known, err := writer.Kept[string](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.CapabilityValue().ID(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.String(v) && ok
+		case 1: // value
 			ok = d.String(obj.Value) && ok
-		case 1: // resourceCount
+		case 2: // resourceCount
 			ok = d.Integer(int64(obj.ResourceCount)) && ok
 		}
 	}
@@ -785,6 +869,29 @@ func (d *direct) objectCapacityEdge(s *document.Selection, obj *model.CapacityEd
 			ok = d.String(obj.Cursor) && ok
 		case 1: // node
 			ok = d.writeNCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(f, obj.Node) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectClaimMapping(s *document.Selection, obj *placement.Mapping) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ClaimMapping"`)
+		case 0: // suffix
+			ok = d.String(obj.Suffix) && ok
+		case 1: // providers
+			ok = d.writeNUUID2ᚕstringᚄ(f, obj.Providers) && ok
 		}
 	}
 	if !ok {
@@ -1504,11 +1611,27 @@ func (d *direct) objectExplanationStep(s *document.Selection, obj *placement.Exp
 		switch f.Number {
 		case document.TypeName:
 			d.Raw(`"ExplanationStep"`)
-		case 0: // constraint
+		case 0: // kind
+			ok = d.String(string(obj.Kind)) && ok
+		case 1: // path
+			v, known, err := writer.Kept[*string](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ExplanationStep().Path(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		case 2: // constraint
 			ok = d.String(obj.Constraint) && ok
-		case 1: // eliminated
+		case 3: // eliminated
 			ok = d.Integer(int64(obj.Eliminated)) && ok
-		case 2: // remaining
+		case 4: // remaining
 			ok = d.Integer(int64(obj.Remaining)) && ok
 		}
 	}
@@ -1534,6 +1657,31 @@ func (d *direct) objectGroupMapping(s *document.Selection, obj *model.GroupMappi
 		case 1: // providers
 			v := obj.Providers()
 			ok = d.writeNResourceProvider2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectIgnoredKey(s *document.Selection, obj *placement.IgnoredSpec) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"IgnoredKey"`)
+		case 0: // key
+			ok = d.String(obj.Key) && ok
+		case 1: // value
+			ok = d.String(obj.Value) && ok
+		case 2: // reason
+			ok = d.String(string(obj.Reason)) && ok
 		}
 	}
 	if !ok {
@@ -1596,35 +1744,38 @@ func (d *direct) objectImportReport(s *document.Selection, obj *metadef.ImportRe
 	return true
 }
 
-func (d *direct) objectInventory(s *document.Selection, obj *placement.Inventory) bool {
+func (d *direct) objectInventory(s *document.Selection, obj *model.Inventory) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
 		switch f.Number {
 		case document.TypeName:
 			d.Raw(`"Inventory"`)
-		case 0: // resourceClass
+		case 0: // id
+			v := obj.Key()
+			ok = d.String(v) && ok
+		case 1: // resourceClass
 			ok = d.String(obj.ResourceClass) && ok
-		case 1: // total
+		case 2: // total
 			ok = d.Integer(int64(obj.Total)) && ok
-		case 2: // reserved
+		case 3: // reserved
 			ok = d.Integer(int64(obj.Reserved)) && ok
-		case 3: // minUnit
+		case 4: // minUnit
 			ok = d.Integer(int64(obj.MinUnit)) && ok
-		case 4: // maxUnit
+		case 5: // maxUnit
 			ok = d.Integer(int64(obj.MaxUnit)) && ok
-		case 5: // stepSize
+		case 6: // stepSize
 			ok = d.Integer(int64(obj.StepSize)) && ok
-		case 6: // allocationRatio
+		case 7: // allocationRatio
 			ok = d.Float(f, obj.AllocationRatio) && ok
-		case 7: // capacity
+		case 8: // capacity
 			ok = d.Integer(obj.Capacity) && ok
-		case 8: // used
+		case 9: // used
 			ok = d.Integer(obj.Used) && ok
-		case 9: // free
+		case 10: // free
 			v := obj.Free()
 			ok = d.Integer(v) && ok
-		case 10: // viewerCanUpdate
+		case 11: // viewerCanUpdate
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Inventory().ViewerCanUpdate(d.Context(f), obj)
@@ -1638,7 +1789,7 @@ func (d *direct) objectInventory(s *document.Selection, obj *placement.Inventory
 				break
 			}
 			ok = d.Boolean(v) && ok
-		case 11: // viewerCanDelete
+		case 12: // viewerCanDelete
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Inventory().ViewerCanDelete(d.Context(f), obj)
@@ -1652,6 +1803,29 @@ func (d *direct) objectInventory(s *document.Selection, obj *placement.Inventory
 				break
 			}
 			ok = d.Boolean(v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectKeyProblem(s *document.Selection, obj *model.KeyProblem) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"KeyProblem"`)
+		case 0: // key
+			ok = d.writeOString2ᚖstring(f, obj.Key) && ok
+		case 1: // message
+			ok = d.String(obj.Message) && ok
 		}
 	}
 	if !ok {
@@ -3736,6 +3910,55 @@ func (d *direct) objectPageInfo(s *document.Selection, obj *model.PageInfo) bool
 	return true
 }
 
+func (d *direct) objectPlacementRequest(s *document.Selection, obj *model.PlacementRequest) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"PlacementRequest"`)
+		case 0: // resources
+			v := obj.Resources()
+			ok = d.writeNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(f, v) && ok
+		case 1: // requiredAll
+			v := obj.RequiredAll()
+			ok = d.writeNString2ᚕstringᚄ(f, v) && ok
+		case 2: // requiredAnySets
+			v := obj.RequiredAnySets()
+			ok = d.writeNTraitSet2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSetᚄ(f, v) && ok
+		case 3: // forbidden
+			v := obj.Forbidden()
+			ok = d.writeNString2ᚕstringᚄ(f, v) && ok
+		case 4: // groups
+			v := obj.Groups()
+			ok = d.writeNRequestGroup2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupᚄ(f, v) && ok
+		case 5: // groupPolicy
+			v := obj.GroupPolicy()
+			ok = d.String(marshalNGroupPolicy2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupPolicy[v]) && ok
+		case 6: // sameSubtree
+			v := obj.SameSubtree()
+			ok = d.writeNSubtree2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐSubtreeᚄ(f, v) && ok
+		case 7: // hosts
+			v := obj.Hosts()
+			ok = d.writeORequestHosts2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRequestHosts(f, v) && ok
+		case 8: // ignored
+			v := obj.Ignored()
+			ok = d.writeNIgnoredKey2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐIgnoredSpecᚄ(f, v) && ok
+		case 9: // problems
+			v := obj.Problems()
+			ok = d.writeNKeyProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐKeyProblemᚄ(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.PropertyDefinition) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -3788,9 +4011,12 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 			ok = d.Boolean(obj.Required) && ok
 		case 21: // operators
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Operators) && ok
-		case 22: // jsonSchema
+		case 22: // offeredOperators
+			v := obj.OfferedOperators()
+			ok = d.writeNString2ᚕstringᚄ(f, v) && ok
+		case 23: // jsonSchema
 			ok = d.JSON(obj.Keywords) && ok
-		case 23: // namespace
+		case 24: // namespace
 			v, known, err := writer.Kept[*metadef.Namespace](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.PropertyDefinition().Namespace(d.Context(f), obj)
@@ -3804,7 +4030,7 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 				break
 			}
 			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, v) && ok
-		case 24: // object
+		case 25: // object
 			v, known, err := writer.Kept[*metadef.ObjectDefinition](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.PropertyDefinition().Object(d.Context(f), obj)
@@ -3818,11 +4044,11 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 				break
 			}
 			ok = d.writeOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f, v) && ok
-		case 25: // createdAt
+		case 26: // createdAt
 			ok = d.Time(obj.CreatedAt) && ok
-		case 26: // updatedAt
+		case 27: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
-		case 27: // viewerCanUpdate
+		case 28: // viewerCanUpdate
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.PropertyDefinition().ViewerCanUpdate(d.Context(f), obj)
@@ -3836,7 +4062,7 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 				break
 			}
 			ok = d.Boolean(v) && ok
-		case 28: // viewerCanDelete
+		case 29: // viewerCanDelete
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.PropertyDefinition().ViewerCanDelete(d.Context(f), obj)
@@ -3927,6 +4153,29 @@ func (d *direct) objectPropertyDefinitionEdge(s *document.Selection, obj *model.
 	return true
 }
 
+func (d *direct) objectProviderAllocation(s *document.Selection, obj *placement.ProviderAllocation) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ProviderAllocation"`)
+		case 0: // provider
+			ok = d.String(obj.Provider) && ok
+		case 1: // resources
+			ok = d.writeNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(f, obj.Resources) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectProviderSummary(s *document.Selection, obj *model.ProviderSummary) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -3938,7 +4187,7 @@ func (d *direct) objectProviderSummary(s *document.Selection, obj *model.Provide
 			ok = d.writeNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, obj.Provider) && ok
 		case 1: // inventories
 			v := obj.Inventories()
-			ok = d.writeNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryᚄ(f, v) && ok
+			ok = d.writeNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryᚄ(f, v) && ok
 		case 2: // traits
 			v := obj.Traits()
 			ok = d.writeNString2ᚕstringᚄ(f, v) && ok
@@ -4431,7 +4680,29 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f, v) && ok
-	case 21: // resources
+	case 21: // placementRequest
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_placementRequest_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.PlacementRequest](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().PlacementRequest(d.Context(f), args["resource"].(string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f, v) && ok
+	case 22: // resources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resources_args)
@@ -4453,7 +4724,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
-	case 22: // resource
+	case 23: // resource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resource_args)
@@ -4475,7 +4746,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-	case 23: // metadataKeys
+	case 24: // metadataKeys
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataKeys_args)
@@ -4486,7 +4757,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.MetadataKeyConnection](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Query().MetadataKeys(d.Context(f), args["resourceType"].(*string), args["search"].(*string), args["first"].(*int), args["after"].(*string))
+			v, err = d.ec.Resolvers.Query().MetadataKeys(d.Context(f), args["filter"].(*resource.Filter), args["resourceType"].(*string), args["search"].(*string), args["first"].(*int), args["after"].(*string))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -4497,7 +4768,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f, v) && ok
-	case 24: // explainResources
+	case 25: // explainResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_explainResources_args)
@@ -4605,6 +4876,79 @@ func (d *direct) objectReplaceMetadataPayload(s *document.Selection, obj *model.
 			ok = d.writeNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, obj.Resource) && ok
 		case 1: // retained
 			ok = d.writeNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItemᚄ(f, obj.Retained) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectRequestGroup(s *document.Selection, obj *placement.Group) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"RequestGroup"`)
+		case 0: // suffix
+			ok = d.String(obj.Suffix) && ok
+		case 1: // resources
+			ok = d.writeNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(f, obj.Resources) && ok
+		case 2: // requiredAll
+			ok = d.writeNString2ᚕstringᚄ(f, obj.RequiredAll) && ok
+		case 3: // requiredAnySets
+			ok = d.writeNTraitSet2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSetᚄ(f, obj.RequiredAnySets) && ok
+		case 4: // forbidden
+			ok = d.writeNString2ᚕstringᚄ(f, obj.Forbidden) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectRequestHosts(s *document.Selection, obj *model.RequestHosts) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"RequestHosts"`)
+		case 0: // requirements
+			ok = d.writeNRequirement2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRequirementᚄ(f, obj.Requirements) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectRequirement(s *document.Selection, obj *resource.Requirement) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"Requirement"`)
+		case 0: // key
+			ok = d.String(obj.Key) && ok
+		case 1: // requirement
+			ok = d.String(obj.Requirement) && ok
 		}
 	}
 	if !ok {
@@ -4871,6 +5215,7 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 			}
 			ok = d.writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v) && ok
 		case 21: // allocations
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[[]*placement.Allocation](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Resource().Allocations(d.Context(f), obj)
@@ -4883,7 +5228,30 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(f, v) && ok
+			ok = d.writeOAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
+		case 22: // allocationCandidates
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_Resource_allocationCandidates_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().AllocationCandidates(d.Context(f), obj, args["first"].(*int), args["after"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(f, v) && ok
 		}
 	}
 	if !ok {
@@ -4979,11 +5347,25 @@ func (d *direct) objectResourceClass(s *document.Selection, obj *placement.Resou
 		switch f.Number {
 		case document.TypeName:
 			d.Raw(`"ResourceClass"`)
-		case 0: // name
+		case 0: // id
+			v, known, err := writer.Kept[string](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceClass().ID(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.String(v) && ok
+		case 1: // name
 			ok = d.String(obj.Name) && ok
-		case 1: // custom
+		case 2: // custom
 			ok = d.Boolean(obj.Custom) && ok
-		case 2: // viewerCanDelete
+		case 3: // viewerCanDelete
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.ResourceClass().ViewerCanDelete(d.Context(f), obj)
@@ -5081,15 +5463,31 @@ func (d *direct) objectResourceClause(s *document.Selection, obj *resource.Claus
 		switch f.Number {
 		case document.TypeName:
 			d.Raw(`"ResourceClause"`)
-		case 0: // clause
+		case 0: // kind
+			v, known, err := writer.Kept[model.ResourceClauseKind](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceClause().Kind(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.String(string(v)) && ok
+		case 1: // path
+			ok = d.String(obj.Path) && ok
+		case 2: // clause
 			ok = d.String(obj.Clause) && ok
-		case 1: // passing
+		case 3: // passing
 			ok = d.Integer(int64(obj.Passing)) && ok
-		case 2: // remaining
+		case 4: // remaining
 			ok = d.Integer(int64(obj.Remaining)) && ok
-		case 3: // ignored
+		case 5: // ignored
 			ok = d.Boolean(obj.Ignored) && ok
-		case 4: // notNumbers
+		case 6: // notNumbers
 			ok = d.Integer(int64(obj.NotNumbers)) && ok
 		}
 	}
@@ -5133,7 +5531,31 @@ func (d *direct) objectResourceConnection(s *document.Selection, obj *model.Reso
 				break
 			}
 			ok = d.Integer(int64(v)) && ok
-		case 4: // metadataFacets
+		case 4: // facets
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_ResourceConnection_facets_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[[]*resource.Facet](d.Writer, f)
+			if !known {
+				v, err = obj.Facets(d.Context(f), args["of"].([]resource.FacetRequest))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOResourceFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
+		case 5: // metadataFacets
 			args := d.Arguments(f)
 			if args == nil {
 				args = d.Bind(f, d.ec.field_ResourceConnection_metadataFacets_args)
@@ -5215,6 +5637,56 @@ func (d *direct) objectResourceExplanation(s *document.Selection, obj *resource.
 	return true
 }
 
+func (d *direct) objectResourceFacet(s *document.Selection, obj *resource.Facet) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ResourceFacet"`)
+		case 0: // by
+			ok = d.String(string(obj.By)) && ok
+		case 1: // key
+			ok = d.writeOString2ᚖstring(f, obj.Key) && ok
+		case 2: // values
+			ok = d.writeNResourceFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetValueᚄ(f, obj.Values) && ok
+		case 3: // hasMore
+			ok = d.Boolean(obj.HasMore) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectResourceFacetValue(s *document.Selection, obj *resource.FacetValue) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ResourceFacetValue"`)
+		case 0: // value
+			ok = d.String(obj.Value) && ok
+		case 1: // resourceCount
+			ok = d.Integer(int64(obj.ResourceCount)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectResourceProvider(s *document.Selection, obj *model.ResourceProvider) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -5262,7 +5734,8 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 			ok = d.writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(f, v) && ok
 			d.NotNullSince(f, from, failed)
 		case 7: // inventories
-			ok = d.writeNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryᚄ(f, obj.Inventories) && ok
+			v := obj.Inventories()
+			ok = d.writeNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryᚄ(f, v) && ok
 		case 8: // inventory
 			args := d.Arguments(f)
 			if args == nil {
@@ -5273,7 +5746,7 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 				break
 			}
 			v := obj.Inventory(args["resourceClass"].(string))
-			ok = d.writeOInventory2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(f, v) && ok
+			ok = d.writeOInventory2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventory(f, v) && ok
 		case 9: // traits
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Traits) && ok
 		case 10: // aggregates
@@ -6122,6 +6595,27 @@ func (d *direct) objectShortage(s *document.Selection, obj *placement.Shortage) 
 	return true
 }
 
+func (d *direct) objectSubtree(s *document.Selection, obj *placement.Subtree) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"Subtree"`)
+		case 0: // suffixes
+			ok = d.writeNString2ᚕstringᚄ(f, obj.Suffixes) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectTag(s *document.Selection, obj *metadef.Tag) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -6320,11 +6814,25 @@ func (d *direct) objectTrait(s *document.Selection, obj *placement.Trait) bool {
 		switch f.Number {
 		case document.TypeName:
 			d.Raw(`"Trait"`)
-		case 0: // name
+		case 0: // id
+			v, known, err := writer.Kept[string](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Trait().ID(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.String(v) && ok
+		case 1: // name
 			ok = d.String(obj.Name) && ok
-		case 1: // custom
+		case 2: // custom
 			ok = d.Boolean(obj.Custom) && ok
-		case 2: // viewerCanDelete
+		case 3: // viewerCanDelete
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Trait().ViewerCanDelete(d.Context(f), obj)
@@ -6403,6 +6911,27 @@ func (d *direct) objectTraitEdge(s *document.Selection, obj *model.TraitEdge) bo
 			ok = d.String(obj.Cursor) && ok
 		case 1: // node
 			ok = d.writeNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTrait(f, obj.Node) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectTraitSet(s *document.Selection, obj *placement.TraitSet) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"TraitSet"`)
+		case 0: // anyOf
+			ok = d.writeNString2ᚕstringᚄ(f, obj.AnyOf) && ok
 		}
 	}
 	if !ok {
@@ -6717,11 +7246,25 @@ func (d *direct) objectViewer(s *document.Selection, obj *access.Viewer) bool {
 		switch f.Number {
 		case document.TypeName:
 			d.Raw(`"Viewer"`)
-		case 0: // userId
+		case 0: // id
+			v, known, err := writer.Kept[string](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Viewer().ID(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.String(v) && ok
+		case 1: // userId
 			ok = d.String(obj.UserID) && ok
-		case 1: // projectId
+		case 2: // projectId
 			ok = d.String(obj.ProjectID) && ok
-		case 2: // roles
+		case 3: // roles
 			v, known, err := writer.Kept[[]model.Role](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Viewer().Roles(d.Context(f), obj)
@@ -6735,10 +7278,10 @@ func (d *direct) objectViewer(s *document.Selection, obj *access.Viewer) bool {
 				break
 			}
 			ok = d.writeNRole2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRoleᚄ(f, v) && ok
-		case 3: // isAdmin
+		case 4: // isAdmin
 			v := obj.IsAdmin()
 			ok = d.Boolean(v) && ok
-		case 4: // rules
+		case 5: // rules
 			v, known, err := writer.Kept[[]model.AccessRule](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Viewer().Rules(d.Context(f), obj)
@@ -6752,7 +7295,7 @@ func (d *direct) objectViewer(s *document.Selection, obj *access.Viewer) bool {
 				break
 			}
 			ok = d.writeNAccessRule2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAccessRuleᚄ(f, v) && ok
-		case 5: // can
+		case 6: // can
 			args := d.Arguments(f)
 			if args == nil {
 				args = d.Bind(f, d.ec.field_Viewer_can_args)
@@ -6794,7 +7337,19 @@ func (d *direct) objectViolation(s *document.Selection, obj *metadef.Violation) 
 		case document.TypeName:
 			d.Raw(`"Violation"`)
 		case 0: // rule
-			ok = d.String(obj.Rule) && ok
+			v, known, err := writer.Kept[model.ViolationRule](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Violation().Rule(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.String(string(v)) && ok
 		case 1: // message
 			ok = d.String(obj.Message) && ok
 		}
@@ -7158,6 +7713,13 @@ func (d *direct) writeNGroupMapping2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return true
 }
 
+func (d *direct) writeNCandidateClaim2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidate(f *document.Field, v *placement.Candidate) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectCandidateClaim(f.Below, v)
+}
+
 func (d *direct) writeNAllocationCandidate2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateᚄ(f *document.Field, v []model.AllocationCandidate) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -7328,6 +7890,13 @@ func (d *direct) writeNDefinitionConflict2ᚕgithubᚗcomᚋcadastreᚑdevᚋcad
 	return true
 }
 
+func (d *direct) writeOOperation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐOperation(f *document.Field, v *model.Operation) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.String(string(*v))
+}
+
 func (d *direct) writeOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(f *document.Field, v *text.JSON) bool {
 	if v == nil {
 		return d.Null()
@@ -7390,6 +7959,38 @@ func (d *direct) writeNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastr
 	return true
 }
 
+func (d *direct) writeNProviderAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocationᚄ(f *document.Field, v []placement.ProviderAllocation) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNProviderAllocation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocation(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNClaimMapping2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMappingᚄ(f *document.Field, v []placement.Mapping) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNClaimMapping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMapping(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNExplanationStep2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐExplanationStepᚄ(f *document.Field, v []placement.ExplanationStep) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -7429,11 +8030,11 @@ func (d *direct) writeNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return d.objectResourceType(f.Below, v)
 }
 
-func (d *direct) writeNCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(f *document.Field, v *model.CapabilityValueConnection) bool {
+func (d *direct) writeOCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(f *document.Field, v *model.CapabilityValueConnection) bool {
 	if v == nil {
-		return d.FailNull(f)
+		return d.Null()
 	}
-	return d.objectCapabilityValueConnection(f.Below, v)
+	return d.objectCapabilityValueConnection(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValueᚄ(f *document.Field, v []*resource.CapabilityValue) bool {
@@ -7540,6 +8141,20 @@ func (d *direct) writeNCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgr
 		return d.FailNull(f)
 	}
 	return d.objectCapacity(f.Below, v)
+}
+
+func (d *direct) writeNUUID2ᚕstringᚄ(f *document.Field, v []string) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	for i := range v {
+		d.Element(i)
+		ok = d.String(v[i]) && ok
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
 }
 
 func (d *direct) writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f *document.Field, v *resource.Resource) bool {
@@ -8310,6 +8925,93 @@ func (d *direct) writeNObjectDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋc
 	return true
 }
 
+func (d *direct) writeNTraitSet2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSetᚄ(f *document.Field, v []placement.TraitSet) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNTraitSet2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSet(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNRequestGroup2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupᚄ(f *document.Field, v []placement.Group) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNRequestGroup2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroup(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNSubtree2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐSubtreeᚄ(f *document.Field, v []placement.Subtree) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNSubtree2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐSubtree(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeORequestHosts2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRequestHosts(f *document.Field, v *model.RequestHosts) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectRequestHosts(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeNIgnoredKey2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐIgnoredSpecᚄ(f *document.Field, v []placement.IgnoredSpec) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNIgnoredKey2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐIgnoredSpec(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNKeyProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐKeyProblemᚄ(f *document.Field, v []model.KeyProblem) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNKeyProblem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐKeyProblem(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeOPropertyType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyType(f *document.Field, v *metadef.PropertyType) bool {
 	if v == nil {
 		return d.Null()
@@ -8365,13 +9067,13 @@ func (d *direct) writeNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdev�
 	return true
 }
 
-func (d *direct) writeNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryᚄ(f *document.Field, v []placement.Inventory) bool {
+func (d *direct) writeNInventory2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryᚄ(f *document.Field, v []model.Inventory) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNInventory2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(f, &v[i]) && ok
+		ok = d.writeNInventory2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventory(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -8564,6 +9266,13 @@ func (d *direct) writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 	return d.objectCapacityConnection(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f *document.Field, v *model.PlacementRequest) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectPlacementRequest(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f *document.Field, v *model.ResourceConnection) bool {
 	if v == nil {
 		return d.Null()
@@ -8615,6 +9324,22 @@ func (d *direct) writeNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 	return true
 }
 
+func (d *direct) writeNRequirement2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRequirementᚄ(f *document.Field, v []resource.Requirement) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNRequirement2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRequirement(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f *document.Field, v []*model.ResourceProvider) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -8648,6 +9373,26 @@ func (d *direct) writeOResourceCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋ
 	for i := range v {
 		d.At(i)
 		ok = d.writeNResourceCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapability(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeOAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(f *document.Field, v []*placement.Allocation) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNAllocation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocation(f, v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -8722,6 +9467,26 @@ func (d *direct) writeNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return true
 }
 
+func (d *direct) writeOResourceFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetᚄ(f *document.Field, v []*resource.Facet) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNResourceFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacet(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeOMetadataFacet2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetᚄ(f *document.Field, v []*resource.MetadataFacet) bool {
 	if v == nil {
 		return d.Null()
@@ -8758,25 +9523,27 @@ func (d *direct) writeNResourceClause2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastr
 	return true
 }
 
-func (d *direct) writeOInventory2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(f *document.Field, v *placement.Inventory) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectInventory(f.Below, v) || d.Null()
-}
-
-func (d *direct) writeNUUID2ᚕstringᚄ(f *document.Field, v []string) bool {
+func (d *direct) writeNResourceFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetValueᚄ(f *document.Field, v []resource.FacetValue) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
+	d.Enter()
 	for i := range v {
-		d.Element(i)
-		ok = d.String(v[i]) && ok
+		d.At(i)
+		ok = d.writeNResourceFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetValue(f, &v[i]) && ok
 	}
+	d.Leave()
 	if !ok {
 		return d.Drop(start)
 	}
 	d.Byte(']')
 	return true
+}
+
+func (d *direct) writeOInventory2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventory(f *document.Field, v *model.Inventory) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectInventory(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(f *document.Field, v *model.AllocationConnection) bool {
@@ -9190,6 +9957,14 @@ func (d *direct) writeNResourceAmount2githubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return d.objectResourceAmount(f.Below, v)
 }
 
+func (d *direct) writeNProviderAllocation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocation(f *document.Field, v *placement.ProviderAllocation) bool {
+	return d.objectProviderAllocation(f.Below, v)
+}
+
+func (d *direct) writeNClaimMapping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMapping(f *document.Field, v *placement.Mapping) bool {
+	return d.objectClaimMapping(f.Below, v)
+}
+
 func (d *direct) writeNExplanationStep2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐExplanationStep(f *document.Field, v *placement.ExplanationStep) bool {
 	return d.objectExplanationStep(f.Below, v)
 }
@@ -9259,11 +10034,31 @@ func (d *direct) writeNObjectDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcada
 	return d.objectObjectDefinitionEdge(f.Below, v)
 }
 
+func (d *direct) writeNTraitSet2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSet(f *document.Field, v *placement.TraitSet) bool {
+	return d.objectTraitSet(f.Below, v)
+}
+
+func (d *direct) writeNRequestGroup2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroup(f *document.Field, v *placement.Group) bool {
+	return d.objectRequestGroup(f.Below, v)
+}
+
+func (d *direct) writeNSubtree2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐSubtree(f *document.Field, v *placement.Subtree) bool {
+	return d.objectSubtree(f.Below, v)
+}
+
+func (d *direct) writeNIgnoredKey2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐIgnoredSpec(f *document.Field, v *placement.IgnoredSpec) bool {
+	return d.objectIgnoredKey(f.Below, v)
+}
+
+func (d *direct) writeNKeyProblem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐKeyProblem(f *document.Field, v *model.KeyProblem) bool {
+	return d.objectKeyProblem(f.Below, v)
+}
+
 func (d *direct) writeNPropertyDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdge(f *document.Field, v *model.PropertyDefinitionEdge) bool {
 	return d.objectPropertyDefinitionEdge(f.Below, v)
 }
 
-func (d *direct) writeNInventory2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(f *document.Field, v *placement.Inventory) bool {
+func (d *direct) writeNInventory2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventory(f *document.Field, v *model.Inventory) bool {
 	return d.objectInventory(f.Below, v)
 }
 
@@ -9288,6 +10083,10 @@ func (d *direct) writeNMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return d.objectMetadataItem(f.Below, v)
 }
 
+func (d *direct) writeNRequirement2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRequirement(f *document.Field, v *resource.Requirement) bool {
+	return d.objectRequirement(f.Below, v)
+}
+
 func (d *direct) writeNResourceCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceCapability(f *document.Field, v *resource.ResourceCapability) bool {
 	if v == nil {
 		return d.FailNull(f)
@@ -9303,6 +10102,13 @@ func (d *direct) writeNResourceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋg
 	return d.objectResourceEdge(f.Below, v)
 }
 
+func (d *direct) writeNResourceFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacet(f *document.Field, v *resource.Facet) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectResourceFacet(f.Below, v)
+}
+
 func (d *direct) writeNMetadataFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacet(f *document.Field, v *resource.MetadataFacet) bool {
 	if v == nil {
 		return d.FailNull(f)
@@ -9312,6 +10118,10 @@ func (d *direct) writeNMetadataFacet2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 
 func (d *direct) writeNResourceClause2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐClause(f *document.Field, v *resource.Clause) bool {
 	return d.objectResourceClause(f.Below, v)
+}
+
+func (d *direct) writeNResourceFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetValue(f *document.Field, v *resource.FacetValue) bool {
+	return d.objectResourceFacetValue(f.Below, v)
 }
 
 func (d *direct) writeNResourceProviderEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdge(f *document.Field, v *model.ResourceProviderEdge) bool {

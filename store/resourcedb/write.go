@@ -77,7 +77,7 @@ func (s *ResourceStore) newMetadata(viewer access.Viewer, uuid string, input res
 		plan.Set = append(plan.Set, resource.MetadataItem{Key: item.Key, Value: item.Value})
 	}
 	if most := s.limits.MetadataItems; most > 0 && len(plan.Set) > most {
-		return nil, problem.Refuse(problem.ErrQuotaExceeded, "resource would have %d metadata items, at most %d are allowed", len(plan.Set), most)
+		return nil, problem.Refuse(problem.ErrQuotaExceeded, "resource would have %d metadata items, at most %d are allowed", len(plan.Set), most).On("input.metadata")
 	}
 	return plan.Set, nil
 }
