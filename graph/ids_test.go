@@ -14,9 +14,9 @@ import (
 
 var (
 	anyCursor = regexp.MustCompile(`"(?:cursor|startCursor|endCursor)":"([^"]+)"`)
-	// counting is a number that could be the id of a row, as a whole member of a
+	// rowNumber is a number that could be the id of a row, as a whole member of a
 	// cursor or part of an id.
-	counting = regexp.MustCompile(`"\d+"|^[A-Za-z]+:(?:[^:]*:)?\d+$`)
+	rowNumber = regexp.MustCompile(`"\d+"|^[A-Za-z]+:(?:[^:]*:)?\d+$`)
 )
 
 // TestIDsLeadBackAndCountNothing asks for everything as an administrator: every
@@ -35,7 +35,7 @@ func TestIDsLeadBackAndCountNothing(t *testing.T) {
 			answer := ask(query)
 			for _, found := range anyCursor.FindAllStringSubmatch(answer, -1) {
 				cursors++
-				if text, err := base64.RawURLEncoding.DecodeString(found[1]); err != nil || counting.Match(text) {
+				if text, err := base64.RawURLEncoding.DecodeString(found[1]); err != nil || rowNumber.Match(text) {
 					t.Errorf("%s has a cursor with a number: %s, %v", name, text, err)
 				}
 			}
@@ -47,7 +47,7 @@ func TestIDsLeadBackAndCountNothing(t *testing.T) {
 				seen[id] = true
 				text, _ := base64.RawURLEncoding.DecodeString(id)
 				node, ok := page.ParseNodeID(id)
-				if !ok || counting.Match(text) {
+				if !ok || rowNumber.Match(text) {
 					t.Errorf("%s has the id %s", name, text)
 				}
 				kinds[node.Kind]++

@@ -125,7 +125,7 @@ func candidatesOfEachWork(c document.Call) document.Work {
 	items := readOf(c, c.Objects()*average(c, tableMetadataItems, tableResources), tableMetadataItems)
 	members := atMost(c, indexedRows, tableCapabilityItems)
 	sets := divide(min(c.Objects(), resource.MaxHostSets), setsOfResources)
-	work.Read, work.Scanned = items.Read+sets, items.Scanned+sets*(members+c.Size(tableProviders))+c.Size(tableResources)
+	work.Read, work.Scanned = items.Read+sets, items.Scanned+sets*(members+c.Size(tableProviders))
 	work.Tests += sets * members
 	return work
 }

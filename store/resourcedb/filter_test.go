@@ -126,6 +126,12 @@ func (w *randomWorld) thing(i int) *resourcetest.Thing {
 func (w *randomWorld) age(t *testing.T, url string) {
 	t.Helper()
 	db := storetest.Database(t, url)
+	if !strings.HasPrefix(url, "postgres") {
+		db.SetMaxOpenConns(1)
+		if _, err := db.Exec("PRAGMA busy_timeout = 10000"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i, of := range w.Resources {
 		of.UpdatedAt = time.Date(2026, 1, 1+w.chance.IntN(5), 0, 0, 0, 0, time.UTC)
 		at := any(of.UpdatedAt)
