@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"defaults":                    {},
 	"demo":                        {"access", "defaults", "metadef", "placement", "resource", "store"},
 	"ent":                         {},
-	"graph":                       {"access", "audit", "graph/dataloader", "graph/document", "graph/generated", "graph/model", "graph/writer", "metadef", "page", "placement", "problem", "resource", "store", "text"},
+	"graph":                       {"access", "audit", "graph/dataloader", "graph/document", "graph/generated", "graph/model", "graph/writer", "internal/lists", "metadef", "page", "placement", "problem", "resource", "store", "text"},
 	"graph/dataloader":            {"graph/document", "graph/writer", "problem"},
 	"graph/document":              {"graph/model", "internal/lru", "problem", "text"},
 	"graph/document/documenttest": {},

@@ -161,7 +161,7 @@ func TestEditorsImport(t *testing.T) {
 		} {
 			c.fails("member", "1 of 1 file failed", load("Edited", rest), want)
 		}
-		c.fails("member", "1 of 1 file failed", load("Public", kept), "$: FORBIDDEN: importNamespaces needs the role admin, or the role member in a project that edits the namespace")
+		c.fails("member", "1 of 1 file failed", load("Public", kept), "$: FORBIDDEN: importNamespaces needs the role admin, or the role member in a project with EDITOR")
 		const hidden = "json: $: FORBIDDEN: importNamespaces needs the role admin\n"
 		c.fails("member", "1 of 1 file failed", load("Hidden", kept+`, "owner": "operations"`), hidden)
 		c.fails("member", "1 of 1 file failed", load("Absent", kept+`, "owner": "operations"`), hidden)

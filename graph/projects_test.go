@@ -23,7 +23,7 @@ import (
 
 // totals are the words of what is shown of all projects together: the use of
 // inventories, and that a provider changed.
-var totals = regexp.MustCompile(`\b(used|free|generation)\b`)
+var totals = regexp.MustCompile(`\b(used|free|shareUsed|generation)\b`)
 
 // otherUUID returns the uuid of a consumer of another project than demo.
 func otherUUID(i int) string { return fmt.Sprintf("99999999-9999-4999-8999-%012d", i) }

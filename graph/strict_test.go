@@ -213,7 +213,7 @@ func (r report) refusedItems() (refused []int, forbidden bool) {
 		}
 		for _, violation := range item.Violations {
 			refused = append(refused, i)
-			forbidden = forbidden || violation.Rule == "userModifiable"
+			forbidden = forbidden || violation.Rule == "USER_MODIFIABLE"
 		}
 	}
 	return refused, forbidden

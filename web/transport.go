@@ -93,7 +93,7 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	if refused != nil {
 		return refused
 	}
-	if operation.Introspects() {
+	if operation.Introspects {
 		if refused := t.mayReadSchema(viewer); refused != nil {
 			return refused
 		}

@@ -95,17 +95,14 @@ type Operation struct {
 	Variables  map[string]any
 	// Price is an estimate of the work that the operation takes.
 	Price Price
+	// Introspects is whether the operation asks for the schema.
+	Introspects bool
 
 	planned *Plan
 }
 
 // Plan returns the plan of the operation.
 func (o *Operation) Plan() *Plan { return o.planned }
-
-// Introspects reports whether the operation asks for the schema.
-func (o *Operation) Introspects() bool {
-	return slices.ContainsFunc(o.planned.Root.Fields, func(f *Field) bool { return f.Number == Schema || f.Number == Type })
-}
 
 // NewReader returns a reader of documents of the schema, whose fields do the
 // works on tables of about the sizes.
@@ -146,6 +143,7 @@ func (r *Reader) Prepare(request Request) Prepared {
 	prepared := Prepared{Valid: true, Operation: operation}
 	var err error
 	if operation.planned, err = valid.plan(operation, r.limits.Places); err == nil {
+		operation.Introspects = slices.ContainsFunc(operation.planned.Root.Fields, func(f *Field) bool { return f.Number == Schema || f.Number == Type })
 		operation.Price, err = priceOf(operation, r.sizes(), r.limits.Cost)
 	}
 	if err != nil {

@@ -4670,6 +4670,8 @@ enum ResourceClauseKind {
   PARENT
   "` + "`" + `tags` + "`" + `: with this tag."
   TAGS
+  "` + "`" + `anyTags` + "`" + `: with one of these tags."
+  ANY_TAGS
   "` + "`" + `metadata` + "`" + `: with this metadata pair."
   METADATA
   "` + "`" + `requirements` + "`" + `: meeting this requirement."

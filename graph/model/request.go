@@ -9,8 +9,8 @@ import (
 // PlacementRequest is what the metadata of a resource asks of placement.
 type PlacementRequest struct {
 	read         placement.SpecRequest
-	requirements []resource.Requirement
-	problems     []KeyProblem
+	capabilities []resource.Requirement
+	wrong        []KeyProblem
 }
 
 // KeyProblem is what is wrong with a metadata key; nil is all of them.
@@ -36,14 +36,14 @@ func RequestIn(world *placement.World, items []*resource.MetadataItem) *Placemen
 		if key != "" {
 			one.Key = &key
 		}
-		r.problems = append(r.problems, one)
+		r.wrong = append(r.wrong, one)
 	}
 	for _, one := range r.read.Problems {
 		add(one.Key, one.Message)
 	}
 	for _, spec := range r.read.Capabilities {
 		requirement := resource.Requirement{Key: spec.Key, Requirement: spec.Value}
-		r.requirements = append(r.requirements, requirement)
+		r.capabilities = append(r.capabilities, requirement)
 		var problems problem.Problems
 		requirement.Condition(&problems, "")
 		for _, one := range problems {
@@ -57,12 +57,12 @@ func RequestIn(world *placement.World, items []*resource.MetadataItem) *Placemen
 func (r *PlacementRequest) Request() placement.Request { return r.read.Request }
 
 // Requirements returns what the request requires of capabilities.
-func (r *PlacementRequest) Requirements() []resource.Requirement { return r.requirements }
+func (r *PlacementRequest) Requirements() []resource.Requirement { return r.capabilities }
 
 // Refusal returns an error with every problem of the request, nil for none.
 func (r *PlacementRequest) Refusal() error {
 	var problems problem.Problems
-	for _, one := range r.problems {
+	for _, one := range r.wrong {
 		path := "metadata"
 		if one.Key != nil {
 			path = problem.Join(path, *one.Key)
@@ -74,7 +74,7 @@ func (r *PlacementRequest) Refusal() error {
 
 // IsEmpty reports whether no key asks for anything, or fails to.
 func (r *PlacementRequest) IsEmpty() bool {
-	return len(r.Resources()) == 0 && len(r.Groups()) == 0 && len(r.problems) == 1 && r.problems[0].Key == nil
+	return len(r.Resources()) == 0 && len(r.Groups()) == 0 && len(r.wrong) == 1 && r.wrong[0].Key == nil
 }
 
 // Resources returns the amounts of the unsuffixed group.
@@ -102,14 +102,14 @@ func (r *PlacementRequest) SameSubtree() []placement.Subtree { return r.read.Req
 
 // Hosts returns what is required of the resource of a root, nil for nothing.
 func (r *PlacementRequest) Hosts() *RequestHosts {
-	if len(r.requirements) == 0 {
+	if len(r.capabilities) == 0 {
 		return nil
 	}
-	return &RequestHosts{r.requirements}
+	return &RequestHosts{r.capabilities}
 }
 
 // Ignored returns the keys that ask for nothing.
 func (r *PlacementRequest) Ignored() []placement.IgnoredSpec { return r.read.Ignored }
 
 // Problems returns what is wrong with keys.
-func (r *PlacementRequest) Problems() []KeyProblem { return r.problems }
+func (r *PlacementRequest) Problems() []KeyProblem { return r.wrong }
