@@ -135,63 +135,84 @@ func TestHostsAreThoseWhoseRootsResourceMatches(t *testing.T) {
 		for round := range 60 {
 			a := hostsAsker{t, executor, []string{"admin", "member", "foreign", "service"}[round%4]}
 			filter := randomFilter(chance)
-			const amount = `resources: [{resourceClass: "VCPU", amount: 1}]`
-			const nodes = `{ totalCount nodes { allocations { provider { uuid } } } explain { considered steps { constraint eliminated remaining } } }`
-			var answer treesOfCandidates
-			a.ask(fmt.Sprintf(`{ resources(first: 1000, filter: %[1]s) { nodes { uuid } }
-				all: allocationCandidates(first: 1000, %[2]s) %[3]s
-				some: allocationCandidates(first: 1000, %[2]s, hosts: %[1]s) %[3]s
-				providers: resourceProviders(first: 1000) { nodes { uuid root { resource { uuid } } } }
-				listed: resourceProviders(first: 1000, filter: {resource: %[1]s}) { totalCount nodes { uuid } } }`, filter, amount, nodes), &answer)
-			matching := map[string]bool{}
-			for _, one := range answer.Resources.Nodes {
-				matching[one.UUID] = true
-			}
-			within := map[string]bool{}
-			for _, one := range answer.Providers.Nodes {
-				if of := one.Root.Resource; of != nil && matching[of.UUID] {
-					within[one.UUID] = true
-				}
-			}
-			var want, got []string
-			for _, one := range answer.All.Nodes {
-				if uuid := one.Allocations[0].Provider.UUID; within[uuid] {
-					want = append(want, uuid)
-				}
-			}
-			for _, one := range answer.Some.Nodes {
-				got = append(got, one.Allocations[0].Provider.UUID)
-			}
-			if found += len(got); !slices.Equal(got, want) || answer.Some.TotalCount != len(want) {
-				t.Errorf("%s, hosts: %s: %d candidates %v, want %v", a.viewer, filter, answer.Some.TotalCount, got, want)
-			}
-			if first := answer.Some.Explain.Steps[0]; first.Constraint != "hosts" || first.Remaining != len(within) || first.Eliminated != answer.Some.Explain.Considered-len(within) {
-				t.Errorf("%s, hosts: %s: the first step is %+v, %d providers are left", a.viewer, filter, first, len(within))
-			}
-			got, want = nil, nil
-			for _, one := range answer.Providers.Nodes {
-				if within[one.UUID] {
-					want = append(want, one.UUID)
-				}
-			}
-			for _, one := range answer.Listed.Nodes {
-				got = append(got, one.UUID)
-			}
-			if !slices.Equal(got, want) || answer.Listed.TotalCount != len(want) {
-				t.Errorf("%s, resource: %s: %v, want %v", a.viewer, filter, got, want)
-			}
+			found += a.compare(filter)
 		}
 		if found < 200 {
 			t.Errorf("%d candidates in all", found)
 		}
-		a := hostsAsker{t, executor, "member"}
-		for filter, want := range map[string]int{`{}`: 1, `{metadata: [{key: "key1", value: "1"}]}`: 1, `{nameContains: "nothing"}`: 1, `{where: {capability: {name: "gpu", gte: "2"}}}`: 2} {
-			var ignored any
-			if got := a.ask(fmt.Sprintf(`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}], hosts: %s) { totalCount nodes { mappings { suffix } } explain { considered } pageInfo { hasPreviousPage } } }`, filter), &ignored); got != want {
-				t.Errorf("hosts: %s takes %d statements, want %d", filter, got, want)
-			}
-		}
+		hostsAsker{t, executor, "member"}.countStatements()
 	})
+}
+
+// within returns the uuids of the providers in trees whose root's resource is in
+// the list.
+func (answer treesOfCandidates) within() map[string]bool {
+	matching, within := map[string]bool{}, map[string]bool{}
+	for _, one := range answer.Resources.Nodes {
+		matching[one.UUID] = true
+	}
+	for _, one := range answer.Providers.Nodes {
+		if of := one.Root.Resource; of != nil && matching[of.UUID] {
+			within[one.UUID] = true
+		}
+	}
+	return within
+}
+
+// compare compares the candidates and providers on hosts of a filter with those
+// that a client would choose, and returns how many candidates there are.
+func (a hostsAsker) compare(filter string) (found int) {
+	a.t.Helper()
+	const amount = `resources: [{resourceClass: "VCPU", amount: 1}]`
+	const nodes = `{ totalCount nodes { allocations { provider { uuid } } } explain { considered steps { constraint eliminated remaining } } }`
+	var answer treesOfCandidates
+	a.ask(fmt.Sprintf(`{ resources(first: 1000, filter: %[1]s) { nodes { uuid } }
+		all: allocationCandidates(first: 1000, %[2]s) %[3]s
+		some: allocationCandidates(first: 1000, %[2]s, hosts: %[1]s) %[3]s
+		providers: resourceProviders(first: 1000) { nodes { uuid root { resource { uuid } } } }
+		listed: resourceProviders(first: 1000, filter: {resource: %[1]s}) { totalCount nodes { uuid } } }`, filter, amount, nodes), &answer)
+	within := answer.within()
+	var want, got []string
+	for _, one := range answer.All.Nodes {
+		if uuid := one.Allocations[0].Provider.UUID; within[uuid] {
+			want = append(want, uuid)
+		}
+	}
+	for _, one := range answer.Some.Nodes {
+		got = append(got, one.Allocations[0].Provider.UUID)
+	}
+	if !slices.Equal(got, want) || answer.Some.TotalCount != len(want) {
+		a.t.Errorf("%s, hosts: %s: %d candidates %v, want %v", a.viewer, filter, answer.Some.TotalCount, got, want)
+	}
+	if first := answer.Some.Explain.Steps[0]; first.Constraint != "hosts" || first.Remaining != len(within) || first.Eliminated != answer.Some.Explain.Considered-len(within) {
+		a.t.Errorf("%s, hosts: %s: the first step is %+v, %d providers are left", a.viewer, filter, first, len(within))
+	}
+	found = len(got)
+	got, want = nil, nil
+	for _, one := range answer.Providers.Nodes {
+		if within[one.UUID] {
+			want = append(want, one.UUID)
+		}
+	}
+	for _, one := range answer.Listed.Nodes {
+		got = append(got, one.UUID)
+	}
+	if !slices.Equal(got, want) || answer.Listed.TotalCount != len(want) {
+		a.t.Errorf("%s, resource: %s: %v, want %v", a.viewer, filter, got, want)
+	}
+	return found
+}
+
+// countStatements holds the number of statements for filters with and without
+// capabilities.
+func (a hostsAsker) countStatements() {
+	a.t.Helper()
+	for filter, want := range map[string]int{`{}`: 1, `{metadata: [{key: "key1", value: "1"}]}`: 1, `{nameContains: "nothing"}`: 1, `{where: {capability: {name: "gpu", gte: "2"}}}`: 2} {
+		var ignored any
+		if got := a.ask(fmt.Sprintf(`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}], hosts: %s) { totalCount nodes { mappings { suffix } } explain { considered } pageInfo { hasPreviousPage } } }`, filter), &ignored); got != want {
+			a.t.Errorf("hosts: %s takes %d statements, want %d", filter, got, want)
+		}
+	}
 }
 
 // TestHostsRefuseWhatIsWrongAtOnce reads refusals: all problems of the arguments

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -55,6 +57,28 @@ const requestFields = `resources { resourceClass amount } requiredAll requiredAn
 const requestPage = `{ totalCount nodes { allocations { provider { name resource { name } } resources { resourceClass amount } } mappings { suffix providers { uuid } } }
 	explain { considered steps { constraint remaining } nearest { provider { resource { name } } } } }`
 
+// requestAsker asks as a viewer.
+type requestAsker struct {
+	t        *testing.T
+	ctx      context.Context
+	executor *graph.Executor
+}
+
+// execute reads the data of an answer into a value, and returns the codes and
+// fields of its errors and how many statements it took.
+func (a requestAsker) execute(query string, variables map[string]any, into any) (errors []string, statements int) {
+	a.t.Helper()
+	ctx, counted := store.CountStatements(a.ctx)
+	response := a.executor.Execute(ctx, &graphql.RawParams{Query: query, Variables: variables})
+	for _, err := range response.Errors {
+		errors = append(errors, fmt.Sprint(err.Extensions["code"], " ", err.Extensions["field"]))
+	}
+	if err := json.Unmarshal(response.Data, into); err != nil {
+		a.t.Fatalf("%v: %v in %s", err, response.Errors, query)
+	}
+	return errors, counted()
+}
+
 // TestTheRequestOfAResourceCanBeSentAsItIs compares the candidates of resources
 // with those of their requests, which a client sends back as arguments, as several
 // viewers. The number of statements does not grow with the resources.
@@ -73,18 +97,7 @@ func TestTheRequestOfAResourceCanBeSentAsItIs(t *testing.T) {
 		compared := 0
 		for _, viewer := range []string{"admin", "member", "foreign", "service"} {
 			ctx := access.WithViewer(t.Context(), viewers[viewer])
-			execute := func(query string, variables map[string]any, into any) (errors []string, statements int) {
-				t.Helper()
-				ctx, counted := store.CountStatements(ctx)
-				response := executor.Execute(ctx, &graphql.RawParams{Query: query, Variables: variables})
-				for _, err := range response.Errors {
-					errors = append(errors, fmt.Sprint(err.Extensions["code"], " ", err.Extensions["field"]))
-				}
-				if err := json.Unmarshal(response.Data, into); err != nil {
-					t.Fatalf("%v: %v in %s", err, response.Errors, query)
-				}
-				return errors, counted()
-			}
+			execute := requestAsker{t, ctx, executor}.execute
 			var listed struct {
 				Resources struct {
 					Nodes []struct {

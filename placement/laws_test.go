@@ -48,44 +48,50 @@ func TestStricterRequestNeverAddsCandidates(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
 		w := NewWorld(diceNames, providers)
 		loose := keys(every(t, w, r))
-		stricter := *r
-		stricter.Groups = slices.Clone(r.Groups)
-		g := &stricter.Unsuffixed
-		if len(r.Groups) > 0 && (d.chance(2) || len(g.Resources) == 0) {
-			g = &stricter.Groups[d.roll(len(r.Groups))]
-		}
-		trait := diceTraits[d.roll(3)]
-		switch d.roll(9) {
-		case 8:
-			stricter.Hosts = &Hosts{Filter: "some", Rows: []int64{rowOf(d.roll(4)), rowOf(d.roll(4))}}
-			if r.Hosts != nil {
-				stricter.Hosts.Rows = slices.DeleteFunc(stricter.Hosts.Rows, func(row int64) bool { return !slices.Contains(r.Hosts.Rows, row) })
-			}
-		case 0:
-			g.RequiredAll = append(slices.Clone(g.RequiredAll), trait)
-		case 1:
-			g.RequiredAnySets = append(slices.Clone(g.RequiredAnySets), TraitSet{AnyOf: []string{trait, diceTraits[0]}})
-		case 2:
-			g.Forbidden = append(slices.Clone(g.Forbidden), trait)
-		case 3:
-			g.MemberOf = append(slices.Clone(g.MemberOf), AggregateFilter{AnyOf: []string{aggregateOf(d.roll(3))}})
-		case 4:
-			g.MemberOf = append(slices.Clone(g.MemberOf), AggregateFilter{NoneOf: []string{aggregateOf(d.roll(3))}})
-		case 5:
-			stricter.RootRequired = append(slices.Clone(r.RootRequired), trait)
-		case 6:
-			stricter.Policy = GroupPolicyIsolate
-		case 7:
-			if len(r.Groups) > 1 {
-				stricter.SameSubtree = append(slices.Clone(r.SameSubtree), Subtree{Suffixes: []string{r.Groups[0].Suffix, r.Groups[1].Suffix}})
-			}
-		}
+		stricter := d.stricter(r)
 		for key := range keys(every(t, w, &stricter)) {
 			if !loose[key] {
 				t.Errorf("new with the stricter request: %s\n%+v\n%+v\n%+v", key, providers, r, stricter)
 			}
 		}
 	})
+}
+
+// stricter returns a request with one constraint more.
+func (d *dice) stricter(r *Request) Request {
+	stricter := *r
+	stricter.Groups = slices.Clone(r.Groups)
+	g := &stricter.Unsuffixed
+	if len(r.Groups) > 0 && (d.chance(2) || len(g.Resources) == 0) {
+		g = &stricter.Groups[d.roll(len(r.Groups))]
+	}
+	trait := diceTraits[d.roll(3)]
+	switch d.roll(9) {
+	case 8:
+		stricter.Hosts = &Hosts{Filter: "some", Rows: []int64{rowOf(d.roll(4)), rowOf(d.roll(4))}}
+		if r.Hosts != nil {
+			stricter.Hosts.Rows = slices.DeleteFunc(stricter.Hosts.Rows, func(row int64) bool { return !slices.Contains(r.Hosts.Rows, row) })
+		}
+	case 0:
+		g.RequiredAll = append(slices.Clone(g.RequiredAll), trait)
+	case 1:
+		g.RequiredAnySets = append(slices.Clone(g.RequiredAnySets), TraitSet{AnyOf: []string{trait, diceTraits[0]}})
+	case 2:
+		g.Forbidden = append(slices.Clone(g.Forbidden), trait)
+	case 3:
+		g.MemberOf = append(slices.Clone(g.MemberOf), AggregateFilter{AnyOf: []string{aggregateOf(d.roll(3))}})
+	case 4:
+		g.MemberOf = append(slices.Clone(g.MemberOf), AggregateFilter{NoneOf: []string{aggregateOf(d.roll(3))}})
+	case 5:
+		stricter.RootRequired = append(slices.Clone(r.RootRequired), trait)
+	case 6:
+		stricter.Policy = GroupPolicyIsolate
+	case 7:
+		if len(r.Groups) > 1 {
+			stricter.SameSubtree = append(slices.Clone(r.SameSubtree), Subtree{Suffixes: []string{r.Groups[0].Suffix, r.Groups[1].Suffix}})
+		}
+	}
+	return stricter
 }
 
 func TestMoreUseNeverAddsCandidates(t *testing.T) {

@@ -39,36 +39,39 @@ func TestGroupsThatFillTheDevicesAreFound(t *testing.T) {
 			chance.Shuffle(len(amounts), func(i, k int) { amounts[i], amounts[k] = amounts[k], amounts[i] })
 		}
 		w, r := packing(repeated(int32(10), 12), amounts)
-		page, err := Candidates(w, r, nil, 50)
-		if err != nil || len(page.Candidates) != 50 || page.Steps > 500_000 {
-			t.Fatalf("%d candidates in %d steps, %v: %v", len(page.Candidates), page.Steps, err, amounts)
-		}
-		for _, c := range page.Candidates {
-			if err := Check(w, r, c); err != nil {
-				t.Fatal(err)
-			}
-		}
-		next, err := Candidates(w, r, &page.Positions[49], 50)
-		if err != nil || len(next.Candidates) != 50 {
-			t.Fatalf("the next page has %d candidates, %v", len(next.Candidates), err)
-		}
-		if n, exact, err := Count(w, r, 1000); n != 1000 || exact || err != nil {
-			t.Errorf("Count says %d, %v, %v", n, exact, err)
-		}
-		for i := range r.Groups {
-			if r.Groups[i].Resources[0].Amount == 2 { // a unit more than there is
-				r.Groups[i].Resources[0].Amount = 3
-				break
-			}
-		}
-		if page, err := Candidates(w, r, nil, 50); err != nil || len(page.Candidates) != 0 || page.Steps > 5000 {
-			t.Errorf("a unit too many: %d candidates in %d steps, %v", len(page.Candidates), page.Steps, err)
-		}
+		packsExactly(t, w, r)
 	}
 	// The sums fit, but no three of 4 fit together with another.
 	w, r := packing(repeated(int32(10), 12), slices.Concat(repeated(int64(4), 25), repeated(int64(1), 20)))
 	if page, err := Candidates(w, r, nil, 50); err != nil || len(page.Candidates) != 0 || page.Steps > 50_000 {
 		t.Errorf("25 of 4 on 12 of 10: %d candidates in %d steps, %v", len(page.Candidates), page.Steps, err)
+	}
+}
+
+// packsExactly finds the candidates of a request that fits exactly, and none once
+// it asks for a unit more.
+func packsExactly(t *testing.T, w *World, r *Request) {
+	t.Helper()
+	page, err := Candidates(w, r, nil, 50)
+	if err != nil || len(page.Candidates) != 50 || page.Steps > 500_000 {
+		t.Fatalf("%d candidates in %d steps, %v: %v", len(page.Candidates), page.Steps, err, r.Groups)
+	}
+	for _, c := range page.Candidates {
+		if err := Check(w, r, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next, err := Candidates(w, r, &page.Positions[49], 50)
+	if err != nil || len(next.Candidates) != 50 {
+		t.Fatalf("the next page has %d candidates, %v", len(next.Candidates), err)
+	}
+	if n, exact, err := Count(w, r, 1000); n != 1000 || exact || err != nil {
+		t.Errorf("Count says %d, %v, %v", n, exact, err)
+	}
+	two := slices.IndexFunc(r.Groups, func(g Group) bool { return g.Resources[0].Amount == 2 })
+	r.Groups[two].Resources[0].Amount = 3 // a unit more than there is
+	if page, err := Candidates(w, r, nil, 50); err != nil || len(page.Candidates) != 0 || page.Steps > 5000 {
+		t.Errorf("a unit too many: %d candidates in %d steps, %v", len(page.Candidates), page.Steps, err)
 	}
 }
 

@@ -133,47 +133,59 @@ func TestPositionInDeepTreesIsShort(t *testing.T) {
 			for i := range slots {
 				r.Groups = append(r.Groups, Group{Suffix: fmt.Sprint(i), Resources: amounts(Amount{"VCPU", 1})})
 			}
-			first, err := Candidates(w, r, nil, 2*depth+1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for cut := 0; cut < len(first.Positions); cut += 1 + depth/7 {
-				text := first.Positions[cut].String()
-				if len(text) >= 500 {
-					t.Fatalf("%d characters for %d slots at depth %d", len(text), slots, depth)
-				}
-				position, err := ParsePosition(text)
-				if err != nil {
-					t.Fatal(err)
-				}
-				rest, err := Candidates(w, r, &position, len(first.Candidates)-cut-1)
-				if err != nil || render(rest.Candidates) != render(first.Candidates[cut+1:]) {
-					t.Fatalf("%d slots at depth %d go on elsewhere after %d: %v", slots, depth, cut, err)
-				}
-			}
+			goesOn(t, w, r, depth)
 		}
-		if depth < 300 {
-			continue
+		if depth == 300 {
+			outlivesProviders(t, w, depth)
 		}
-		r := &Request{Groups: []Group{{Suffix: "1", Resources: amounts(Amount{"VCPU", 1})}}}
-		page, err := Candidates(w, r, nil, depth)
+	}
+}
+
+// goesOn continues after positions of a page, which are short.
+func goesOn(t *testing.T, w *World, r *Request, depth int) {
+	t.Helper()
+	first, err := Candidates(w, r, nil, 2*depth+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := 0; cut < len(first.Positions); cut += 1 + depth/7 {
+		text := first.Positions[cut].String()
+		if len(text) >= 500 {
+			t.Fatalf("%d characters for %d slots at depth %d", len(text), len(r.Groups), depth)
+		}
+		position, err := ParsePosition(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		last, err := ParsePosition(page.Positions[depth-1].String())
-		if err != nil {
-			t.Fatal(err)
+		rest, err := Candidates(w, r, &position, len(first.Candidates)-cut-1)
+		if err != nil || render(rest.Candidates) != render(first.Candidates[cut+1:]) {
+			t.Fatalf("%d slots at depth %d go on elsewhere after %d: %v", len(r.Groups), depth, cut, err)
 		}
-		gone := w
-		for i := 1; i < 40; i++ {
-			gone = gone.With(Update{Deleted: []string{numbered(depth - i)}})
-			rest, err := Candidates(gone, r, &last, depth)
-			if errors.Is(err, ErrPositionGone) && i > 10 {
-				break
-			}
-			if err != nil || len(rest.Candidates) > 0 {
-				t.Fatalf("%d providers are gone: %d candidates, %v", i, len(rest.Candidates), err)
-			}
+	}
+}
+
+// outlivesProviders continues after a position whose provider is gone, and those
+// above it, one after the other.
+func outlivesProviders(t *testing.T, w *World, depth int) {
+	t.Helper()
+	r := &Request{Groups: []Group{{Suffix: "1", Resources: amounts(Amount{"VCPU", 1})}}}
+	page, err := Candidates(w, r, nil, depth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := ParsePosition(page.Positions[depth-1].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := w
+	for i := 1; i < 40; i++ {
+		gone = gone.With(Update{Deleted: []string{numbered(depth - i)}})
+		rest, err := Candidates(gone, r, &last, depth)
+		if errors.Is(err, ErrPositionGone) && i > 10 {
+			break
+		}
+		if err != nil || len(rest.Candidates) > 0 {
+			t.Fatalf("%d providers are gone: %d candidates, %v", i, len(rest.Candidates), err)
 		}
 	}
 }

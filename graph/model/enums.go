@@ -7,11 +7,11 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// ViolationRule and ResourceClauseKind are values of the enums of these names.
-type (
-	ViolationRule      string
-	ResourceClauseKind string
-)
+// ViolationRule is a value of the enum of this name.
+type ViolationRule string
+
+// ResourceClauseKind is a value of the enum of this name.
+type ResourceClauseKind string
 
 // RuleOf returns the rule of a violation, for which package metadef has the
 // name of a field.

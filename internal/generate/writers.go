@@ -143,16 +143,24 @@ func (g *generator) end() {
 	g.line("if len(s.Fields) == 0 {\nd.Byte('{')\n}\nd.Byte('}')\nreturn true\n}")
 }
 
+// targetOf returns what a field is read from: a resolver, a method or a field.
+func targetOf(object *codegen.Object, field *codegen.Field) string {
+	switch {
+	case field.IsResolver:
+		return fmt.Sprintf("d.ec.Resolvers.%s().%s", strings.ToUpper(object.Name[:1])+object.Name[1:], field.GoFieldName)
+	case field.GoReceiverName == "ec":
+		return "d.ec." + field.GoFieldName
+	}
+	return "obj." + field.GoFieldName
+}
+
 // cases makes the cases of a switch over the numbers of an object's fields.
 func (g *generator) cases(object *codegen.Object) {
 	number := -1
 	for _, field := range object.Fields {
-		switch field.Name {
-		case "__schema":
-			g.line("case document.Schema:")
-		case "__type":
-			g.line("case document.Type:")
-		default:
+		if introspection := map[string]string{"__schema": "Schema", "__type": "Type"}[field.Name]; introspection != "" {
+			g.line("case document.%s:", introspection)
+		} else {
 			number++
 			g.line("case %d: // %s", number, field.Name)
 		}
@@ -160,13 +168,7 @@ func (g *generator) cases(object *codegen.Object) {
 			g.line("args := d.Arguments(f)\nif args == nil {\nargs = d.Bind(f, d.ec.%s)\n}", field.ArgsFunc())
 			g.line("if args == nil {\nok = d.Absent(f) && ok\nbreak\n}")
 		}
-		target := "obj." + field.GoFieldName
-		if field.GoReceiverName == "ec" {
-			target = "d.ec." + field.GoFieldName
-		}
-		if field.IsResolver {
-			target = fmt.Sprintf("d.ec.Resolvers.%s().%s", strings.ToUpper(object.Name[:1])+object.Name[1:], field.GoFieldName)
-		}
+		target := targetOf(object, field)
 		call := fmt.Sprintf("%s(%s)", target, g.arguments(field))
 		marked := !object.Root && field.FieldDefinition.Directives.ForName(semanticNonNull) != nil
 		if marked {

@@ -91,19 +91,32 @@ func foundByFilter(t *testing.T, s *store.Store, ctx context.Context, types []st
 			ofNamespaces = append(ofNamespaces, of.ID)
 		}
 		for _, of := range all[namespace.ID] {
-			prefix, target := "", ""
-			if of.Prefix != nil {
-				prefix = *of.Prefix
-			}
-			if of.PropertiesTarget != nil {
-				target = *of.PropertiesTarget
-			}
-			if (filter.Namespaces == nil || slices.Contains(filter.Namespaces, namespace.Name)) && (filter.ResourceTypes == nil || slices.Contains(filter.ResourceTypes, of.ResourceTypeName)) &&
-				(filter.Prefix == nil || *filter.Prefix == prefix) && (filter.PropertiesTarget == nil || *filter.PropertiesTarget == target) {
+			if selects(filter, namespace.Name, of) {
 				want = append(want, of.ID)
 			}
 		}
 	}
+	ofTypes = foundOfTypes(t, s, ctx, types, filter)
+	for _, list := range [][]int64{ofTypes, ofNamespaces, want} {
+		slices.Sort(list)
+	}
+	return ofTypes, ofNamespaces, want
+}
+
+// selects reports whether a filter is true of an association by its words.
+func selects(filter metadef.AssociationFilter, namespace string, of *metadef.ResourceTypeAssociation) bool {
+	among := func(names []string, name string) bool { return names == nil || slices.Contains(names, name) }
+	same := func(want, text *string) bool {
+		return want == nil || *want == "" && text == nil || text != nil && *want == *text
+	}
+	return among(filter.Namespaces, namespace) && among(filter.ResourceTypes, of.ResourceTypeName) &&
+		same(filter.Prefix, of.Prefix) && same(filter.PropertiesTarget, of.PropertiesTarget)
+}
+
+// foundOfTypes returns the ids of the associations that resource types have under
+// a filter, whose counts and pages agree.
+func foundOfTypes(t *testing.T, s *store.Store, ctx context.Context, types []string, filter metadef.AssociationFilter) (found []int64) {
+	t.Helper()
 	rows, err := s.ResourceTypes(ctx, metadef.ResourceTypeFilter{Names: types}, page.Order{Field: "NAME"}, page.Request{})
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +139,7 @@ func foundByFilter(t *testing.T, s *store.Store, ctx context.Context, types []st
 			t.Fatalf("%+v: %d are counted, %d shown", filter, counts[id], len(pages[id].Items))
 		}
 		for _, of := range pages[id].Items {
-			ofTypes = append(ofTypes, of.ID)
+			found = append(found, of.ID)
 		}
 		if len(pages[id].Items) < 2 {
 			continue
@@ -141,10 +154,7 @@ func foundByFilter(t *testing.T, s *store.Store, ctx context.Context, types []st
 			t.Fatalf("%+v: the second page begins elsewhere, %v", filter, err)
 		}
 	}
-	for _, list := range [][]int64{ofTypes, ofNamespaces, want} {
-		slices.Sort(list)
-	}
-	return ofTypes, ofNamespaces, want
+	return found
 }
 
 // some returns a few of a list, or none.

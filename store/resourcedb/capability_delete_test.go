@@ -45,10 +45,7 @@ func TestDeletingACapabilityInUse(t *testing.T) {
 		ctx := storetest.AsAdmin()
 		uuids, values := hostsWith(t, s, 40, "gone")
 		before := revisionsOf(t, s, uuids)
-		_, err := s.DeleteCapability(ctx, "physical:host", "gone", false)
-		if refusal := new(problem.Refusal); !errors.Is(err, problem.ErrInUse) || !errors.As(err, &refusal) || refusal.Field != "input.name" {
-			t.Fatalf("without force: %v", err)
-		}
+		needsForce(t, s)
 		if after := revisionsOf(t, s, uuids); fmt.Sprint(after) != fmt.Sprint(before) {
 			t.Errorf("a refusal moved revisions: %v, %v", before, after)
 		}
@@ -74,12 +71,7 @@ func TestDeletingACapabilityInUse(t *testing.T) {
 				if removed[r.ID] != value {
 					t.Errorf("%s lost %q, the payload says %q", uuid, value, removed[r.ID])
 				}
-				if r.UpdatedAt.Equal(r.CreatedAt) {
-					t.Errorf("%s was updated at %v", uuid, r.UpdatedAt)
-				}
-				if told := lastEvent(t, s, uuid); !strings.Contains(told, fmt.Sprintf(`"capabilities":[{"key":"gone","value":%q}]`, value)) {
-					t.Errorf("the audit log tells of %s: %s", uuid, told)
-				}
+				tellsOfRemoval(t, s, r, value)
 			}
 			if r.Revision != want {
 				t.Errorf("%s is at revision %d, not %d", uuid, r.Revision, want)
@@ -89,6 +81,26 @@ func TestDeletingACapabilityInUse(t *testing.T) {
 			t.Errorf("again: %v", err)
 		}
 	})
+}
+
+// needsForce holds that the capability is not deleted without force.
+func needsForce(t *testing.T, s *store.Store) {
+	t.Helper()
+	_, err := s.DeleteCapability(storetest.AsAdmin(), "physical:host", "gone", false)
+	if refusal := new(problem.Refusal); !errors.Is(err, problem.ErrInUse) || !errors.As(err, &refusal) || refusal.Field != "input.name" {
+		t.Fatalf("without force: %v", err)
+	}
+}
+
+// tellsOfRemoval holds that a resource and its last event say that it lost a value.
+func tellsOfRemoval(t *testing.T, s *store.Store, r *resource.Resource, value string) {
+	t.Helper()
+	if r.UpdatedAt.Equal(r.CreatedAt) {
+		t.Errorf("%s was updated at %v", r.UUID, r.UpdatedAt)
+	}
+	if told := lastEvent(t, s, r.UUID); !strings.Contains(told, fmt.Sprintf(`"capabilities":[{"key":"gone","value":%q}]`, value)) {
+		t.Errorf("the audit log tells of %s: %s", r.UUID, told)
+	}
 }
 
 // TestCapabilitiesAreDeletedWhileTheyAreSet sets capabilities of hosts and

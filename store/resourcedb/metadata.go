@@ -69,28 +69,6 @@ func metadataNoun(row *ent.MetadataItem) *resource.MetadataItem {
 	}
 }
 
-// definitionsFor returns the definitions that apply to resource types, with the
-// names that they have there: of the namespaces that the viewer may see.
-func (s *ResourceStore) definitionsFor(ctx context.Context, client *ent.Client, types []int64) (map[int64][]*metadef.PropertyDefinition, error) {
-	links, err := client.ResourceTypeAssociation.Query().
-		Where(sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types), visible.InNamespaces(ctx)).
-		Order(resourcetypeassociation.ByNamespaceID(), resourcetypeassociation.ByID()).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list what applies to resource types: %w", err)
-	}
-	namespaces := lists.Map(links, func(link *ent.ResourceTypeAssociation) int64 { return link.NamespaceID })
-	var held metadefdb.Content
-	if err := held.ReadDefinitions(ctx, client, namespaces, s.metadefs.PropertyNoun); err != nil {
-		return nil, err
-	}
-	definitions := map[int64][]*metadef.PropertyDefinition{}
-	for _, link := range links {
-		applied := metadef.Apply(&metadef.Namespace{ID: link.NamespaceID}, metadefdb.AssociationNoun(link), held.Properties[link.NamespaceID], held.Objects[link.NamespaceID])
-		definitions[link.ResourceTypeID] = append(definitions[link.ResourceTypeID], applied.Definitions()...)
-	}
-	return definitions, nil
-}
-
 // definitionsSeen returns the definitions of the namespaces that the viewer sees
 // and that apply to resource types.
 func (s *ResourceStore) definitionsSeen(ctx context.Context, types []int64) (map[int64]*metadef.Rules, error) {
