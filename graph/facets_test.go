@@ -35,8 +35,8 @@ func (t thing) uuid(kind string) string {
 	return fmt.Sprintf("%s-0000-4000-8000-%06d%06d", kind, t.family, t.index)
 }
 func (t thing) provider() string { return t.uuid("99999999") }
-func (t thing) consumer() string { return t.uuid("cccccccc") }
 func (t thing) resource() string { return t.uuid("eeeeeeee") }
+func (t thing) consumer() string { return t.resource() } // one thing seen twice
 func (t thing) aggregate(n int) string {
 	return fmt.Sprintf("aaaaaaaa-%04d-4%03d-8000-%012d", t.family, t.index, n)
 }
@@ -86,7 +86,7 @@ func (t thing) addTo(content *store.Content) {
 		content.Capabilities = append(content.Capabilities, store.CapabilityRecord{ResourceType: t.resourceType(), Name: "cap"})
 	}
 	record := store.ResourceRecord{UUID: t.resource(), Type: t.resourceType(), Name: t.mark(), Description: t.text(1), ProjectID: "operations",
-		Visibility: access.Public, Metadata: []resource.MetadataItem{{Key: "inner", Value: "x", UserModifiable: true}, {Key: "shared", Value: t.text(1), UserModifiable: true}},
+		Visibility: access.Public, Metadata: []resource.MetadataItem{{Key: "inner", Value: "x", UserModifiable: true}, {Key: "resources:" + t.class(), Value: "1", UserModifiable: true}, {Key: "shared", Value: t.text(1), UserModifiable: true}},
 		Capabilities: []metadef.KeyValue{{Key: "cap", Value: t.text(1)}}, Tags: []string{t.text(1)}}
 	provider := placement.Provider{UUID: t.provider(), Name: t.mark(), Resource: t.resource(), Traits: t.traits(1), Aggregates: []string{t.aggregate(1)},
 		Inventories: []placement.Inventory{{ResourceClass: t.class(), Total: baseTotal + 1, MinUnit: 1, MaxUnit: 2147483647, StepSize: 1,
@@ -391,7 +391,7 @@ func facetsOf(associationOf func(thing) string) []facet {
 					return fmt.Sprintf(`setMetadata(input: {resource: %q, revision: %d, items: [{key: "shared", value: %q}]})`, of.resource(), counter, of.text(n))
 				}},
 				{"replaceMetadata", 1, func(of thing, counter, n int) string {
-					return fmt.Sprintf(`replaceMetadata(input: {resource: %q, revision: %d, items: [{key: "inner", value: "x"}, {key: "shared", value: %q}]})`, of.resource(), counter, of.text(n))
+					return fmt.Sprintf(`replaceMetadata(input: {resource: %q, revision: %d, items: [{key: "inner", value: "x"}, {key: "resources:%s", value: "1"}, {key: "shared", value: %q}]})`, of.resource(), counter, of.class(), of.text(n))
 				}},
 				{"setMetadataOnResources", 1, func(of thing, counter, n int) string {
 					return fmt.Sprintf(`setMetadataOnResources(input: {items: [{resource: %q, revision: %d, items: [{key: "shared", value: %q}]}]})`, of.resource(), counter, of.text(n))
