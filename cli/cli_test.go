@@ -164,7 +164,10 @@ func TestTimeout(t *testing.T) {
 					return
 				}
 				t.Cleanup(func() { _ = connection.Close() })
-				_, _ = io.WriteString(connection, sent)
+				go func() {
+					_, _ = connection.Read(make([]byte, 1)) // an answer before the request is an error of its own
+					_, _ = io.WriteString(connection, sent)
+				}()
 			}
 		}()
 		for _, args := range clients(t) {
