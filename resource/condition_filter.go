@@ -20,7 +20,7 @@ type FilterPlan struct {
 type FilterCondition struct {
 	Clause    string // how it is shown
 	Condition Condition
-	Ignored   bool // a requirement that is not about capabilities
+	Ignored   bool   // a requirement that is not about capabilities
 	Path      string // of its argument
 }
 
