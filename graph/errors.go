@@ -168,7 +168,7 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 		return out
 	}
 	if refusal := new(problem.Refusal); errors.As(store.Refused(err.Err), &refusal) {
-		err := shown(codeOf(refusal), refusal.Message, refusal.Field)
+		err := shown(codeOf(refusal.Kind), refusal.Message, refusal.Field)
 		if refusal.RetryAfter > 0 {
 			err.Extensions["retryAfter"] = int(math.Ceil(refusal.RetryAfter.Seconds()))
 		}
