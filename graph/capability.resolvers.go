@@ -26,9 +26,6 @@ func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capabilit
 	if err != nil {
 		return nil, err
 	}
-	for _, value := range connection.Nodes() {
-		value.Capability = obj
-	}
 	return &model.CapabilityValueConnection{Connection: connection}, nil
 }
 

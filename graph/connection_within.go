@@ -43,6 +43,16 @@ func (l *pages[Parent, Row, K, A]) among(keys func([]*Parent) []K) *pages[Parent
 	return l
 }
 
+// owned makes the loader of the pages tell each row of its parent.
+func (l *pages[Parent, Row, K, A]) owned(owned func(*Parent, *Row)) *pages[Parent, Row, K, A] {
+	l.page.Owned(func(parent *Parent, loaded page.Page[*Row]) {
+		for _, row := range loaded.Items {
+			owned(parent, row)
+		}
+	})
+	return l
+}
+
 // connect returns the connection of a parent.
 func (l *pages[Parent, Row, K, A]) connect(ctx context.Context, s *store.Store, parent *Parent, request page.Request, arguments A) (*model.Connection[Row], error) {
 	current, err := l.page.Load(ctx, s, parent, arguments)

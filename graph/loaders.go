@@ -85,7 +85,8 @@ var (
 var (
 	typeOfResource     = dataloader.NewOne("Resource.type", func(r *resource.Resource) int64 { return r.TypeID }, (*store.Store).TypesOfResources)
 	parentOfResource   = dataloader.NewOne("Resource.parent", func(r *resource.Resource) int64 { return r.ParentID }, (*store.Store).ResourcesByID)
-	metadataOfResource = dataloader.NewManyBy("Resource.metadata", resourceID, (*store.Store).MetadataOf).Held(heldMetadata)
+	metadataOfResource = dataloader.NewManyBy("Resource.metadata", resourceID, (*store.Store).MetadataOf).Held(heldMetadata).
+				Owned(func(of *resource.Resource, items []*resource.MetadataItem) { resource.ItemsOf(of.UUID, items) })
 	reportOfResource   = dataloader.Registering(dataloader.NewOne("Resource.metadataReport", resourceID, (*store.Store).MetadataReports), definitionsOfReport)
 	tagsOfResource     = dataloader.NewValue("Resource.tags", resourceID, (*store.Store).TagsOfResources).Held(func(r *resource.Resource) ([]string, bool) { return r.Tags, r.Tags != nil })
 	definitionsOfItem  = dataloader.NewMany("MetadataItem.definitions", func(item *resource.MetadataItem) int64 { return item.ID }, (*store.Store).DefinitionsOfItems)
@@ -107,7 +108,7 @@ var (
 		},
 		func(s *store.Store, ctx context.Context, capabilities []int64, of capabilityValues) (map[int64]int, error) {
 			return s.CountCapabilityValues(ctx, capabilities, of.StartsWith)
-		})
+		}).owned(func(of *resource.Capability, value *resource.CapabilityValue) { value.Capability = of })
 	countOfCapability = dataloader.NewValue("Capability.valueCount", capabilityID,
 		func(s *store.Store, ctx context.Context, capabilities []int64) (map[int64]int, error) {
 			return s.CountCapabilityValues(ctx, capabilities, "")

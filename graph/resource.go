@@ -18,8 +18,7 @@ func capabilityID(c *resource.Capability) int64    { return c.ID }
 
 // metadataOf returns the metadata items of keys, nil for all, of a resource.
 func (r *Resolver) metadataOf(ctx context.Context, of *resource.Resource, keys []string) ([]*resource.MetadataItem, error) {
-	items, err := metadataOfResource.Load(ctx, r.Store, of, keys)
-	return resource.ItemsOf(of.UUID, items), err
+	return metadataOfResource.Load(ctx, r.Store, of, keys)
 }
 
 // resourceOrder returns an order of resources: the one given or, for nil, by

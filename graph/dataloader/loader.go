@@ -24,6 +24,9 @@ type loader[S, Parent, V any, K cmp.Ordered, A any] struct {
 	// held returns the value that came together with a parent, if one did; nil
 	// where none does.
 	held func(S, context.Context, *Parent, A) (V, bool)
+	// owned tells a fetched value which parent has it, before it is shown; nil
+	// where values know nothing of their parents.
+	owned func(*Parent, V)
 }
 
 // load returns the value of a parent. The rows among which the parent is are
@@ -51,7 +54,7 @@ func (l *loader[S, Parent, V, K, A]) load(ctx, from context.Context, s S, parent
 	}
 	value, ok := b.values[id]
 	if !ok && b.err == nil {
-		return l.alone(ctx, here, b, s, id)
+		return l.alone(ctx, here, b, s, parent)
 	}
 	return value, b.err
 }
@@ -84,6 +87,7 @@ func (l *loader[S, Parent, V, K, A]) batch(ctx context.Context, start *place, s 
 		found, b.err = l.fetch(s, ctx, keys, arguments)
 	}
 	b.values = WithEvery(keys, found)
+	l.own(parents, b.values)
 	maps.Copy(b.values, held)
 	above.batches = append(above.batches, b)
 	return b
@@ -124,17 +128,31 @@ func (l *loader[S, Parent, V, K, A]) keys(parents []*Parent) []K {
 }
 
 // alone fetches the value of a parent that is not among the rows of its place.
-func (l *loader[S, Parent, V, K, A]) alone(ctx context.Context, here *place, b *batch[K, V, A], s S, id K) (V, error) {
+func (l *loader[S, Parent, V, K, A]) alone(ctx context.Context, here *place, b *batch[K, V, A], s S, parent *Parent) (V, error) {
+	id := l.key(parent)
 	if alone, ok := ctx.Value(aloneKey{}).(func(string)); ok {
 		alone(l.name)
 	}
 	found, err := l.fetch(s, ctx, []K{id}, b.arguments)
 	value := found[id]
 	if err == nil {
+		l.own([]*Parent{parent}, found)
 		b.values[id] = value
 		l.registerAt(here, map[K]V{id: value})
 	}
 	return value, err
+}
+
+// own tells fetched values of their parents.
+func (l *loader[S, Parent, V, K, A]) own(parents []*Parent, fetched map[K]V) {
+	if l.owned == nil {
+		return
+	}
+	for _, parent := range parents {
+		if value, ok := fetched[l.key(parent)]; ok {
+			l.owned(parent, value)
+		}
+	}
 }
 
 func (l *loader[S, Parent, V, K, A]) registerAt(here *place, values map[K]V) {
@@ -194,6 +212,10 @@ func NewRowsBy[S, Parent, V, Row any, K cmp.Ordered, A any](
 // memory. It is for parents below which other ones are found without a load.
 func (l *ValueBy[S, Parent, V, K, A]) Among(keys func([]*Parent) []K) { l.among = keys }
 
+// Owned makes the loader tell each fetched value which parent has it, once and before
+// anything is shown.
+func (l *ValueBy[S, Parent, V, K, A]) Owned(owned func(*Parent, V)) { l.owned = owned }
+
 // Load returns the value of a parent.
 func (l *ValueBy[S, Parent, V, K, A]) Load(ctx context.Context, s S, parent *Parent, arguments A) (V, error) {
 	return l.load(ctx, ctx, s, parent, arguments)
@@ -251,6 +273,13 @@ func NewManyBy[S, Parent, Child any, K cmp.Ordered, A any](
 			}
 		},
 	}}
+}
+
+// Owned makes the loader tell the fetched rows which parent has them, and returns
+// it.
+func (l *ManyBy[S, Parent, Child, K, A]) Owned(owned func(*Parent, []*Child)) *ManyBy[S, Parent, Child, K, A] {
+	l.owned = owned
+	return l
 }
 
 // Held makes the loader take the rows that came together with a parent, and

@@ -17,7 +17,7 @@ type AllocationCandidateConnection struct {
 	after   *placement.Position
 	page    placement.Page
 	count   func() (candidateCount, error)
-	explain *CandidateExplanation // once it was worked out
+	explain func() *CandidateExplanation
 	// Beside are the connections that were made together with this one, itself
 	// included; nil where it is alone.
 	Beside []*AllocationCandidateConnection
@@ -46,6 +46,7 @@ func CandidatesIn(world *placement.World, request *placement.Request, after *pla
 			n, exact, err := placement.Count(world, request, placement.MaxCount)
 			return candidateCount{n, exact}, tooComplex(err)
 		}),
+		explain: sync.OnceValue(func() *CandidateExplanation { return explanationIn(world, request) }),
 	}, nil
 }
 
@@ -162,16 +163,14 @@ func (c *AllocationCandidateConnection) ProviderSummaries() []ProviderSummary {
 }
 
 // Explanation returns how many providers each step of the search left.
-func (c *AllocationCandidateConnection) Explanation() *CandidateExplanation {
-	if c.explain != nil {
-		return c.explain
-	}
-	explanation := placement.Explain(c.world, c.request)
+func (c *AllocationCandidateConnection) Explanation() *CandidateExplanation { return c.explain() }
+
+func explanationIn(world *placement.World, request *placement.Request) *CandidateExplanation {
+	explanation := placement.Explain(world, request)
 	out := &CandidateExplanation{Considered: explanation.Considered, Steps: explanation.Steps}
 	for i := range explanation.Nearest {
-		out.Nearest = append(out.Nearest, &NearMiss{NearMiss: &explanation.Nearest[i], world: c.world})
+		out.Nearest = append(out.Nearest, &NearMiss{NearMiss: &explanation.Nearest[i], world: world})
 	}
-	c.explain = out
 	return out
 }
 
