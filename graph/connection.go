@@ -6,6 +6,8 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 // connect returns the connection of a page and registers its rows. List returns
@@ -21,6 +23,21 @@ func connect[Row any](
 	}
 	dataloader.Register(ctx, current.Items...)
 	return model.NewConnection(current, request, list, count), nil
+}
+
+// connectWorld returns a connection of what a world gives, all of that world: in
+// makes nodes of items.
+func connectWorld[Item, Row any](
+	ctx context.Context, request page.Request,
+	list func(context.Context, page.Request) (store.WorldPage[Item], error),
+	in func(*placement.World, []Item) []*Row,
+) (*model.Connection[Row], error) {
+	total := 0
+	return connect(ctx, request, func(ctx context.Context, request page.Request) (page.Page[*Row], error) {
+		current, err := list(ctx, request)
+		total = current.Total
+		return page.Page[*Row]{Items: in(current.World, current.Items), Cursors: current.Cursors, HasMore: current.HasMore}, err
+	}, func(context.Context) (int, error) { return total, nil })
 }
 
 // descending reports whether a direction is descending.

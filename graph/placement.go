@@ -144,17 +144,3 @@ func cleared(field graphql.Omittable[*string]) *string {
 	}
 	return value
 }
-
-// providerConnection returns a connection of providers, all of one world.
-func providerConnection(
-	ctx context.Context, request page.Request,
-	list func(context.Context, page.Request) (store.ProviderPage, error),
-) (*model.ResourceProviderConnection, error) {
-	total := 0
-	connection, err := connect(ctx, request, func(ctx context.Context, request page.Request) (page.Page[*model.ResourceProvider], error) {
-		current, err := list(ctx, request)
-		total = current.Total
-		return page.Page[*model.ResourceProvider]{Items: model.ProvidersIn(current.World, current.Items), Cursors: current.Cursors, HasMore: current.HasMore}, err
-	}, func(context.Context) (int, error) { return total, nil })
-	return &model.ResourceProviderConnection{Connection: connection}, err
-}

@@ -183,10 +183,11 @@ func (r *queryResolver) ResourceProviders(ctx context.Context, filter *model.Res
 		return nil, err
 	}
 	order := providerOrder(orderBy)
-	return providerConnection(ctx, model.PageRequest(first, after, last, before),
-		func(ctx context.Context, page page.Request) (store.ProviderPage, error) {
+	connection, err := connectWorld(ctx, model.PageRequest(first, after, last, before),
+		func(ctx context.Context, page page.Request) (store.WorldPage[*placement.Provider], error) {
 			return r.Store.ResourceProviders(ctx, wanted, order, page, problems)
-		})
+		}, model.ProvidersIn)
+	return &model.ResourceProviderConnection{Connection: connection}, err
 }
 
 func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string, name *string) (*model.ResourceProvider, error) {

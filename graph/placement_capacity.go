@@ -3,32 +3,10 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
-	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
-	"github.com/cadastre-dev/cadastre/store"
 )
-
-// capacityConnection returns a connection of sums of capacity, all of one world.
-func capacityConnection(
-	ctx context.Context, request page.Request,
-	list func(context.Context, page.Request) (store.CapacityPage, error),
-) (*model.CapacityConnection, error) {
-	total := 0
-	connection, err := connect(ctx, request, func(ctx context.Context, request page.Request) (page.Page[*model.Capacity], error) {
-		current, err := list(ctx, request)
-		total = current.Total
-		return page.Page[*model.Capacity]{Items: model.CapacitiesIn(current.World, current.Items), Cursors: current.Cursors, HasMore: current.HasMore}, err
-	}, func(context.Context) (int, error) { return total, nil })
-	if err != nil {
-		return nil, err
-	}
-	capacities := &model.CapacityConnection{Connection: connection}
-	dataloader.RegisterLater(ctx, capacities.Roots)
-	return capacities, nil
-}
 
 // wantedProviders returns what a filter of providers wants, with the hosts that
 // it looks up, and what is wrong with the filter of those.

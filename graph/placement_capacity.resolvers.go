@@ -8,6 +8,7 @@ package graph
 import (
 	"context"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -19,8 +20,14 @@ func (r *queryResolver) Capacity(ctx context.Context, filter *model.ResourceProv
 	if err != nil {
 		return nil, err
 	}
-	return capacityConnection(ctx, model.PageRequest(first, after, last, before),
-		func(ctx context.Context, page page.Request) (store.CapacityPage, error) {
+	connection, err := connectWorld(ctx, model.PageRequest(first, after, last, before),
+		func(ctx context.Context, page page.Request) (store.WorldPage[*placement.CapacitySum], error) {
 			return r.Store.Capacity(ctx, wanted, groupBy, resourceClasses, page, problems)
-		})
+		}, model.CapacitiesIn)
+	if err != nil {
+		return nil, err
+	}
+	capacities := &model.CapacityConnection{Connection: connection}
+	dataloader.RegisterLater(ctx, capacities.Roots)
+	return capacities, nil
 }

@@ -247,11 +247,7 @@ func ownOperator(value string, offered []string) (expression Expression, ok bool
 	if expression.Operator == "" {
 		return expression, false
 	}
-	for piece := range strings.SplitSeq(strings.TrimPrefix(value, expression.Operator), ",") {
-		if piece = strings.TrimSpace(piece); piece != "" {
-			expression.Operands = append(expression.Operands, piece)
-		}
-	}
+	expression.Operands = commaPieces(strings.TrimPrefix(value, expression.Operator))
 	return expression, true
 }
 
@@ -268,10 +264,17 @@ func splitList(input string) []string {
 		}
 		return values
 	}
+	return commaPieces(input)
+}
+
+// commaPieces returns what stands between the commas of a text, trimmed, without
+// what is empty.
+func commaPieces(input string) []string {
+	var pieces []string
 	for piece := range strings.SplitSeq(input, ",") {
 		if piece = strings.TrimSpace(piece); piece != "" {
-			values = append(values, piece)
+			pieces = append(pieces, piece)
 		}
 	}
-	return values
+	return pieces
 }

@@ -51,12 +51,8 @@ type (
 	ResourceRecord = resourcedb.ResourceRecord
 	// CapabilityRecord is a registered capability as Fill writes it.
 	CapabilityRecord = resourcedb.CapabilityRecord
-	// ProviderPage is a page of resource providers, with the world that they
-	// come from.
-	ProviderPage = placementdb.ProviderPage
-	// CapacityPage is a page of sums of capacity, with the world that they are
-	// of.
-	CapacityPage = placementdb.CapacityPage
+	// WorldPage is a page of a list that a world gives, with that world.
+	WorldPage[Item any] = placementdb.WorldPage[Item]
 )
 
 // How says how the statements of an operation see the database.

@@ -16,10 +16,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ProviderPage is a page of the resource providers, with the world that they
-// come from and how many there are in the whole list.
-type ProviderPage struct {
-	page.Page[*placement.Provider]
+// WorldPage is a page of a list that a world gives, with that world and how many
+// items the whole list has.
+type WorldPage[Item any] struct {
+	page.Page[Item]
 	World *placement.World
 	Total int
 }
@@ -43,10 +43,10 @@ func sortableTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:
 // ResourceProviders returns a page of the providers, each judged by itself,
 // from the world. Problems are what the caller found wrong with the rest of the
 // input: they are refused together with what is wrong here.
-func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order placement.ProviderOrder, request page.Request, problems problem.Problems) (ProviderPage, error) {
+func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order placement.ProviderOrder, request page.Request, problems problem.Problems) (WorldPage[*placement.Provider], error) {
 	world, err := s.World(ctx)
 	if err != nil {
-		return ProviderPage{}, err
+		return WorldPage[*placement.Provider]{}, err
 	}
 	found, problems := providersThat(world, filter, problems)
 	problems = append(problems, problemsOf(order.Validate(world, "orderBy"))...)
@@ -57,7 +57,7 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 	key := providerKey(order)
 	page, err := page.OfList("resourceProviders", by, found, request, problems,
 		func(p *placement.Provider) (string, string) { return key(p), p.UUID })
-	return ProviderPage{Page: page, World: world, Total: len(found)}, err
+	return WorldPage[*placement.Provider]{Page: page, World: world, Total: len(found)}, err
 }
 
 // providersThat returns the providers of a world that a filter wants, and what
@@ -77,21 +77,13 @@ func providersThat(world *placement.World, filter placement.ProviderFilter, prob
 	return found, nil
 }
 
-// CapacityPage is a page of sums of capacity, with the world that they are of
-// and how many there are in the whole list.
-type CapacityPage struct {
-	page.Page[*placement.CapacitySum]
-	World *placement.World
-	Total int
-}
-
 // Capacity returns a page of what the providers that a filter wants have between
 // them of each of some resource classes, nil for all, from the world. Problems
 // are as those of ResourceProviders.
-func (s *PlacementStore) Capacity(ctx context.Context, filter placement.ProviderFilter, by placement.CapacityGrouping, classes []string, request page.Request, problems problem.Problems) (CapacityPage, error) {
+func (s *PlacementStore) Capacity(ctx context.Context, filter placement.ProviderFilter, by placement.CapacityGrouping, classes []string, request page.Request, problems problem.Problems) (WorldPage[*placement.CapacitySum], error) {
 	world, err := s.World(ctx)
 	if err != nil {
-		return CapacityPage{}, err
+		return WorldPage[*placement.CapacitySum]{}, err
 	}
 	found, problems := providersThat(world, filter, problems)
 	problems = append(problems, problemsOf(placement.ValidateClasses(world, "resourceClasses", classes))...)
@@ -101,7 +93,7 @@ func (s *PlacementStore) Capacity(ctx context.Context, filter placement.Provider
 	}
 	page, err := page.OfList("capacity", page.Order{Field: string(by)}, all, request, problems,
 		func(c *placement.CapacitySum) (string, string) { return c.Group(), c.ResourceClass })
-	return CapacityPage{Page: page, World: world, Total: len(all)}, err
+	return WorldPage[*placement.CapacitySum]{Page: page, World: world, Total: len(all)}, err
 }
 
 // ConsumerByUUID returns a consumer, or ErrNotFound.

@@ -42,9 +42,8 @@ func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resou
 	if len(requirements) == 0 {
 		return nil, nil
 	}
-	var names []string
 	numbers := make([]int, len(requirements))
-	sets := [][]resource.Requirement{}
+	var sets [][]resource.Requirement
 	for i, list := range requirements {
 		numbers[i] = slices.IndexFunc(sets, func(set []resource.Requirement) bool { return slices.Equal(set, list) })
 		if numbers[i] >= 0 {
@@ -52,22 +51,25 @@ func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resou
 		}
 		numbers[i] = len(sets)
 		sets = append(sets, list)
-		names = append(names, resource.Filter{Requirements: list}.Plan(new(problem.Problems), "").CapabilityNames()...)
 	}
 	if len(sets) > resource.MaxHostSets {
 		return nil, problem.Refuse(problem.ErrTooComplex, "the hosts of %d different requirements are asked for together, at most %d are allowed", len(sets), resource.MaxHostSets)
+	}
+	var problems problem.Problems // none: the conditions are valid
+	var names []string
+	plans := make([]resource.FilterPlan, len(sets))
+	for i, set := range sets {
+		plans[i] = resource.Filter{Requirements: set}.Plan(&problems, "")
+		names = append(names, plans[i].CapabilityNames()...)
 	}
 	slices.Sort(names)
 	known, err := s.knownCapabilities(ctx, slices.Compact(names), nil)
 	if err != nil {
 		return nil, err
 	}
-	all := make([][]clause, len(sets))
-	for i, set := range sets {
-		for _, c := range (resource.Filter{Requirements: set}).Plan(new(problem.Problems), "").Conditions(func(name string) bool { return known[name] != nil }, new(problem.Problems)) {
-			all[i] = append(all[i], clause{name: c.Clause, holds: condition{c.Condition, known}.holds, byID: true, ignored: c.Ignored})
-		}
-	}
+	all := lists.Map(plans, func(plan resource.FilterPlan) []clause {
+		return s.clausesUnder(ctx, resource.Filter{}, plan, known, &problems)
+	})
 	found, err := s.hostsOf(sqldb.Unprepared(ctx), all)
 	if err != nil {
 		return nil, err
