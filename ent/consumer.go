@@ -31,6 +31,8 @@ type Consumer struct {
 	ConsumerType *string `json:"consumer_type,omitempty"`
 	// Generation holds the value of the "generation" field.
 	Generation int64 `json:"generation,omitempty"`
+	// which providers serve which group: a JSON object of lists of uuids, by suffix
+	Mappings *string `json:"mappings,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the ConsumerQuery when eager-loading is set.
 	Edges        ConsumerEdges `json:"edges"`
@@ -62,7 +64,7 @@ func (*Consumer) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case consumer.FieldID, consumer.FieldGeneration:
 			values[i] = new(sql.NullInt64)
-		case consumer.FieldUUID, consumer.FieldProjectID, consumer.FieldUserID, consumer.FieldConsumerType:
+		case consumer.FieldUUID, consumer.FieldProjectID, consumer.FieldUserID, consumer.FieldConsumerType, consumer.FieldMappings:
 			values[i] = new(sql.NullString)
 		case consumer.FieldCreatedAt, consumer.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -130,6 +132,13 @@ func (_m *Consumer) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Generation = value.Int64
 			}
+		case consumer.FieldMappings:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field mappings", values[i])
+			} else if value.Valid {
+				_m.Mappings = new(string)
+				*_m.Mappings = value.String
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -193,6 +202,11 @@ func (_m *Consumer) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("generation=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Generation))
+	builder.WriteString(", ")
+	if v := _m.Mappings; v != nil {
+		builder.WriteString("mappings=")
+		builder.WriteString(*v)
+	}
 	builder.WriteByte(')')
 	return builder.String()
 }

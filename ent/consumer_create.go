@@ -73,6 +73,20 @@ func (_c *ConsumerCreate) SetGeneration(v int64) *ConsumerCreate {
 	return _c
 }
 
+// SetMappings sets the "mappings" field.
+func (_c *ConsumerCreate) SetMappings(v string) *ConsumerCreate {
+	_c.mutation.SetMappings(v)
+	return _c
+}
+
+// SetNillableMappings sets the "mappings" field if the given value is not nil.
+func (_c *ConsumerCreate) SetNillableMappings(v *string) *ConsumerCreate {
+	if v != nil {
+		_c.SetMappings(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ConsumerCreate) SetID(v int64) *ConsumerCreate {
 	_c.mutation.SetID(v)
@@ -206,6 +220,10 @@ func (_c *ConsumerCreate) createSpec() (*Consumer, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Generation(); ok {
 		_spec.SetField(consumer.FieldGeneration, field.TypeInt64, value)
 		_node.Generation = value
+	}
+	if value, ok := _c.mutation.Mappings(); ok {
+		_spec.SetField(consumer.FieldMappings, field.TypeString, value)
+		_node.Mappings = &value
 	}
 	if nodes := _c.mutation.AllocationsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -347,6 +365,24 @@ func (u *ConsumerUpsert) AddGeneration(v int64) *ConsumerUpsert {
 	return u
 }
 
+// SetMappings sets the "mappings" field.
+func (u *ConsumerUpsert) SetMappings(v string) *ConsumerUpsert {
+	u.Set(consumer.FieldMappings, v)
+	return u
+}
+
+// UpdateMappings sets the "mappings" field to the value that was provided on create.
+func (u *ConsumerUpsert) UpdateMappings() *ConsumerUpsert {
+	u.SetExcluded(consumer.FieldMappings)
+	return u
+}
+
+// ClearMappings clears the value of the "mappings" field.
+func (u *ConsumerUpsert) ClearMappings() *ConsumerUpsert {
+	u.SetNull(consumer.FieldMappings)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -482,6 +518,27 @@ func (u *ConsumerUpsertOne) AddGeneration(v int64) *ConsumerUpsertOne {
 func (u *ConsumerUpsertOne) UpdateGeneration() *ConsumerUpsertOne {
 	return u.Update(func(s *ConsumerUpsert) {
 		s.UpdateGeneration()
+	})
+}
+
+// SetMappings sets the "mappings" field.
+func (u *ConsumerUpsertOne) SetMappings(v string) *ConsumerUpsertOne {
+	return u.Update(func(s *ConsumerUpsert) {
+		s.SetMappings(v)
+	})
+}
+
+// UpdateMappings sets the "mappings" field to the value that was provided on create.
+func (u *ConsumerUpsertOne) UpdateMappings() *ConsumerUpsertOne {
+	return u.Update(func(s *ConsumerUpsert) {
+		s.UpdateMappings()
+	})
+}
+
+// ClearMappings clears the value of the "mappings" field.
+func (u *ConsumerUpsertOne) ClearMappings() *ConsumerUpsertOne {
+	return u.Update(func(s *ConsumerUpsert) {
+		s.ClearMappings()
 	})
 }
 
@@ -785,6 +842,27 @@ func (u *ConsumerUpsertBulk) AddGeneration(v int64) *ConsumerUpsertBulk {
 func (u *ConsumerUpsertBulk) UpdateGeneration() *ConsumerUpsertBulk {
 	return u.Update(func(s *ConsumerUpsert) {
 		s.UpdateGeneration()
+	})
+}
+
+// SetMappings sets the "mappings" field.
+func (u *ConsumerUpsertBulk) SetMappings(v string) *ConsumerUpsertBulk {
+	return u.Update(func(s *ConsumerUpsert) {
+		s.SetMappings(v)
+	})
+}
+
+// UpdateMappings sets the "mappings" field to the value that was provided on create.
+func (u *ConsumerUpsertBulk) UpdateMappings() *ConsumerUpsertBulk {
+	return u.Update(func(s *ConsumerUpsert) {
+		s.UpdateMappings()
+	})
+}
+
+// ClearMappings clears the value of the "mappings" field.
+func (u *ConsumerUpsertBulk) ClearMappings() *ConsumerUpsertBulk {
+	return u.Update(func(s *ConsumerUpsert) {
+		s.ClearMappings()
 	})
 }
 

@@ -113,6 +113,26 @@ func (_u *ConsumerUpdate) AddGeneration(v int64) *ConsumerUpdate {
 	return _u
 }
 
+// SetMappings sets the "mappings" field.
+func (_u *ConsumerUpdate) SetMappings(v string) *ConsumerUpdate {
+	_u.mutation.SetMappings(v)
+	return _u
+}
+
+// SetNillableMappings sets the "mappings" field if the given value is not nil.
+func (_u *ConsumerUpdate) SetNillableMappings(v *string) *ConsumerUpdate {
+	if v != nil {
+		_u.SetMappings(*v)
+	}
+	return _u
+}
+
+// ClearMappings clears the value of the "mappings" field.
+func (_u *ConsumerUpdate) ClearMappings() *ConsumerUpdate {
+	_u.mutation.ClearMappings()
+	return _u
+}
+
 // AddAllocationIDs adds the "allocations" edge to the Allocation entity by IDs.
 func (_u *ConsumerUpdate) AddAllocationIDs(ids ...int64) *ConsumerUpdate {
 	_u.mutation.AddAllocationIDs(ids...)
@@ -216,6 +236,12 @@ func (_u *ConsumerUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedGeneration(); ok {
 		_spec.AddField(consumer.FieldGeneration, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Mappings(); ok {
+		_spec.SetField(consumer.FieldMappings, field.TypeString, value)
+	}
+	if _u.mutation.MappingsCleared() {
+		_spec.ClearField(consumer.FieldMappings, field.TypeString)
 	}
 	if _u.mutation.AllocationsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -367,6 +393,26 @@ func (_u *ConsumerUpdateOne) AddGeneration(v int64) *ConsumerUpdateOne {
 	return _u
 }
 
+// SetMappings sets the "mappings" field.
+func (_u *ConsumerUpdateOne) SetMappings(v string) *ConsumerUpdateOne {
+	_u.mutation.SetMappings(v)
+	return _u
+}
+
+// SetNillableMappings sets the "mappings" field if the given value is not nil.
+func (_u *ConsumerUpdateOne) SetNillableMappings(v *string) *ConsumerUpdateOne {
+	if v != nil {
+		_u.SetMappings(*v)
+	}
+	return _u
+}
+
+// ClearMappings clears the value of the "mappings" field.
+func (_u *ConsumerUpdateOne) ClearMappings() *ConsumerUpdateOne {
+	_u.mutation.ClearMappings()
+	return _u
+}
+
 // AddAllocationIDs adds the "allocations" edge to the Allocation entity by IDs.
 func (_u *ConsumerUpdateOne) AddAllocationIDs(ids ...int64) *ConsumerUpdateOne {
 	_u.mutation.AddAllocationIDs(ids...)
@@ -500,6 +546,12 @@ func (_u *ConsumerUpdateOne) sqlSave(ctx context.Context) (_node *Consumer, err 
 	}
 	if value, ok := _u.mutation.AddedGeneration(); ok {
 		_spec.AddField(consumer.FieldGeneration, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Mappings(); ok {
+		_spec.SetField(consumer.FieldMappings, field.TypeString, value)
+	}
+	if _u.mutation.MappingsCleared() {
+		_spec.ClearField(consumer.FieldMappings, field.TypeString)
 	}
 	if _u.mutation.AllocationsCleared() {
 		edge := &sqlgraph.EdgeSpec{

@@ -5098,6 +5098,7 @@ type ConsumerMutation struct {
 	consumer_type      *string
 	generation         *int64
 	addgeneration      *int64
+	mappings           *string
 	clearedFields      map[string]struct{}
 	allocations        map[int64]struct{}
 	removedallocations map[int64]struct{}
@@ -5496,6 +5497,55 @@ func (m *ConsumerMutation) ResetGeneration() {
 	m.addgeneration = nil
 }
 
+// SetMappings sets the "mappings" field.
+func (m *ConsumerMutation) SetMappings(s string) {
+	m.mappings = &s
+}
+
+// Mappings returns the value of the "mappings" field in the mutation.
+func (m *ConsumerMutation) Mappings() (r string, exists bool) {
+	v := m.mappings
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMappings returns the old "mappings" field's value of the Consumer entity.
+// If the Consumer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ConsumerMutation) OldMappings(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMappings is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMappings requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMappings: %w", err)
+	}
+	return oldValue.Mappings, nil
+}
+
+// ClearMappings clears the value of the "mappings" field.
+func (m *ConsumerMutation) ClearMappings() {
+	m.mappings = nil
+	m.clearedFields[consumer.FieldMappings] = struct{}{}
+}
+
+// MappingsCleared returns if the "mappings" field was cleared in this mutation.
+func (m *ConsumerMutation) MappingsCleared() bool {
+	_, ok := m.clearedFields[consumer.FieldMappings]
+	return ok
+}
+
+// ResetMappings resets all changes to the "mappings" field.
+func (m *ConsumerMutation) ResetMappings() {
+	m.mappings = nil
+	delete(m.clearedFields, consumer.FieldMappings)
+}
+
 // AddAllocationIDs adds the "allocations" edge to the Allocation entity by ids.
 func (m *ConsumerMutation) AddAllocationIDs(ids ...int64) {
 	if m.allocations == nil {
@@ -5584,7 +5634,7 @@ func (m *ConsumerMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ConsumerMutation) Fields() []string {
-	fields := make([]string, 0, 7)
+	fields := make([]string, 0, 8)
 	if m.created_at != nil {
 		fields = append(fields, consumer.FieldCreatedAt)
 	}
@@ -5605,6 +5655,9 @@ func (m *ConsumerMutation) Fields() []string {
 	}
 	if m.generation != nil {
 		fields = append(fields, consumer.FieldGeneration)
+	}
+	if m.mappings != nil {
+		fields = append(fields, consumer.FieldMappings)
 	}
 	return fields
 }
@@ -5628,6 +5681,8 @@ func (m *ConsumerMutation) Field(name string) (ent.Value, bool) {
 		return m.ConsumerType()
 	case consumer.FieldGeneration:
 		return m.Generation()
+	case consumer.FieldMappings:
+		return m.Mappings()
 	}
 	return nil, false
 }
@@ -5651,6 +5706,8 @@ func (m *ConsumerMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldConsumerType(ctx)
 	case consumer.FieldGeneration:
 		return m.OldGeneration(ctx)
+	case consumer.FieldMappings:
+		return m.OldMappings(ctx)
 	}
 	return nil, fmt.Errorf("unknown Consumer field %s", name)
 }
@@ -5709,6 +5766,13 @@ func (m *ConsumerMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetGeneration(v)
 		return nil
+	case consumer.FieldMappings:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMappings(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Consumer field %s", name)
 }
@@ -5757,6 +5821,9 @@ func (m *ConsumerMutation) ClearedFields() []string {
 	if m.FieldCleared(consumer.FieldConsumerType) {
 		fields = append(fields, consumer.FieldConsumerType)
 	}
+	if m.FieldCleared(consumer.FieldMappings) {
+		fields = append(fields, consumer.FieldMappings)
+	}
 	return fields
 }
 
@@ -5773,6 +5840,9 @@ func (m *ConsumerMutation) ClearField(name string) error {
 	switch name {
 	case consumer.FieldConsumerType:
 		m.ClearConsumerType()
+		return nil
+	case consumer.FieldMappings:
+		m.ClearMappings()
 		return nil
 	}
 	return fmt.Errorf("unknown Consumer nullable field %s", name)
@@ -5802,6 +5872,9 @@ func (m *ConsumerMutation) ResetField(name string) error {
 		return nil
 	case consumer.FieldGeneration:
 		m.ResetGeneration()
+		return nil
+	case consumer.FieldMappings:
+		m.ResetMappings()
 		return nil
 	}
 	return fmt.Errorf("unknown Consumer field %s", name)

@@ -31,7 +31,8 @@ func withoutTypes(value any) any {
 }
 
 // TestEveryCandidateIsAClaim sends the claims of candidates back as they came,
-// without __typename, and reads what the consumer has.
+// without __typename, and reads what the consumer has, mappings included. Then it
+// claims the same again without mappings, which clears them.
 func TestEveryCandidateIsAClaim(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -63,10 +64,13 @@ func TestEveryCandidateIsAClaim(t *testing.T) {
 		}
 		for i, node := range nodes {
 			consumer := withoutTypes(node.(map[string]any)["claim"]).(map[string]any)
-			wanted := fmt.Sprint(consumer["allocations"])
+			wanted, mappings := fmt.Sprint(consumer["allocations"]), fmt.Sprint(consumer["mappings"])
 			consumer["uuid"], consumer["projectId"], consumer["userId"] = fmt.Sprintf("bbbbbbbb-0000-4000-8000-%012d", i), "demo", "mel"
 			execute(`mutation($input: SetAllocationsInput!) { setAllocations(input: $input) { consumers { uuid } } }`, map[string]any{"input": map[string]any{"consumers": []any{consumer}}})
-			read := execute(fmt.Sprintf(`{ consumer(uuid: %q) { allocations { provider { uuid } resourceClass used } } }`, consumer["uuid"]), nil)
+			read := execute(fmt.Sprintf(`{ consumer(uuid: %q) { generation allocations { provider { uuid } resourceClass used } mappings { suffix providers { uuid } } } }`, consumer["uuid"]), nil)
+			if kept := keptMappings(read["consumer"]); kept != mappings {
+				t.Errorf("candidate %d: claimed with %s, the consumer has %s", i, mappings, kept)
+			}
 			type amount = map[string]any
 			has := map[string][]any{}
 			var order []string
@@ -84,6 +88,12 @@ func TestEveryCandidateIsAClaim(t *testing.T) {
 			}
 			if fmt.Sprint(got) != wanted {
 				t.Errorf("candidate %d: claimed %s, the consumer has %v", i, wanted, got)
+			}
+			delete(consumer, "mappings")
+			consumer["generation"] = read["consumer"].(map[string]any)["generation"]
+			execute(`mutation($input: SetAllocationsInput!) { setAllocations(input: $input) { consumers { uuid } } }`, map[string]any{"input": map[string]any{"consumers": []any{consumer}}})
+			if kept := keptMappings(execute(fmt.Sprintf(`{ consumer(uuid: %q) { mappings { suffix providers { uuid } } } }`, consumer["uuid"]), nil)["consumer"]); kept != "[]" {
+				t.Errorf("candidate %d: claimed without mappings, the consumer has %s", i, kept)
 			}
 			execute(fmt.Sprintf(`mutation { deleteAllocations(input: {consumer: %q}) { consumer { uuid } } }`, consumer["uuid"]), nil)
 		}

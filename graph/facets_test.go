@@ -43,6 +43,7 @@ func (t thing) aggregate(n int) string {
 func (t thing) resourceType() string { return fmt.Sprintf("X::F%d", t.family) }
 func (t thing) otherType() string    { return fmt.Sprintf("Y::F%d", t.family) }
 func (t thing) prefix(n int) string  { return fmt.Sprintf("%sn%d:", t.mark(), n) }
+func (t thing) suffix(n int) string  { return fmt.Sprintf("%sn%d", t.mark(), n) }
 func (t thing) project() string      { return fmt.Sprintf("F%d", t.family) }
 func (t thing) trait(bit int) string { return fmt.Sprintf("CUSTOM_%s_B%d", t.mark(), bit) }
 func (t thing) up() thing            { return thing{t.family, min(t.index, thingsOfFamily) - 1} }
@@ -102,7 +103,8 @@ func (t thing) addTo(content *store.Content) {
 	content.ResourceClasses = append(content.ResourceClasses, t.class())
 	content.Providers = append(content.Providers, provider)
 	content.Claims = append(content.Claims, placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: t.consumer(), ProjectID: t.project(), UserID: t.text(1),
-		Allocations: []placement.ProviderAllocation{{Provider: t.provider(), Resources: []placement.Amount{{ResourceClass: t.class(), Amount: 1}}}}}}})
+		Allocations: []placement.ProviderAllocation{{Provider: t.provider(), Resources: []placement.Amount{{ResourceClass: t.class(), Amount: 1}}}},
+		Mappings:    []placement.Mapping{{Suffix: t.suffix(1), Providers: []string{t.provider()}}}}}})
 }
 
 // variables are what the arguments below are filled with.
@@ -321,10 +323,10 @@ func exportedNumbers(object map[string]any) []numbered {
 	return out
 }
 
-// consumerClaim writes the allocations of a consumer.
+// consumerClaim writes the allocations of a consumer, and its user into the mappings.
 func consumerClaim(of thing, generation, amount, user int) string {
-	return fmt.Sprintf(`{uuid: %q, projectId: %q, userId: %q, generation: %d, allocations: [{provider: %q, resources: [{resourceClass: %q, amount: %d}]}]}`,
-		of.consumer(), of.project(), of.text(user), generation, of.provider(), of.class(), amount)
+	return fmt.Sprintf(`{uuid: %q, projectId: %q, userId: %q, generation: %d, allocations: [{provider: %q, resources: [{resourceClass: %q, amount: %d}]}], mappings: [{suffix: %q, providers: [%[5]q]}]}`,
+		of.consumer(), of.project(), of.text(user), generation, of.provider(), of.class(), amount, of.suffix(user))
 }
 
 // quoted writes texts as a list.
@@ -356,7 +358,7 @@ func facetsOf(associationOf func(thing) string) []facet {
 						of.provider(), inventoryOf(of, 1), consumerClaim(of, counter, n, 1))
 				}},
 			}},
-		{name: "user", of: "Consumer", shows: []shown{textIn("Consumer", "userId")},
+		{name: "user", of: "Consumer", shows: []shown{textIn("Consumer", "userId"), textIn("GroupMapping", "suffix")},
 			writes: []numberWrite{{"setAllocations", 1, func(of thing, counter, n int) string {
 				return `setAllocations(input: {consumers: [` + consumerClaim(of, counter, 1, n) + `]})`
 			}}}},

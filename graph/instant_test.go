@@ -25,8 +25,10 @@ import (
 // write; the other names are those of fixtureName.
 var instantWrites = []string{
 	`setAllocations(input: {consumers: [
-		{uuid: "${consumer 0}", projectId: "demo", userId: "u${n}", generation: ${generation 0}, allocations: [{provider: "${root 0}", resources: [{resourceClass: "VCPU", amount: ${one}}]}, {provider: "${child 1}", resources: [{resourceClass: "MEMORY_MB", amount: ${some}}]}]},
-		{uuid: "${consumer 1}", projectId: "demo", userId: "u${n}", generation: ${generation 1}, allocations: [{provider: "${root 1}", resources: [{resourceClass: "VCPU", amount: ${one}}]}, {provider: "${child 0}", resources: [{resourceClass: "MEMORY_MB", amount: ${some}}]}]}]})`,
+		{uuid: "${consumer 0}", projectId: "demo", userId: "u${n}", generation: ${generation 0}, allocations: [{provider: "${root 0}", resources: [{resourceClass: "VCPU", amount: ${one}}]}, {provider: "${child 1}", resources: [{resourceClass: "MEMORY_MB", amount: ${some}}]}], mappings: [{suffix: "", providers: ["${root 0}"]}, {suffix: "_${n}", providers: ["${child 1}"]}]},
+		{uuid: "${consumer 1}", projectId: "demo", userId: "u${n}", generation: ${generation 1}, allocations: [{provider: "${root 1}", resources: [{resourceClass: "VCPU", amount: ${one}}]}, {provider: "${child 0}", resources: [{resourceClass: "MEMORY_MB", amount: ${some}}]}], mappings: [{suffix: "_${n}", providers: ["${root 1}", "${new}"]}]}]})`,
+	`setAllocations(input: {consumers: [
+		{uuid: "${consumer 1}", projectId: "demo", userId: "u${n}", generation: ${generation 1}, allocations: [{provider: "${root 1}", resources: [{resourceClass: "VCPU", amount: ${one}}]}], mappings: [{suffix: "_${n}", providers: ["${root 3}", "${child 2}"]}]}]})`,
 	`setAllocations(input: {consumers: [
 		{uuid: "${consumer 2}", projectId: "demo", userId: "mel", generation: ${generation 2}, allocations: [{provider: "${root 0}", resources: [{resourceClass: "VCPU", amount: ${one}}]}, {provider: "${root 3}", resources: [{resourceClass: "VCPU", amount: ${one}}]}]}]})`,
 	`deleteAllocations(input: {consumer: "${consumer any}"})`,
@@ -205,7 +207,7 @@ func (h *writtenHistory) observe(seed uint64, ids []string) *observation {
 
 // instantQueries show things beside what they consist of, by several paths.
 var instantQueries = []string{
-	`{ resourceProviders { totalCount nodes { generation inventories { resourceClass used } allocations(first: 1000) { totalCount nodes { used resourceClass consumer { generation userId allocations { used provider { generation } } } } } } } consumers(first: 1000) { totalCount nodes { uuid generation allocations { used } } } usages(projectId: "demo") { consumerCount usages { resourceClass used } } }`,
+	`{ resourceProviders { totalCount nodes { generation inventories { resourceClass used } allocations(first: 1000) { totalCount nodes { used resourceClass consumer { generation userId allocations { used provider { generation } } } } } } } consumers(first: 1000) { totalCount nodes { uuid generation userId mappings { suffix providers { name generation } } allocations { used } } } usages(projectId: "demo") { consumerCount usages { resourceClass used } } }`,
 	`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}]) { totalCount nodes { allocations { provider { generation allocations { totalCount nodes { used consumer { generation } } } resource { revision name } } } } providerSummaries { inventories { used } provider { uuid allocations { nodes { used } } } } explain { considered nearest { provider { resource { name } } } } } consumers { nodes { generation } } }`,
 	`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}], hosts: {where: {not: {metadata: {key: "size", exists: true}}}}) { totalCount nodes { allocations { provider { generation } } } explain { considered steps { remaining } } } resourceProviders(filter: {resource: {types: ["physical:host"]}}) { nodes { generation resource { revision } } } resources { nodes { revision } } }`,
 	`{ consumers { edges { node { uuid generation allocations { used provider { inventories { used } traits aggregates parent { name generation } resource { revision metadata { key value definitions { title namespace { revision description } } } } } } } } } }`,

@@ -132,6 +132,8 @@ var (
 				Held(func(a *placement.Allocation) *model.Consumer { return model.ConsumerOf(a.Holder) })
 	allocationsOfConsumer = dataloader.NewMany("Consumer.allocations", func(c *model.Consumer) string { return c.UUID }, (*store.Store).AllocationsOfConsumers).
 				Held(func(c *model.Consumer) []*placement.Allocation { return c.Held })
+	mappingsOfConsumer = dataloader.NewRowsBy("Consumer.mappings", func(c *model.Consumer) string { return c.UUID }, mappingsOfConsumers, model.ProvidersOfMappings).
+				Held(heldMappings)
 	resourceOfConsumer    = dataloader.NewOne("Consumer.resource", func(c *model.Consumer) string { return c.UUID }, (*store.Store).ResourcesByUUID)
 	consumerOfResource    = dataloader.NewOne("Resource.consumer", resourceUUID, consumersOfResources)
 	allocationsOfResource = dataloader.NewMany("Resource.allocations", resourceUUID, allocationsOfResources)

@@ -100,6 +100,29 @@ func consumersByUUID(s *store.Store, ctx context.Context, uuids []string) (map[s
 	return found, err
 }
 
+// mappingsOfConsumers returns the mappings of consumers, by their UUIDs.
+func mappingsOfConsumers(s *store.Store, ctx context.Context, uuids []string, _ dataloader.None) (map[string][]*model.GroupMapping, error) {
+	mappings, err := s.MappingsOfConsumers(ctx, uuids)
+	if err != nil {
+		return nil, err
+	}
+	world, err := s.World(ctx)
+	found := map[string][]*model.GroupMapping{}
+	for uuid, of := range mappings {
+		found[uuid] = model.MappingsIn(world, of)
+	}
+	return found, err
+}
+
+// heldMappings returns the mappings of a consumer that was written.
+func heldMappings(s *store.Store, ctx context.Context, of *model.Consumer, _ dataloader.None) ([]*model.GroupMapping, bool) {
+	if of.Held == nil {
+		return nil, false
+	}
+	world, err := s.World(ctx)
+	return model.MappingsIn(world, of.Mappings), err == nil
+}
+
 // consumersOfResources returns the consumers that resources are, by their UUIDs:
 // none for a viewer without any role, who may still see the resources.
 func consumersOfResources(s *store.Store, ctx context.Context, uuids []string) (map[string]*model.Consumer, error) {

@@ -40,6 +40,14 @@ func (r *consumerResolver) Allocations(ctx context.Context, obj *model.Consumer)
 	return allocationsOfConsumer.Load(ctx, r.Store, obj)
 }
 
+func (r *consumerResolver) Mappings(ctx context.Context, obj *model.Consumer) ([]*model.GroupMapping, error) {
+	mappings, err := mappingsOfConsumer.Load(ctx, r.Store, obj, dataloader.None{})
+	if mappings == nil && err == nil {
+		mappings = []*model.GroupMapping{}
+	}
+	return mappings, err
+}
+
 func (r *consumerResolver) Resource(ctx context.Context, obj *model.Consumer) (*resource.Resource, error) {
 	return resourceOfConsumer.Load(ctx, r.Store, obj)
 }

@@ -337,7 +337,8 @@ func crowd() store.Content {
 			placement.Provider{UUID: fmt.Sprintf("eeeeeeee-0000-4000-8000-%012d", i), Name: fmt.Sprintf("child %d", i), Parent: root, Traits: []string{"HW_NUMA_ROOT"}, Inventories: []placement.Inventory{inventory("MEMORY_MB")}})
 		world.Claims = append(world.Claims, placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: fmt.Sprintf("ffffffff-0000-4000-8000-%012d", i),
 			ProjectID: "demo", UserID: "mel", Type: new("INSTANCE"), Allocations: []placement.ProviderAllocation{{Provider: root,
-				Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 2}, {ResourceClass: "MEMORY_MB", Amount: 2}}}}}}})
+				Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 2}, {ResourceClass: "MEMORY_MB", Amount: 2}}}},
+			Mappings: []placement.Mapping{{Providers: []string{root}}, {Suffix: "_NUMA", Providers: []string{fmt.Sprintf("eeeeeeee-0000-4000-8000-%012d", i)}}}}}})
 	}
 	return world
 }

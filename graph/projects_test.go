@@ -39,7 +39,8 @@ func consumersOfDemo(random *rand.Rand) []placement.ConsumerClaim {
 
 func vcpusOf(uuid, project, user string, vcpus int) placement.ConsumerClaim {
 	return placement.ConsumerClaim{UUID: uuid, ProjectID: project, UserID: user, Type: new("INSTANCE"),
-		Allocations: []placement.ProviderAllocation{{Provider: provider, Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: int64(vcpus)}}}}}
+		Allocations: []placement.ProviderAllocation{{Provider: provider, Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: int64(vcpus)}}}},
+		Mappings:    []placement.Mapping{{Providers: []string{provider}}, {Suffix: "_" + project, Providers: []string{hiddenRoot}}}}
 }
 
 // othersOf returns the claims of other projects: so many consumers that use so

@@ -65,6 +65,7 @@ func works() document.Works {
 		"ClaimMapping.providers":                          {Given: ofRequest(func(r requestSize) int64 { return divide(r.providers, r.groups) })},
 		"CandidateAllocation.resources":                   {Given: ofRequest(func(r requestSize) int64 { return divide(r.amounts, r.providers) })},
 		"GroupMapping.providers":                          {Given: ofRequest(func(r requestSize) int64 { return divide(r.providers, r.groups) })},
+		"Consumer.mappings":                               {Statements: 1, World: true, Given: mappingsWork},
 		"ProviderSummary.inventories":                     {Given: ofProvider(tableInventories)},
 		"ResourceProvider.inventories":                    {Given: ofProvider(tableInventories)},
 		"ProviderSummary.traits":                          {Given: ofProvider(tableProviderTraits)},

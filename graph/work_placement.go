@@ -86,7 +86,7 @@ func requestOf(c document.Call) requestSize {
 }
 
 // ofRequest is a list whose length follows from the request for candidates that
-// it is part of the answer to.
+// it is part of the answer to, or is a usual one.
 func ofRequest(length func(requestSize) int64) func(document.Call) document.Work {
 	return func(c document.Call) document.Work {
 		for above, ok := c.Parent(); ok; above, ok = above.Parent() {
@@ -94,9 +94,20 @@ func ofRequest(length func(requestSize) int64) func(document.Call) document.Work
 				return document.Work{Length: length(requestOf(above))}
 			}
 		}
-		return document.Work{}
+		return document.Work{Length: usualServing}
 	}
 }
+
+// mappingsWork reads the mappings of consumers, of usual groups.
+func mappingsWork(c document.Call) document.Work {
+	work := readOf(c, c.Objects(), tableConsumers)
+	work.Length = usualGroups
+	return work
+}
+
+// usualGroups is how many groups a consumer has mappings of, where it has any, and
+// usualServing how many providers serve each.
+const usualGroups, usualServing = 3, 2
 
 // candidatesWork searches from the first provider on to the end of the page.
 func candidatesWork(c document.Call) document.Work {

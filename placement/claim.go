@@ -15,6 +15,8 @@ type Consumer struct {
 	// transaction that returns it left them, or found them if it deleted it. Else
 	// nil.
 	Held []*Allocation
+	// Mappings are by suffix, where Held is not nil.
+	Mappings []Mapping
 }
 
 // Allocation is what a consumer uses of a resource class on a provider.
@@ -88,7 +90,7 @@ type ConsumerClaim struct {
 	Generation *int64
 	// Allocations empty removes all allocations of the consumer.
 	Allocations []ProviderAllocation
-	// Mappings nil means that the groups are not known.
+	// Mappings nil means that the groups are not known: none are kept.
 	Mappings []Mapping
 }
 
@@ -96,13 +98,6 @@ type ConsumerClaim struct {
 type ProviderAllocation struct {
 	Provider  string // uuid
 	Resources []Amount
-}
-
-// Mapping names the providers that serve a request group; the suffix of the
-// unsuffixed group is "".
-type Mapping struct {
-	Suffix    string
-	Providers []string // uuids
 }
 
 // Validate returns every problem of the claim's form, each at its path below
@@ -139,25 +134,5 @@ func (v *validator) checkAllocations(path string, allocations []ProviderAllocati
 		v.checkDistinctUUID(seen, under(path, "provider"), allocation.Provider)
 		v.require(len(allocation.Resources) > 0, under(path, "resources"), "must name at least one amount")
 		v.checkAmounts(under(path, "resources"), allocation.Resources)
-	}
-}
-
-func (v *validator) checkMappings(path string, mappings []Mapping) {
-	v.require(mappings == nil || len(mappings) > 0, path, "must name at least one group when given")
-	v.atMost(MaxGroups+1, path, len(mappings))
-	seen := map[string]bool{}
-	for i, mapping := range mappings {
-		path := at(path, i)
-		if mapping.Suffix != "" && !isSuffix(mapping.Suffix) {
-			v.add(under(path, "suffix"), "must be empty or 1 to 64 of A-Z, a-z, 0-9, _ and -")
-		} else {
-			v.duplicate(seen, under(path, "suffix"), "duplicate suffix %q", mapping.Suffix)
-		}
-		path = under(path, "providers")
-		v.require(len(mapping.Providers) > 0, path, "must name at least one provider")
-		v.atMost(MaxAllocations, path, len(mapping.Providers))
-		for k, provider := range mapping.Providers {
-			v.checkUUID(at(path, k), provider)
-		}
 	}
 }

@@ -335,7 +335,7 @@ func TestEveryCandidateCanBeClaimed(t *testing.T) {
 			if problems := claim.Validate("input"); len(problems) > 0 {
 				t.Errorf("%s: %v", render([]Candidate{c}), problems)
 			}
-			if refusals := NewLedger(map[string]*LedgerConsumer{}, held).Claim(claim, "input", w.HasResourceClass); len(refusals) > 0 {
+			if refusals := NewLedger(map[string]*LedgerConsumer{}, held).Claim(claim, "input", knownIn(w)); len(refusals) > 0 {
 				t.Errorf("%s: %v", render([]Candidate{c}), refusals)
 			}
 		}

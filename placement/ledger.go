@@ -24,6 +24,7 @@ type LedgerConsumer struct {
 	Type        *string
 	Generation  int64
 	Allocations map[AllocationKey]int64
+	Mappings    []Mapping // by suffix
 }
 
 // LedgerProvider is a provider in a Ledger: its generation as read, by how much
@@ -106,17 +107,25 @@ func (r refusals) ofLowestKind() []Refusal {
 	return slices.DeleteFunc(r, func(one Refusal) bool { return one.Kind != lowest })
 }
 
-// Claim applies a valid claim as a whole and returns nil, or returns why it is
-// refused and leaves the ledger as it was. ClassExists reports whether a
-// resource class exists; it is asked only about classes that a provider has no
-// inventory of. The refusals are of one kind, in the order of the input, each
-// at its path below path ("input").
-func (l *Ledger) Claim(claim *Claim, path string, classExists func(class string) bool) []Refusal {
-	return l.apply(claim.Consumers, under(path, "consumers"), classExists)
+// Known reports what exists besides what a ledger holds.
+type Known struct {
+	// ResourceClass is asked only about classes that a provider has no inventory
+	// of.
+	ResourceClass func(name string) bool
+	// Provider is asked only about those that mappings name and that are not in the
+	// ledger.
+	Provider func(uuid string) bool
 }
 
-func (l *Ledger) apply(claims []ConsumerClaim, path string, classExists func(class string) bool) []Refusal {
-	c := &claimCheck{Ledger: l, classExists: classExists, previous: map[AllocationKey]int64{}, planned: map[AllocationKey]int64{}}
+// Claim applies a valid claim as a whole and returns nil, or returns why it is
+// refused and leaves the ledger as it was. The refusals are of one kind, in the
+// order of the input, each at its path below path ("input").
+func (l *Ledger) Claim(claim *Claim, path string, known Known) []Refusal {
+	return l.apply(claim.Consumers, under(path, "consumers"), known)
+}
+
+func (l *Ledger) apply(claims []ConsumerClaim, path string, known Known) []Refusal {
+	c := &claimCheck{Ledger: l, known: known, previous: map[AllocationKey]int64{}, planned: map[AllocationKey]int64{}}
 	for i := range claims {
 		for key, used := range l.Consumer(claims[i].UUID).Allocations {
 			c.previous[key] += used
@@ -143,7 +152,7 @@ func (l *Ledger) apply(claims []ConsumerClaim, path string, classExists func(cla
 // claim allocates of it up to the amount that is checked next.
 type claimCheck struct {
 	*Ledger
-	classExists       func(class string) bool
+	known             Known
 	previous, planned map[AllocationKey]int64
 	refusals          refusals
 }
@@ -159,6 +168,7 @@ func (c *claimCheck) checkConsumer(claim *ConsumerClaim, path string) {
 			c.checkAmount(allocation.Provider, amount, at(under(path, "resources"), k))
 		}
 	}
+	c.checkMapped(claim.Mappings, under(path, "mappings"))
 }
 
 func (c *claimCheck) checkGeneration(claim *ConsumerClaim, path string) {
@@ -193,7 +203,7 @@ func (c *claimCheck) checkAmount(provider string, amount Amount, path string) {
 			refuse("amount", check)
 		}
 		c.planned[key] = planned + amount.Amount
-	case !c.classExists(amount.ResourceClass):
+	case !c.known.ResourceClass(amount.ResourceClass):
 		c.refusals.add(UnknownReference, under(path, "resourceClass"), "unknown resource class %q", amount.ResourceClass)
 	case held != nil:
 		refuse("resourceClass", NoInventory)
@@ -209,10 +219,10 @@ func (l *Ledger) write(claim *ConsumerClaim, touched map[string]bool) {
 	}
 	next := LedgerConsumer{
 		ProjectID: claim.ProjectID, UserID: claim.UserID, Type: cmp.Or(claim.Type, previous.Type),
-		Generation: previous.Generation + 1, Allocations: map[AllocationKey]int64{},
+		Generation: previous.Generation + 1, Allocations: map[AllocationKey]int64{}, Mappings: SortedMappings(claim.Mappings),
 	}
 	if len(claim.Allocations) == 0 {
-		next.Generation = 0
+		next.Generation, next.Mappings = 0, nil
 		for key := range previous.Allocations {
 			touched[key.Provider] = true
 		}

@@ -38,7 +38,11 @@ func want(consumer string, generation int64, pairs ...any) ConsumerClaim {
 	return c
 }
 
-func goldExists(class string) bool { return class == "GOLD" || class == "SILVER" }
+// knowing knows two classes, and a provider c that is not in the ledger.
+var knowing = Known{
+	ResourceClass: func(class string) bool { return class == "GOLD" || class == "SILVER" },
+	Provider:      func(uuid string) bool { return uuid == "c" },
+}
 
 func TestLedgerDecidesClaims(t *testing.T) {
 	t.Parallel()
@@ -68,7 +72,7 @@ func TestLedgerDecidesClaims(t *testing.T) {
 			t.Parallel()
 			l := smallLedger()
 			got := ""
-			if refusals := l.Claim(&Claim{Consumers: c.consumers}, "input", goldExists); len(refusals) > 0 {
+			if refusals := l.Claim(&Claim{Consumers: c.consumers}, "input", knowing); len(refusals) > 0 {
 				got = fmt.Sprint(int(refusals[0].Kind), " ", refusals[0].Path)
 			}
 			if got != c.refusal {
@@ -98,7 +102,7 @@ func TestLedgerLetsAnOverfullInventoryShrink(t *testing.T) {
 		holds  bool
 	}{{7, false}, {6, true}, {5, true}, {6, false}, {1, true}, {4, false}, {3, true}} {
 		claim := Claim{Consumers: []ConsumerClaim{want("x", l.Consumer("x").Generation, "a", step.amount)}}
-		if holds := len(l.Claim(&claim, "input", goldExists)) == 0; holds != step.holds {
+		if holds := len(l.Claim(&claim, "input", knowing)) == 0; holds != step.holds {
 			t.Errorf("step %d: %d units: %v", i, step.amount, holds)
 		}
 	}
@@ -130,7 +134,7 @@ func TestLedgerReshapes(t *testing.T) {
 			t.Parallel()
 			l := smallLedger()
 			got := ""
-			if refusals := l.Reshape(&c.reshape, "input", goldExists); len(refusals) > 0 {
+			if refusals := l.Reshape(&c.reshape, "input", knowing); len(refusals) > 0 {
 				got = fmt.Sprint(int(refusals[0].Kind), " ", refusals[0].Path)
 			}
 			if got != c.refusal {
@@ -140,5 +144,37 @@ func TestLedgerReshapes(t *testing.T) {
 				t.Errorf("the generations grow by %s, want %s", steps, c.steps)
 			}
 		})
+	}
+}
+
+// knownIn knows what is in a world.
+func knownIn(w *World) Known {
+	return Known{ResourceClass: w.HasResourceClass, Provider: func(uuid string) bool {
+		_, ok := w.Provider(uuid)
+		return ok
+	}}
+}
+
+func TestLedgerKeepsMappings(t *testing.T) {
+	t.Parallel()
+	l := smallLedger()
+	mapped := func(generation int64, mappings []Mapping, pairs ...any) string {
+		claim := want("x", generation, pairs...)
+		claim.Mappings = mappings
+		if refusals := l.Claim(&Claim{Consumers: []ConsumerClaim{claim}}, "input", knowing); len(refusals) > 0 {
+			return fmt.Sprint(int(refusals[0].Kind), " ", refusals[0].Path)
+		}
+		return fmt.Sprint(l.Consumer("x").Mappings)
+	}
+	for _, step := range []struct{ what, got, want string }{
+		{"sorted, each provider once", mapped(3, []Mapping{{"_B", []string{"b"}}, {"_A", []string{"c"}}, {"", []string{"b", "a", "b"}}}, "a", 1), "[{ [a b]} {_A [c]} {_B [b]}]"},
+		{"an unknown provider", mapped(4, []Mapping{{"", []string{"a"}}, {"_A", []string{"b", "d"}}}, "a", 1), "0 input.consumers[0].mappings[1].providers[1]"},
+		{"replaced", mapped(4, []Mapping{{"", []string{"a"}}}, "a", 1), "[{ [a]}]"},
+		{"cleared by a claim without", mapped(5, nil, "a", 1), "[]"},
+		{"and when the consumer goes", mapped(6, []Mapping{{"", []string{"a"}}}), "[]"},
+	} {
+		if step.got != step.want {
+			t.Errorf("%s: %s, want %s", step.what, step.got, step.want)
+		}
 	}
 }

@@ -31,19 +31,18 @@ func (r *Reshape) Validate(path string) []Problem {
 // Reshape applies a valid reshape and returns nil, or returns why it is refused
 // and leaves the ledger in no usable state. The claims are checked against the
 // old and the new inventories together; then every listed provider keeps only
-// its new ones. ClassExists reports whether a resource class exists. The
-// refusals are of one kind, in the order of the input, each at its path below
-// path ("input").
-func (l *Ledger) Reshape(reshape *Reshape, path string, classExists func(class string) bool) []Refusal {
+// its new ones. The refusals are of one kind, in the order of the
+// input, each at its path below path ("input").
+func (l *Ledger) Reshape(reshape *Reshape, path string, known Known) []Refusal {
 	var found refusals
 	list := under(path, "inventories")
 	for i, target := range reshape.Inventories {
-		l.addInventories(target, at(list, i), classExists, &found)
+		l.addInventories(target, at(list, i), known, &found)
 	}
 	if len(found) > 0 {
 		return found.ofLowestKind()
 	}
-	if refused := l.apply(reshape.Consumers, under(path, "consumers"), classExists); len(refused) > 0 {
+	if refused := l.apply(reshape.Consumers, under(path, "consumers"), known); len(refused) > 0 {
 		return refused
 	}
 	for i, target := range reshape.Inventories {
@@ -53,7 +52,7 @@ func (l *Ledger) Reshape(reshape *Reshape, path string, classExists func(class s
 }
 
 // addInventories adds the new inventories of a provider to the old ones.
-func (l *Ledger) addInventories(target ProviderInventories, path string, classExists func(class string) bool, found *refusals) {
+func (l *Ledger) addInventories(target ProviderInventories, path string, known Known, found *refusals) {
 	provider := l.providers[target.Provider]
 	if provider == nil {
 		found.add(UnknownReference, under(path, "provider"), "resource provider %s does not exist", target.Provider)
@@ -65,7 +64,7 @@ func (l *Ledger) addInventories(target ProviderInventories, path string, classEx
 	}
 	for i, inventory := range target.Inventories {
 		class := inventory.ResourceClass
-		if !classExists(class) {
+		if !known.ResourceClass(class) {
 			found.add(UnknownReference, under(at(under(path, "inventories"), i), "resourceClass"), "unknown resource class %q", class)
 		}
 		inventory.Used = provider.Inventories[class].Used

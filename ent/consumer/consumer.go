@@ -26,6 +26,8 @@ const (
 	FieldConsumerType = "consumer_type"
 	// FieldGeneration holds the string denoting the generation field in the database.
 	FieldGeneration = "generation"
+	// FieldMappings holds the string denoting the mappings field in the database.
+	FieldMappings = "mappings"
 	// EdgeAllocations holds the string denoting the allocations edge name in mutations.
 	EdgeAllocations = "allocations"
 	// Table holds the table name of the consumer in the database.
@@ -49,6 +51,7 @@ var Columns = []string{
 	FieldUserID,
 	FieldConsumerType,
 	FieldGeneration,
+	FieldMappings,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -102,6 +105,11 @@ func ByConsumerType(opts ...sql.OrderTermOption) OrderOption {
 // ByGeneration orders the results by the generation field.
 func ByGeneration(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldGeneration, opts...).ToFunc()
+}
+
+// ByMappings orders the results by the mappings field.
+func ByMappings(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMappings, opts...).ToFunc()
 }
 
 // ByAllocationsCount orders the results by allocations count.

@@ -90,6 +90,11 @@ func Generation(v int64) predicate.Consumer {
 	return predicate.Consumer(sql.FieldEQ(FieldGeneration, v))
 }
 
+// Mappings applies equality check predicate on the "mappings" field. It's identical to MappingsEQ.
+func Mappings(v string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldEQ(FieldMappings, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.Consumer {
 	return predicate.Consumer(sql.FieldEQ(FieldCreatedAt, v))
@@ -478,6 +483,81 @@ func GenerationLT(v int64) predicate.Consumer {
 // GenerationLTE applies the LTE predicate on the "generation" field.
 func GenerationLTE(v int64) predicate.Consumer {
 	return predicate.Consumer(sql.FieldLTE(FieldGeneration, v))
+}
+
+// MappingsEQ applies the EQ predicate on the "mappings" field.
+func MappingsEQ(v string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldEQ(FieldMappings, v))
+}
+
+// MappingsNEQ applies the NEQ predicate on the "mappings" field.
+func MappingsNEQ(v string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldNEQ(FieldMappings, v))
+}
+
+// MappingsIn applies the In predicate on the "mappings" field.
+func MappingsIn(vs ...string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldIn(FieldMappings, vs...))
+}
+
+// MappingsNotIn applies the NotIn predicate on the "mappings" field.
+func MappingsNotIn(vs ...string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldNotIn(FieldMappings, vs...))
+}
+
+// MappingsGT applies the GT predicate on the "mappings" field.
+func MappingsGT(v string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldGT(FieldMappings, v))
+}
+
+// MappingsGTE applies the GTE predicate on the "mappings" field.
+func MappingsGTE(v string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldGTE(FieldMappings, v))
+}
+
+// MappingsLT applies the LT predicate on the "mappings" field.
+func MappingsLT(v string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldLT(FieldMappings, v))
+}
+
+// MappingsLTE applies the LTE predicate on the "mappings" field.
+func MappingsLTE(v string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldLTE(FieldMappings, v))
+}
+
+// MappingsContains applies the Contains predicate on the "mappings" field.
+func MappingsContains(v string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldContains(FieldMappings, v))
+}
+
+// MappingsHasPrefix applies the HasPrefix predicate on the "mappings" field.
+func MappingsHasPrefix(v string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldHasPrefix(FieldMappings, v))
+}
+
+// MappingsHasSuffix applies the HasSuffix predicate on the "mappings" field.
+func MappingsHasSuffix(v string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldHasSuffix(FieldMappings, v))
+}
+
+// MappingsIsNil applies the IsNil predicate on the "mappings" field.
+func MappingsIsNil() predicate.Consumer {
+	return predicate.Consumer(sql.FieldIsNull(FieldMappings))
+}
+
+// MappingsNotNil applies the NotNil predicate on the "mappings" field.
+func MappingsNotNil() predicate.Consumer {
+	return predicate.Consumer(sql.FieldNotNull(FieldMappings))
+}
+
+// MappingsEqualFold applies the EqualFold predicate on the "mappings" field.
+func MappingsEqualFold(v string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldEqualFold(FieldMappings, v))
+}
+
+// MappingsContainsFold applies the ContainsFold predicate on the "mappings" field.
+func MappingsContainsFold(v string) predicate.Consumer {
+	return predicate.Consumer(sql.FieldContainsFold(FieldMappings, v))
 }
 
 // HasAllocations applies the HasEdge predicate on the "allocations" edge.

@@ -301,6 +301,7 @@ var (
 		{Name: "user_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
 		{Name: "consumer_type", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(255)"}},
 		{Name: "generation", Type: field.TypeInt64},
+		{Name: "mappings", Type: field.TypeString, Nullable: true, Size: 2147483647},
 	}
 	// ConsumersTable holds the schema information for the "consumers" table.
 	ConsumersTable = &schema.Table{

@@ -201,6 +201,7 @@ func (Consumer) Fields() []ent.Field {
 		field.String("user_id").SchemaType(varchar(255)),
 		field.String("consumer_type").SchemaType(varchar(255)).Optional().Nillable(),
 		field.Int64("generation"),
+		field.Text("mappings").Optional().Nillable().Comment("which providers serve which group: a JSON object of lists of uuids, by suffix"),
 	}
 }
 

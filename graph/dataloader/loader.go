@@ -208,6 +208,13 @@ func NewRowsBy[S, Parent, V, Row any, K cmp.Ordered, A any](
 	return l
 }
 
+// Held makes the loader take the value that came together with a parent, if one
+// did, and returns it.
+func (l *ValueBy[S, Parent, V, K, A]) Held(held func(S, context.Context, *Parent, A) (V, bool)) *ValueBy[S, Parent, V, K, A] {
+	l.held = held
+	return l
+}
+
 // Among makes the loader fetch for all keys that the parents at a place reach in
 // memory. It is for parents below which other ones are found without a load.
 func (l *ValueBy[S, Parent, V, K, A]) Among(keys func([]*Parent) []K) { l.among = keys }

@@ -3478,6 +3478,12 @@ type Consumer implements Node {
   "What it uses, by provider and resource class; at most 1000 providers."
   allocations: [Allocation!]!
   """
+  Which providers serve which group of the request that it was placed by, as its last
+  claim said: the unsuffixed group first, then by suffix, the providers by uuid.
+  Providers that were deleted since are left out. Empty where that claim said nothing.
+  """
+  mappings: [GroupMapping!]!
+  """
   The resource with the same uuid: the two are one thing, seen as a user of
   resources and as what it is itself. ` + "`" + `null` + "`" + ` for none, and where the viewer may not
   see it.
@@ -3809,7 +3815,12 @@ input ConsumerAllocationsInput {
   generation: Int
   "What each provider gives, at most 1000 providers, each once; ` + "`" + `[]` + "`" + ` clears the consumer."
   allocations: [ProviderAllocationInput!]!
-  "Which providers serve which group, as the candidate said: at least one when given. Checked in form and otherwise ignored."
+  """
+  Which providers serve which group, as the candidate said: at least one group when
+  given, at most 1000 providers in all groups together, all of which must exist. Kept
+  as ` + "`" + `Consumer.mappings` + "`" + `, in place of those of the claim before; absent or ` + "`" + `null` + "`" + ` keeps
+  none.
+  """
   mappings: [GroupMappingInput!]
 }
 
@@ -3825,7 +3836,7 @@ input ProviderAllocationInput {
 input GroupMappingInput {
   "The suffix of the group, each once: 1 to 64 of A-Z, a-z, 0-9, _ and -; the empty text for the unsuffixed group."
   suffix: String!
-  "The uuids of the providers, at least one; one twice counts once."
+  "The uuids of the providers, at least one; one twice is kept once."
   providers: [UUID!]!
 }
 
@@ -5272,6 +5283,8 @@ func (ec *executionContext) childFields_Consumer(ctx context.Context, field grap
 		return ec.fieldContext_Consumer_generation(ctx, field)
 	case "allocations":
 		return ec.fieldContext_Consumer_allocations(ctx, field)
+	case "mappings":
+		return ec.fieldContext_Consumer_mappings(ctx, field)
 	case "resource":
 		return ec.fieldContext_Consumer_resource(ctx, field)
 	case "createdAt":

@@ -938,7 +938,21 @@ func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool
 				break
 			}
 			ok = d.writeNAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(f, v) && ok
-		case 7: // resource
+		case 7: // mappings
+			v, known, err := writer.Kept[[]*model.GroupMapping](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Consumer().Mappings(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeNGroupMapping2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(f, v) && ok
+		case 8: // resource
 			v, known, err := writer.Kept[*resource.Resource](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Consumer().Resource(d.Context(f), obj)
@@ -952,11 +966,11 @@ func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool
 				break
 			}
 			ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-		case 8: // createdAt
+		case 9: // createdAt
 			ok = d.Time(obj.CreatedAt) && ok
-		case 9: // updatedAt
+		case 10: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
-		case 10: // viewerCanUpdate
+		case 11: // viewerCanUpdate
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Consumer().ViewerCanUpdate(d.Context(f), obj)
@@ -970,7 +984,7 @@ func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool
 				break
 			}
 			ok = d.Boolean(v) && ok
-		case 11: // viewerCanDelete
+		case 12: // viewerCanDelete
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Consumer().ViewerCanDelete(d.Context(f), obj)
@@ -8157,6 +8171,22 @@ func (d *direct) writeNUUID2ᚕstringᚄ(f *document.Field, v []string) bool {
 	return true
 }
 
+func (d *direct) writeNGroupMapping2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(f *document.Field, v []*model.GroupMapping) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNGroupMapping2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f *document.Field, v *resource.Resource) bool {
 	if v == nil {
 		return d.Null()
@@ -9982,6 +10012,13 @@ func (d *direct) writeNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadas
 
 func (d *direct) writeNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdge(f *document.Field, v *model.CapacityEdge) bool {
 	return d.objectCapacityEdge(f.Below, v)
+}
+
+func (d *direct) writeNGroupMapping2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(f *document.Field, v *model.GroupMapping) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectGroupMapping(f.Below, v)
 }
 
 func (d *direct) writeNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdge(f *document.Field, v *model.ConsumerEdge) bool {

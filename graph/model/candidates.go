@@ -218,12 +218,35 @@ type GroupMapping struct {
 	world  *placement.World
 }
 
-// Providers returns the providers that serve the group.
+// MappingsIn returns mappings of which the providers come from a world.
+func MappingsIn(world *placement.World, mappings []placement.Mapping) []*GroupMapping {
+	out := make([]*GroupMapping, len(mappings))
+	for i, mapping := range mappings {
+		out[i] = &GroupMapping{Suffix: mapping.Suffix, uuids: mapping.Providers, world: world}
+	}
+	return out
+}
+
+// ProvidersOfMappings returns the providers that mappings name.
+func ProvidersOfMappings(mappings []*GroupMapping) []*ResourceProvider {
+	var out []*ResourceProvider
+	for _, mapping := range mappings {
+		providers := mapping.Providers()
+		for k := range providers {
+			out = append(out, &providers[k])
+		}
+	}
+	return out
+}
+
+// Providers returns the providers that serve the group, but for those that are not
+// in the world.
 func (m *GroupMapping) Providers() []ResourceProvider {
-	out := make([]ResourceProvider, len(m.uuids))
-	for i, uuid := range m.uuids {
-		provider, _ := m.world.Provider(uuid)
-		out[i] = ResourceProvider{Provider: provider, World: m.world}
+	out := make([]ResourceProvider, 0, len(m.uuids))
+	for _, uuid := range m.uuids {
+		if provider, ok := m.world.Provider(uuid); ok {
+			out = append(out, ResourceProvider{Provider: provider, World: m.world})
+		}
 	}
 	return out
 }

@@ -58,14 +58,14 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 		for _, w := range claims {
 			consumers = append(consumers, w.claim.Consumers...)
 		}
-		c, err := s.lockForClaim(ctx, tx, consumersOf(consumers), providersOf(consumers), classesOf(consumers))
+		c, err := s.lockForClaim(ctx, tx, concernedBy(consumers))
 		if err != nil {
 			return err
 		}
 		accepted := false
 		for _, w := range claims {
 			w.err, w.consumers = nil, nil
-			if refusals := c.ledger.Claim(&w.claim, "input", c.classExists); len(refusals) > 0 {
+			if refusals := c.ledger.Claim(&w.claim, "input", c.known()); len(refusals) > 0 {
 				w.err = refusalOf(refusals)
 				if err := s.stillAbsent(ctx, c, w.claim.Consumers); err != nil {
 					return err
@@ -92,7 +92,7 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*placement.Consumer, error) {
 	var consumer *placement.Consumer
 	err := s.Write(ctx, "deleteAllocations", func(tx *sqldb.Tx) error {
-		c, err := s.lockForClaim(ctx, tx, []string{uuid}, nil, nil)
+		c, err := s.lockForClaim(ctx, tx, concerned{consumers: []string{uuid}})
 		if err != nil {
 			return err
 		}
@@ -148,9 +148,10 @@ func (c *claimTx) released(uuid string) *placement.Consumer {
 	return &consumer
 }
 
-// hold sets the allocations of a consumer, by provider and class.
+// hold sets the mappings of a consumer, and its allocations by provider and
+// class.
 func hold(consumer *placement.Consumer, of placement.LedgerConsumer) {
-	consumer.Held = []*placement.Allocation{}
+	consumer.Held, consumer.Mappings = []*placement.Allocation{}, of.Mappings
 	for _, key := range of.SortedKeys() {
 		consumer.Held = append(consumer.Held, &placement.Allocation{Consumer: consumer.UUID, Provider: key.Provider,
 			ResourceClass: key.ResourceClass, Used: of.Allocations[key], Holder: consumer})

@@ -20,6 +20,7 @@ type claimTx struct {
 	consumers map[string]*consumerRow    // by uuid
 	providers map[string]*lockedProvider // by uuid
 	classes   map[string]bool            // the resource classes that exist, of those asked for
+	mapped    map[string]bool            // the providers that exist, of those that mappings alone name
 	reshaped  map[string]bool            // providers whose inventories were replaced
 	now       time.Time
 }
@@ -64,6 +65,17 @@ func providersOf(claims []placement.ConsumerClaim) []string {
 	return slices.Sorted(maps.Keys(uuids))
 }
 
+// mappedBy returns the uuids of the providers that mappings of claims name.
+func mappedBy(claims []placement.ConsumerClaim) []string {
+	var uuids []string
+	for i := range claims {
+		for _, mapping := range claims[i].Mappings {
+			uuids = append(uuids, mapping.Providers...)
+		}
+	}
+	return sqldb.Distinct(uuids)
+}
+
 // classesOf returns the names of the resource classes that claims take.
 func classesOf(claims []placement.ConsumerClaim) []string {
 	names := map[string]bool{}
@@ -77,20 +89,32 @@ func classesOf(claims []placement.ConsumerClaim) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// concerned is what claims concern: uuids of consumers and providers, names of
+// resource classes, and uuids of the providers that mappings name.
+type concerned struct{ consumers, providers, classes, mapped []string }
+
+// concernedBy returns what claims concern.
+func concernedBy(claims []placement.ConsumerClaim) concerned {
+	return concerned{consumersOf(claims), providersOf(claims), classesOf(claims), mappedBy(claims)}
+}
+
 // lockForClaim locks the consumers of claims, in the order of their uuids, then
 // the providers that they use or are to use, in the order of their row ids, and
 // reads what they have.
-func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, consumers, providers, classes []string) (*claimTx, error) {
+func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of concerned) (*claimTx, error) {
 	c := &claimTx{Tx: tx, consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.Now()}
-	inLedger, used, err := s.lockConsumers(ctx, c, consumers)
+	inLedger, used, err := s.lockConsumers(ctx, c, of.consumers)
 	if err != nil {
 		return nil, err
 	}
-	providersInLedger, err := s.lockProviders(ctx, c, slices.Concat(providers, used))
+	providersInLedger, err := s.lockProviders(ctx, c, slices.Concat(of.providers, used))
 	if err != nil {
 		return nil, err
 	}
-	if c.classes, err = s.existingClasses(ctx, tx, classes); err != nil {
+	if c.classes, err = s.existingClasses(ctx, tx, of.classes); err != nil {
+		return nil, err
+	}
+	if c.mapped, err = s.existingProviders(ctx, c, of.mapped); err != nil {
 		return nil, err
 	}
 	c.ledger = placement.NewLedger(inLedger, providersInLedger)
@@ -102,15 +126,20 @@ func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, consume
 func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []string) (map[string]*placement.LedgerConsumer, []string, error) {
 	inLedger := map[string]*placement.LedgerConsumer{}
 	byRow := map[int64]*placement.LedgerConsumer{}
-	err := s.Query(ctx, c, `SELECT `+consumerColumns+` FROM consumers c
+	err := s.Query(ctx, c, `SELECT `+consumerColumns+`, c.mappings FROM consumers c
 		WHERE `+s.Listed("c.uuid", "$1", "text")+` ORDER BY c.uuid`+s.Locking("UPDATE"), func(rows *sql.Rows) error {
-		id, consumer, err := scanConsumer(rows)
+		var mappings *string
+		id, consumer, err := scanConsumer(rows, &mappings)
+		if err != nil {
+			return err
+		}
+		kept, err := mappingsOf(mappings)
 		if err != nil {
 			return err
 		}
 		c.consumers[consumer.UUID] = &consumerRow{id: id, Consumer: *consumer}
 		byRow[id] = &placement.LedgerConsumer{ProjectID: consumer.ProjectID, UserID: consumer.UserID, Type: consumer.Type,
-			Generation: consumer.Generation, Allocations: map[placement.AllocationKey]int64{}}
+			Generation: consumer.Generation, Allocations: map[placement.AllocationKey]int64{}, Mappings: kept}
 		inLedger[consumer.UUID] = byRow[id]
 		return nil
 	}, sqldb.JSONOf(uuids))
@@ -206,9 +235,24 @@ func (s *PlacementStore) existingClasses(ctx context.Context, tx *sqldb.Tx, name
 	return exist, err
 }
 
-// classExists reports whether a resource class exists, of those asked for when
-// the claims were locked.
-func (c *claimTx) classExists(name string) bool { return c.classes[name] }
+// existingProviders returns which of the providers that mappings name exist, but
+// for those that are locked. One may be gone when the mappings are read.
+func (s *PlacementStore) existingProviders(ctx context.Context, c *claimTx, uuids []string) (map[string]bool, error) {
+	others := slices.DeleteFunc(slices.Clone(uuids), func(uuid string) bool { return c.providers[uuid] != nil })
+	if len(others) == 0 {
+		return nil, nil
+	}
+	found, err := sqldb.Column[string](ctx, s.DB, c, `SELECT uuid FROM resource_providers WHERE `+s.Listed("uuid", "$1", "text"), sqldb.JSONOf(others))
+	return lists.Set(found, lists.Itself), err
+}
+
+// known returns what exists of what was asked for when the claims were locked.
+func (c *claimTx) known() placement.Known {
+	return placement.Known{
+		ResourceClass: func(name string) bool { return c.classes[name] },
+		Provider:      func(uuid string) bool { return c.mapped[uuid] },
+	}
+}
 
 // stillAbsent makes sure before a refusal that consumers which were not there
 // when the rows were locked, and so could not be locked, are not there now that
@@ -254,9 +298,9 @@ func (s *PlacementStore) writeConsumers(ctx context.Context, c *claimTx) error {
 		case consumer.Generation == 0:
 			gone = append(gone, row.id)
 		case row == nil:
-			fresh = append(fresh, []any{uuid, consumer.ProjectID, consumer.UserID, consumer.Type, consumer.Generation})
+			fresh = append(fresh, []any{uuid, consumer.ProjectID, consumer.UserID, consumer.Type, consumer.Generation, mappingsText(consumer.Mappings)})
 		default:
-			kept = append(kept, []any{row.id, consumer.ProjectID, consumer.UserID, consumer.Type, consumer.Generation})
+			kept = append(kept, []any{row.id, consumer.ProjectID, consumer.UserID, consumer.Type, consumer.Generation, mappingsText(consumer.Mappings)})
 			rewritten = append(rewritten, row.id)
 		}
 	}
@@ -272,8 +316,8 @@ func (s *PlacementStore) writeConsumers(ctx context.Context, c *claimTx) error {
 	}
 	if len(kept) > 0 {
 		err := s.Execute(ctx, c, `UPDATE consumers SET project_id = d.project_id, user_id = d.user_id, consumer_type = d.consumer_type,
-			generation = d.generation, updated_at = `+s.Time("$2")+` FROM `+
-			s.Rows("$1", "d", "id bigint", "project_id text", "user_id text", "consumer_type text", "generation bigint")+`
+			generation = d.generation, mappings = d.mappings, updated_at = `+s.Time("$2")+` FROM `+
+			s.Rows("$1", "d", "id bigint", "project_id text", "user_id text", "consumer_type text", "generation bigint", "mappings text")+`
 			WHERE consumers.id = d.id`, sqldb.JSONOf(kept), c.now)
 		if err != nil {
 			return err
@@ -291,9 +335,9 @@ func (s *PlacementStore) writeConsumers(ctx context.Context, c *claimTx) error {
 // uuids.
 func (s *PlacementStore) insertConsumers(ctx context.Context, c *claimTx, fresh [][]any) error {
 	inserted := 0
-	err := s.Query(ctx, c, `INSERT INTO consumers (uuid, project_id, user_id, consumer_type, generation, created_at, updated_at)
-		SELECT d.uuid, d.project_id, d.user_id, d.consumer_type, d.generation, `+s.Time("$2")+`, `+s.Time("$2")+` FROM `+
-		s.Rows("$1", "d", "uuid text", "project_id text", "user_id text", "consumer_type text", "generation bigint")+`
+	err := s.Query(ctx, c, `INSERT INTO consumers (uuid, project_id, user_id, consumer_type, generation, mappings, created_at, updated_at)
+		SELECT d.uuid, d.project_id, d.user_id, d.consumer_type, d.generation, d.mappings, `+s.Time("$2")+`, `+s.Time("$2")+` FROM `+
+		s.Rows("$1", "d", "uuid text", "project_id text", "user_id text", "consumer_type text", "generation bigint", "mappings text")+`
 		WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING id, uuid`, func(rows *sql.Rows) error {
 		row := &consumerRow{Consumer: placement.Consumer{CreatedAt: c.now}}
 		err := rows.Scan(&row.id, &row.UUID)

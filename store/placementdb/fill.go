@@ -109,12 +109,12 @@ func (s *PlacementStore) InsertClaims(ctx context.Context, tx *sqldb.Tx, claims 
 	for i := range claims {
 		consumers = append(consumers, claims[i].Consumers...)
 	}
-	c, err := s.lockForClaim(ctx, tx, consumersOf(consumers), providersOf(consumers), classesOf(consumers))
+	c, err := s.lockForClaim(ctx, tx, concernedBy(consumers))
 	if err != nil {
 		return err
 	}
 	for i := range claims {
-		if refusals := c.ledger.Claim(&claims[i], "input", c.classExists); len(refusals) > 0 {
+		if refusals := c.ledger.Claim(&claims[i], "input", c.known()); len(refusals) > 0 {
 			return refusalOf(refusals)
 		}
 	}

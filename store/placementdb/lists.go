@@ -27,7 +27,7 @@ var (
 
 // The tables that lists read.
 var (
-	consumerTable = sqldb.NewTable[ent.Consumer](consumer.Table, consumer.Columns)
+	consumerTable = sqldb.NewTable[ent.Consumer](consumer.Table, consumer.Columns, consumer.FieldMappings)
 	traitTable    = sqldb.NewTable[ent.Trait](trait.Table, trait.Columns)
 	classTable    = sqldb.NewTable[ent.ResourceClass](resourceclass.Table, resourceclass.Columns)
 )

@@ -129,10 +129,12 @@ func (s *PlacementStore) ConsumersByUUID(ctx context.Context, uuids []string) (m
 
 const consumerColumns = `c.id, c.uuid, c.project_id, c.user_id, c.consumer_type, c.generation, c.created_at, c.updated_at`
 
-func scanConsumer(rows *sql.Rows) (int64, *placement.Consumer, error) {
+// scanConsumer returns the row id and the consumer of consumerColumns, and scans
+// the columns behind them into more.
+func scanConsumer(rows *sql.Rows, more ...any) (int64, *placement.Consumer, error) {
 	var id int64
 	c := new(placement.Consumer)
-	err := rows.Scan(&id, &c.UUID, &c.ProjectID, &c.UserID, &c.Type, &c.Generation, &c.CreatedAt, &c.UpdatedAt)
+	err := rows.Scan(append([]any{&id, &c.UUID, &c.ProjectID, &c.UserID, &c.Type, &c.Generation, &c.CreatedAt, &c.UpdatedAt}, more...)...)
 	c.CreatedAt, c.UpdatedAt = c.CreatedAt.UTC(), c.UpdatedAt.UTC()
 	return id, c, err
 }

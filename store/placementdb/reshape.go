@@ -38,9 +38,9 @@ func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape)
 // leaves them and the consumers that have allocations afterwards.
 func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape *placement.Reshape) ([]*placement.Provider, []*placement.Consumer, error) {
 	var names []string
-	providers := providersOf(reshape.Consumers)
+	of := concernedBy(reshape.Consumers)
 	for _, listed := range reshape.Inventories {
-		providers = append(providers, listed.Provider)
+		of.providers = append(of.providers, listed.Provider)
 		for _, inventory := range listed.Inventories {
 			names = append(names, inventory.ResourceClass)
 		}
@@ -49,14 +49,15 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := s.lockForClaim(ctx, tx, consumersOf(reshape.Consumers), providers, sqldb.Without(classesOf(reshape.Consumers), names))
+	of.classes = sqldb.Without(of.classes, names)
+	c, err := s.lockForClaim(ctx, tx, of)
 	if err != nil {
 		return nil, nil, err
 	}
 	for name := range classes {
 		c.classes[name] = true
 	}
-	if refusals := c.ledger.Reshape(reshape, "input", c.classExists); len(refusals) > 0 {
+	if refusals := c.ledger.Reshape(reshape, "input", c.known()); len(refusals) > 0 {
 		if err := s.stillAbsent(ctx, c, reshape.Consumers); err != nil {
 			return nil, nil, err
 		}
