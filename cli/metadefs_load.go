@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -24,7 +25,7 @@ type loadCommand struct {
 	Mode             string   `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits. Overwrite deletes what the files lack, after asking."`
 	DryRun           bool     `help:"Report what would be done, and do nothing."`
 	IncludeProtected bool     `help:"Delete from protected namespaces, too; only with --mode overwrite and prefer-new."`
-	Builtin          bool     `help:"Load the definitions that come with the program, instead of files."`
+	Builtin          bool     `help:"Load the definitions that come with the program, instead of files: those that were unloaded here only by name."`
 	Names            []string `name:"name" sep:"none" help:"Only the namespace of this name; can be given several times."`
 	Verbose          bool     `short:"v" help:"Say of every file what became of it, of unchanged ones, too."`
 	Paths            []string `arg:"" optional:"" name:"path" help:"Definition files, and folders whose *.json files are loaded; with --builtin, names of namespaces."`
@@ -225,6 +226,7 @@ func (l *load) send(files []definitionFile) error {
 	if l.command.Builtin {
 		origin := metadef.OwnOrigin
 		input.Origin = &origin
+		input.IncludeUnloaded = len(l.command.Names)+len(l.command.Paths) > 0
 	}
 	for _, file := range files {
 		input.Documents = append(input.Documents, file.text)
@@ -252,6 +254,11 @@ func (l *load) report(file definitionFile, report *importReport) {
 	}
 	if report.Outcome == client.ImportOutcomeFailed {
 		l.fail(file, report.Errors...)
+		return
+	}
+	if report.Outcome == client.ImportOutcomeUnloaded {
+		l.tally[client.ImportOutcomeSkipped]++
+		l.done.notef("%s: skipped: it was unloaded or deleted here; --name %s loads it again\n", file.path, strconv.Quote(report.Namespace))
 		return
 	}
 	l.tally[report.Outcome]++

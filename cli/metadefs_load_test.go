@@ -62,6 +62,35 @@ func TestLoadBuiltin(t *testing.T) {
 	}
 	c.prints("admin", fmt.Sprintf("%[1]s namespaces: 0 created, 0 updated, %[1]s unchanged, 0 skipped, 0 failed", total), "metadefs", "load", "--builtin")
 	c.prints("admin", total+" namespaces unloaded, 0 failed", "metadefs", "unload", "--origin", "cadastre", "--include-protected", "--yes")
+	c.prints("admin", fmt.Sprintf("%[1]s namespaces: 0 created, 0 updated, 0 unchanged, %[1]s skipped, 0 failed", total), "metadefs", "load", "--builtin")
+}
+
+// TestUnloadedStaysAway unloads a namespace that came with the program, loads the
+// others again, then this one by name.
+func TestUnloadedStaysAway(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		c := serve(t, database)
+		const name, other = "Cadastre::VirtualCPUTopology", "Cadastre::Watchdog"
+		only := func(counts string) string { return "1 namespace: " + counts + ", 0 failed" }
+		c.prints("admin", only("1 created, 0 updated, 0 unchanged, 0 skipped"), command("metadefs load --builtin", name)...)
+		c.prints("admin", "1 namespace unloaded, 0 failed", command("metadefs unload --yes --include-protected", name)...)
+		for _, more := range []string{"--dry-run", "", "--mode=merge", "--mode=overwrite --yes"} {
+			stdout, stderr, err := c.run("admin", "", command("metadefs load --builtin "+more)...)
+			if err != nil || !strings.Contains(stdout, " 1 skipped, 0 failed") || !strings.Contains(stderr, name+": skipped: it was unloaded or deleted here; --name \""+name+"\" loads it again\n") {
+				t.Errorf("%s: %v\n%s%s", more, err, stdout, stderr)
+			}
+		}
+		c.fails("admin", "NOT_FOUND: ", command("metadefs export --name "+name, c.folder))
+		c.prints("admin", only("1 created, 0 updated, 0 unchanged, 0 skipped"), command("metadefs load --builtin --name", name)...)
+		c.prints("admin", only("0 created, 0 updated, 1 unchanged, 0 skipped"), command("metadefs load --builtin", name)...)
+		if _, stderr, err := c.run("admin", "", command("metadefs load --builtin")...); err != nil || strings.Contains(stderr, "unloaded") {
+			t.Errorf("%v: %s", err, stderr)
+		}
+		file := c.file("w.json", `{"namespace": "Cadastre::Watchdog", "visibility": "public"}`)
+		c.prints("admin", "1 namespace unloaded, 0 failed", command("metadefs unload --yes --include-protected", other)...)
+		c.prints("admin", only("1 created, 0 updated, 0 unchanged, 0 skipped"), command("metadefs load", file)...) // of no bundle
+	})
 }
 
 // TestLoadInSeveralRequests loads more files than one request takes, one of

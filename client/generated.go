@@ -240,6 +240,10 @@ type ImportNamespacesInput struct {
 	// the mode `SKIP`, upgraded three ways: what only the bundle changed since is
 	// changed, local edits stay and are reported as warnings.
 	Origin *string `json:"origin"`
+	// Whether namespaces that `cadastre` brought and that were unloaded or deleted since are
+	// created again. Without it they are `UNLOADED` in the report. It makes no difference
+	// for other bundles and for documents without one.
+	IncludeUnloaded bool `json:"includeUnloaded"`
 }
 
 // GetDocuments returns ImportNamespacesInput.Documents, and is useful for accessing the field via an interface.
@@ -256,6 +260,9 @@ func (v *ImportNamespacesInput) GetDryRun() bool { return v.DryRun }
 
 // GetOrigin returns ImportNamespacesInput.Origin, and is useful for accessing the field via an interface.
 func (v *ImportNamespacesInput) GetOrigin() *string { return v.Origin }
+
+// GetIncludeUnloaded returns ImportNamespacesInput.IncludeUnloaded, and is useful for accessing the field via an interface.
+func (v *ImportNamespacesInput) GetIncludeUnloaded() bool { return v.IncludeUnloaded }
 
 // ImportNamespacesResponse is returned by ImportNamespaces on success.
 type ImportNamespacesResponse struct {
@@ -287,6 +294,8 @@ const (
 	ImportOutcomeUnchanged ImportOutcome = "UNCHANGED"
 	// The namespace existed, differs from the document and was left as it is.
 	ImportOutcomeSkipped ImportOutcome = "SKIPPED"
+	// The namespace came with `cadastre`, was unloaded or deleted since, and stays away; see `includeUnloaded`.
+	ImportOutcomeUnloaded ImportOutcome = "UNLOADED"
 	// The document cannot be imported, see `errors`.
 	ImportOutcomeFailed ImportOutcome = "FAILED"
 )
@@ -296,6 +305,7 @@ var AllImportOutcome = []ImportOutcome{
 	ImportOutcomeUpdated,
 	ImportOutcomeUnchanged,
 	ImportOutcomeSkipped,
+	ImportOutcomeUnloaded,
 	ImportOutcomeFailed,
 }
 

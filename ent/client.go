@@ -39,6 +39,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/ent/trait"
+	"github.com/cadastre-dev/cadastre/ent/unloadednamespace"
 
 	stdsql "database/sql"
 )
@@ -96,6 +97,8 @@ type Client struct {
 	Tag *TagClient
 	// Trait is the client for interacting with the Trait builders.
 	Trait *TraitClient
+	// UnloadedNamespace is the client for interacting with the UnloadedNamespace builders.
+	UnloadedNamespace *UnloadedNamespaceClient
 }
 
 // NewClient creates a new client configured with the given options.
@@ -131,6 +134,7 @@ func (c *Client) init() {
 	c.ResourceTypeAssociation = NewResourceTypeAssociationClient(c.config)
 	c.Tag = NewTagClient(c.config)
 	c.Trait = NewTraitClient(c.config)
+	c.UnloadedNamespace = NewUnloadedNamespaceClient(c.config)
 }
 
 type (
@@ -247,6 +251,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		ResourceTypeAssociation: NewResourceTypeAssociationClient(cfg),
 		Tag:                     NewTagClient(cfg),
 		Trait:                   NewTraitClient(cfg),
+		UnloadedNamespace:       NewUnloadedNamespaceClient(cfg),
 	}, nil
 }
 
@@ -290,6 +295,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		ResourceTypeAssociation: NewResourceTypeAssociationClient(cfg),
 		Tag:                     NewTagClient(cfg),
 		Trait:                   NewTraitClient(cfg),
+		UnloadedNamespace:       NewUnloadedNamespaceClient(cfg),
 	}, nil
 }
 
@@ -324,7 +330,7 @@ func (c *Client) Use(hooks ...Hook) {
 		c.Namespace, c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition,
 		c.ProviderAggregate, c.ProviderTrait, c.Resource, c.ResourceClass,
 		c.ResourceProvider, c.ResourceTag, c.ResourceType, c.ResourceTypeAssociation,
-		c.Tag, c.Trait,
+		c.Tag, c.Trait, c.UnloadedNamespace,
 	} {
 		n.Use(hooks...)
 	}
@@ -339,7 +345,7 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.Namespace, c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition,
 		c.ProviderAggregate, c.ProviderTrait, c.Resource, c.ResourceClass,
 		c.ResourceProvider, c.ResourceTag, c.ResourceType, c.ResourceTypeAssociation,
-		c.Tag, c.Trait,
+		c.Tag, c.Trait, c.UnloadedNamespace,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -396,6 +402,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Tag.mutate(ctx, m)
 	case *TraitMutation:
 		return c.Trait.mutate(ctx, m)
+	case *UnloadedNamespaceMutation:
+		return c.UnloadedNamespace.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
 	}
@@ -4489,6 +4497,139 @@ func (c *TraitClient) mutate(ctx context.Context, m *TraitMutation) (Value, erro
 	}
 }
 
+// UnloadedNamespaceClient is a client for the UnloadedNamespace schema.
+type UnloadedNamespaceClient struct {
+	config
+}
+
+// NewUnloadedNamespaceClient returns a client for the UnloadedNamespace from the given config.
+func NewUnloadedNamespaceClient(c config) *UnloadedNamespaceClient {
+	return &UnloadedNamespaceClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `unloadednamespace.Hooks(f(g(h())))`.
+func (c *UnloadedNamespaceClient) Use(hooks ...Hook) {
+	c.hooks.UnloadedNamespace = append(c.hooks.UnloadedNamespace, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `unloadednamespace.Intercept(f(g(h())))`.
+func (c *UnloadedNamespaceClient) Intercept(interceptors ...Interceptor) {
+	c.inters.UnloadedNamespace = append(c.inters.UnloadedNamespace, interceptors...)
+}
+
+// Create returns a builder for creating a UnloadedNamespace entity.
+func (c *UnloadedNamespaceClient) Create() *UnloadedNamespaceCreate {
+	mutation := newUnloadedNamespaceMutation(c.config, OpCreate)
+	return &UnloadedNamespaceCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of UnloadedNamespace entities.
+func (c *UnloadedNamespaceClient) CreateBulk(builders ...*UnloadedNamespaceCreate) *UnloadedNamespaceCreateBulk {
+	return &UnloadedNamespaceCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *UnloadedNamespaceClient) MapCreateBulk(slice any, setFunc func(*UnloadedNamespaceCreate, int)) *UnloadedNamespaceCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &UnloadedNamespaceCreateBulk{err: fmt.Errorf("calling to UnloadedNamespaceClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*UnloadedNamespaceCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &UnloadedNamespaceCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for UnloadedNamespace.
+func (c *UnloadedNamespaceClient) Update() *UnloadedNamespaceUpdate {
+	mutation := newUnloadedNamespaceMutation(c.config, OpUpdate)
+	return &UnloadedNamespaceUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *UnloadedNamespaceClient) UpdateOne(_m *UnloadedNamespace) *UnloadedNamespaceUpdateOne {
+	mutation := newUnloadedNamespaceMutation(c.config, OpUpdateOne, withUnloadedNamespace(_m))
+	return &UnloadedNamespaceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *UnloadedNamespaceClient) UpdateOneID(id int64) *UnloadedNamespaceUpdateOne {
+	mutation := newUnloadedNamespaceMutation(c.config, OpUpdateOne, withUnloadedNamespaceID(id))
+	return &UnloadedNamespaceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for UnloadedNamespace.
+func (c *UnloadedNamespaceClient) Delete() *UnloadedNamespaceDelete {
+	mutation := newUnloadedNamespaceMutation(c.config, OpDelete)
+	return &UnloadedNamespaceDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *UnloadedNamespaceClient) DeleteOne(_m *UnloadedNamespace) *UnloadedNamespaceDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *UnloadedNamespaceClient) DeleteOneID(id int64) *UnloadedNamespaceDeleteOne {
+	builder := c.Delete().Where(unloadednamespace.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &UnloadedNamespaceDeleteOne{builder}
+}
+
+// Query returns a query builder for UnloadedNamespace.
+func (c *UnloadedNamespaceClient) Query() *UnloadedNamespaceQuery {
+	return &UnloadedNamespaceQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeUnloadedNamespace},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a UnloadedNamespace entity by its id.
+func (c *UnloadedNamespaceClient) Get(ctx context.Context, id int64) (*UnloadedNamespace, error) {
+	return c.Query().Where(unloadednamespace.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *UnloadedNamespaceClient) GetX(ctx context.Context, id int64) *UnloadedNamespace {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *UnloadedNamespaceClient) Hooks() []Hook {
+	return c.hooks.UnloadedNamespace
+}
+
+// Interceptors returns the client interceptors.
+func (c *UnloadedNamespaceClient) Interceptors() []Interceptor {
+	return c.inters.UnloadedNamespace
+}
+
+func (c *UnloadedNamespaceClient) mutate(ctx context.Context, m *UnloadedNamespaceMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&UnloadedNamespaceCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&UnloadedNamespaceUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&UnloadedNamespaceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&UnloadedNamespaceDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown UnloadedNamespace mutation op: %q", m.Op())
+	}
+}
+
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
@@ -4496,14 +4637,15 @@ type (
 		CapabilityValue, Change, Consumer, Inventory, MetadataItem, Namespace,
 		NamespaceMember, ObjectDefinition, PropertyDefinition, ProviderAggregate,
 		ProviderTrait, Resource, ResourceClass, ResourceProvider, ResourceTag,
-		ResourceType, ResourceTypeAssociation, Tag, Trait []ent.Hook
+		ResourceType, ResourceTypeAssociation, Tag, Trait, UnloadedNamespace []ent.Hook
 	}
 	inters struct {
 		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
 		CapabilityValue, Change, Consumer, Inventory, MetadataItem, Namespace,
 		NamespaceMember, ObjectDefinition, PropertyDefinition, ProviderAggregate,
 		ProviderTrait, Resource, ResourceClass, ResourceProvider, ResourceTag,
-		ResourceType, ResourceTypeAssociation, Tag, Trait []ent.Interceptor
+		ResourceType, ResourceTypeAssociation, Tag, Trait,
+		UnloadedNamespace []ent.Interceptor
 	}
 )
 

@@ -36,6 +36,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/ent/trait"
+	"github.com/cadastre-dev/cadastre/ent/unloadednamespace"
 )
 
 // ent aliases to avoid import conflicts in user's code.
@@ -120,6 +121,7 @@ func checkColumn(t, c string) error {
 			resourcetypeassociation.Table: resourcetypeassociation.ValidColumn,
 			tag.Table:                     tag.ValidColumn,
 			trait.Table:                   trait.ValidColumn,
+			unloadednamespace.Table:       unloadednamespace.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

@@ -62,6 +62,8 @@ type Tx struct {
 	Tag *TagClient
 	// Trait is the client for interacting with the Trait builders.
 	Trait *TraitClient
+	// UnloadedNamespace is the client for interacting with the UnloadedNamespace builders.
+	UnloadedNamespace *UnloadedNamespaceClient
 
 	// lazily loaded.
 	client     *Client
@@ -217,6 +219,7 @@ func (tx *Tx) init() {
 	tx.ResourceTypeAssociation = NewResourceTypeAssociationClient(tx.config)
 	tx.Tag = NewTagClient(tx.config)
 	tx.Trait = NewTraitClient(tx.config)
+	tx.UnloadedNamespace = NewUnloadedNamespaceClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.

@@ -13,11 +13,20 @@ type ImportRequest struct {
 	// the same origin brought takes them, under Skip, as a three-way upgrade.
 	Origin           *string
 	IncludeProtected bool // overwrites protected namespaces, too
-	DryRun           bool // reports what would be done and does nothing
+	// IncludeUnloaded creates what came with the product's own bundle and was
+	// deleted since.
+	IncludeUnloaded bool
+	DryRun          bool // reports what would be done and does nothing
 }
 
 // OwnOrigin is the origin of the product's own definitions.
 const OwnOrigin = "cadastre"
+
+// StaysAway reports whether a namespace that does not exist, and was deleted after
+// the product's own bundle brought it, is left alone.
+func (r ImportRequest) StaysAway() bool {
+	return r.Origin != nil && *r.Origin == OwnOrigin && !r.IncludeUnloaded
+}
 
 // MaxDocuments is how many documents one request imports or exports.
 const MaxDocuments = 1000
@@ -30,6 +39,7 @@ const (
 	ImportUpdated   ImportOutcome = "UPDATED"
 	ImportUnchanged ImportOutcome = "UNCHANGED"
 	ImportSkipped   ImportOutcome = "SKIPPED"
+	ImportUnloaded  ImportOutcome = "UNLOADED"
 	ImportFailed    ImportOutcome = "FAILED"
 )
 

@@ -25,7 +25,8 @@ type Content struct {
 
 // FillEmpty fills an empty database, in one transaction: one that was ended
 // meanwhile leaves nothing. A database that holds any namespace, resource or
-// provider stays as it is.
+// provider stays as it is, and so does one from which shipped namespaces were
+// unloaded.
 func (s *Store) FillEmpty(ctx context.Context, content Content) error {
 	err := s.Fill(ctx, func(tx *sqldb.Tx) error {
 		empty, err := isEmpty(ctx, tx)
@@ -43,7 +44,7 @@ func (s *Store) FillEmpty(ctx context.Context, content Content) error {
 
 func isEmpty(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	for _, held := range []func(context.Context) (bool, error){
-		tx.Namespace.Query().Exist, tx.Resource.Query().Exist, tx.ResourceProvider.Query().Exist,
+		tx.Namespace.Query().Exist, tx.UnloadedNamespace.Query().Exist, tx.Resource.Query().Exist, tx.ResourceProvider.Query().Exist,
 	} {
 		if some, err := held(ctx); err != nil || some {
 			return false, err

@@ -297,6 +297,18 @@ func (f TraitFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TraitMutation", m)
 }
 
+// The UnloadedNamespaceFunc type is an adapter to allow the use of ordinary
+// function as UnloadedNamespace mutator.
+type UnloadedNamespaceFunc func(context.Context, *ent.UnloadedNamespaceMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f UnloadedNamespaceFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.UnloadedNamespaceMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.UnloadedNamespaceMutation", m)
+}
+
 // Condition is a hook condition function.
 type Condition func(context.Context, ent.Mutation) bool
 

@@ -1020,6 +1020,26 @@ var (
 		Columns:    TraitsColumns,
 		PrimaryKey: []*schema.Column{TraitsColumns[0]},
 	}
+	// UnloadedNamespacesColumns holds the columns for the "unloaded_namespaces" table.
+	UnloadedNamespacesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "origin", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "name", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(80)"}},
+		{Name: "created_at", Type: field.TypeTime},
+	}
+	// UnloadedNamespacesTable holds the schema information for the "unloaded_namespaces" table.
+	UnloadedNamespacesTable = &schema.Table{
+		Name:       "unloaded_namespaces",
+		Columns:    UnloadedNamespacesColumns,
+		PrimaryKey: []*schema.Column{UnloadedNamespacesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "unloadednamespace_origin_name",
+				Unique:  true,
+				Columns: []*schema.Column{UnloadedNamespacesColumns[1], UnloadedNamespacesColumns[2]},
+			},
+		},
+	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
 		AllocationsTable,
@@ -1046,6 +1066,7 @@ var (
 		ResourceTypeAssociationsTable,
 		TagsTable,
 		TraitsTable,
+		UnloadedNamespacesTable,
 	}
 )
 
@@ -1149,5 +1170,8 @@ func init() {
 	}
 	TraitsTable.Annotation = &entsql.Annotation{
 		Table: "traits",
+	}
+	UnloadedNamespacesTable.Annotation = &entsql.Annotation{
+		Table: "unloaded_namespaces",
 	}
 }

@@ -77,3 +77,6 @@ type Tag func(*sql.Selector)
 
 // Trait is the predicate function for trait builders.
 type Trait func(*sql.Selector)
+
+// UnloadedNamespace is the predicate function for unloadednamespace builders.
+type UnloadedNamespace func(*sql.Selector)

@@ -55,6 +55,28 @@ func (Namespace) Indexes() []ent.Index {
 	}
 }
 
+// UnloadedNamespace is a namespace that a bundle brought and that was deleted
+// since: the bundle does not bring it again by itself.
+type UnloadedNamespace struct{ ent.Schema }
+
+func (UnloadedNamespace) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
+
+func (UnloadedNamespace) Annotations() []schema.Annotation {
+	return []schema.Annotation{table("unloaded_namespaces")}
+}
+
+func (UnloadedNamespace) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("origin").SchemaType(varchar(255)).Immutable(),
+		field.String("name").SchemaType(varchar(80)).Immutable(),
+		field.Time("created_at").Immutable(),
+	}
+}
+
+func (UnloadedNamespace) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("origin", "name").Unique()}
+}
+
 // PropertyDefinition defines a property of a namespace, or of an object in it.
 type PropertyDefinition struct{ ent.Schema }
 

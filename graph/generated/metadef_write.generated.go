@@ -2155,8 +2155,11 @@ func (ec *executionContext) unmarshalInputImportNamespacesInput(ctx context.Cont
 	if _, present := asMap["dryRun"]; !present {
 		asMap["dryRun"] = false
 	}
+	if _, present := asMap["includeUnloaded"]; !present {
+		asMap["includeUnloaded"] = false
+	}
 
-	fieldsInOrder := [...]string{"documents", "mode", "includeProtected", "dryRun", "origin"}
+	fieldsInOrder := [...]string{"documents", "mode", "includeProtected", "dryRun", "origin", "includeUnloaded"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -2198,6 +2201,13 @@ func (ec *executionContext) unmarshalInputImportNamespacesInput(ctx context.Cont
 				return it, err
 			}
 			it.Origin = data
+		case "includeUnloaded":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("includeUnloaded"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IncludeUnloaded = data
 		}
 	}
 	return it, nil

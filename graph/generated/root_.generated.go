@@ -2299,6 +2299,12 @@ input ImportNamespacesInput {
   changed, local edits stay and are reported as warnings.
   """
   origin: String
+  """
+  Whether namespaces that ` + "`" + `cadastre` + "`" + ` brought and that were unloaded or deleted since are
+  created again. Without it they are ` + "`" + `UNLOADED` + "`" + ` in the report. It makes no difference
+  for other bundles and for documents without one.
+  """
+  includeUnloaded: Boolean! = false
 }
 
 "What an import does with a namespace that exists. What a file is silent about stays in every mode, but for display name and description, which ` + "`" + `OVERWRITE` + "`" + ` clears."
@@ -2343,6 +2349,8 @@ enum ImportOutcome {
   UNCHANGED
   "The namespace existed, differs from the document and was left as it is."
   SKIPPED
+  "The namespace came with ` + "`" + `cadastre` + "`" + `, was unloaded or deleted since, and stays away; see ` + "`" + `includeUnloaded` + "`" + `."
+  UNLOADED
   "The document cannot be imported, see ` + "`" + `errors` + "`" + `."
   FAILED
 }

@@ -163,6 +163,16 @@ func (s *MetadefStore) importStanding(ctx context.Context, tx *sqldb.Tx, row *en
 }
 
 func (s *MetadefStore) importNew(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
+	unloaded, err := wasUnloaded(ctx, tx, document.Name, request)
+	if err != nil {
+		return metadef.ImportPlan{}, err
+	}
+	if unloaded && request.StaysAway() {
+		if !request.DryRun {
+			tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: document.Name})
+		}
+		return metadef.ImportPlan{Outcome: metadef.ImportUnloaded}, nil
+	}
 	plan := metadef.PlanImport(nil, document, request.Mode, request.IncludeProtected)
 	if err := s.checkQuota(document, "$"); err != nil {
 		return plan, err
@@ -173,6 +183,11 @@ func (s *MetadefStore) importNew(ctx context.Context, tx *sqldb.Tx, document *me
 	row, err := s.createDocument(ctx, tx, plan.Result)
 	if err != nil || request.Origin == nil {
 		return plan, err
+	}
+	if unloaded {
+		if err := forgetUnloaded(ctx, tx, document.Name, *request.Origin); err != nil {
+			return plan, err
+		}
 	}
 	return plan, SetOrigin(ctx, tx, row, *request.Origin, document)
 }

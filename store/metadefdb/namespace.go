@@ -112,8 +112,10 @@ func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows 
 		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: held[i]})
 		tx.Changed("Namespace", row.Name)
 	}
-	_, err = tx.Namespace.Delete().Where(sqldb.Among(namespace.FieldID, ids)).Exec(ctx)
-	return err
+	if _, err = tx.Namespace.Delete().Where(sqldb.Among(namespace.FieldID, ids)).Exec(ctx); err != nil {
+		return err
+	}
+	return s.noteUnloaded(ctx, tx, rows)
 }
 
 // DeleteNamespaceContents deletes all properties, objects or tags of a

@@ -1,0 +1,57 @@
+package metadefdb
+
+import (
+	"context"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/ent/unloadednamespace"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// Namespaces of the product's own bundle that were deleted are noted by name, so
+// that the next import of the bundle leaves them alone. Those of other bundles are
+// not: who imports such a bundle would learn what others deleted.
+
+// noteUnloaded notes those of the namespaces that the product's own bundle
+// brought.
+func (s *MetadefStore) noteUnloaded(ctx context.Context, tx *sqldb.Tx, rows []*ent.Namespace) error {
+	var names []string
+	for _, row := range rows {
+		if row.Origin != nil && *row.Origin == metadef.OwnOrigin {
+			names = append(names, row.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if _, err := tx.UnloadedNamespace.Delete().Where(isUnloaded(metadef.OwnOrigin, names...)).Exec(ctx); err != nil {
+		return err
+	}
+	now := s.Now()
+	return sqldb.InsertAll(ctx, lists.Map(names, func(name string) *ent.UnloadedNamespaceCreate {
+		return tx.UnloadedNamespace.Create().SetOrigin(metadef.OwnOrigin).SetName(name).SetCreatedAt(now)
+	}), tx.UnloadedNamespace.CreateBulk)
+}
+
+// isUnloaded keeps the notes of namespaces of a bundle.
+func isUnloaded(origin string, names ...string) predicate.UnloadedNamespace {
+	return unloadednamespace.And(unloadednamespace.Origin(origin), sqldb.Among(unloadednamespace.FieldName, names))
+}
+
+// wasUnloaded reports whether the bundle of an import brought a namespace that was
+// deleted since.
+func wasUnloaded(ctx context.Context, tx *sqldb.Tx, name string, request metadef.ImportRequest) (bool, error) {
+	if request.Origin == nil || *request.Origin != metadef.OwnOrigin {
+		return false, nil
+	}
+	return tx.UnloadedNamespace.Query().Where(isUnloaded(*request.Origin, name)).Exist(ctx)
+}
+
+// forgetUnloaded removes the note of a namespace that its bundle brings again.
+func forgetUnloaded(ctx context.Context, tx *sqldb.Tx, name, origin string) error {
+	_, err := tx.UnloadedNamespace.Delete().Where(isUnloaded(origin, name)).Exec(ctx)
+	return err
+}
