@@ -50,9 +50,10 @@ var rowsOf = []struct{ kind, key, from string }{
 	{"ResourceClass", "t.name", "resource_classes t"},
 }
 
-// rowsOfNothing are the tables whose rows are part of no thing: the logs, and what
-// is counted from the capabilities of resources.
-var rowsOfNothing = []string{"audit_events", "changes", "capability_counts"}
+// rowsOfNothing are the tables whose rows are part of no thing: the logs, what is
+// counted from the capabilities of resources, and the names of namespaces that are
+// gone.
+var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces"}
 
 // things returns the rows of every thing, by kind and key.
 func things(t *testing.T, s *store.Store) map[[2]string]string {
