@@ -104,7 +104,8 @@ func extensions(ctx context.Context, code Code, field string) map[string]any {
 // PresentErrors returns errors as clients get them: refusals with their message
 // and code, one error for every bad field; errors of the protocol with their
 // code; and everything else as an internal error, whose cause is logged under
-// the request's id.
+// the request's id. What is refused for all objects is told once for each place
+// in the document, of the first object there.
 func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gqlerror.List {
 	if len(list) == 0 {
 		return nil
@@ -114,10 +115,27 @@ func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gq
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *gqlerror.Error) int { return comparePaths(a.Path, b.Path) })
 	var out gqlerror.List
+	told := map[string]bool{}
 	for _, err := range list {
+		if problem.IsForAll(err) {
+			place := placeOf(err.Path)
+			if told[place] {
+				continue
+			}
+			told[place] = true
+		}
 		out = append(out, present(ctx, log, err)...)
 	}
 	return bounded(out)
+}
+
+// placeOf returns a path without the indexes in lists: the place in the document
+// of what is at it.
+func placeOf(path ast.Path) string {
+	return slices.DeleteFunc(slices.Clone(path), func(element ast.PathElement) bool {
+		_, isIndex := element.(ast.PathIndex)
+		return isIndex
+	}).String()
 }
 
 // bounded returns the first document.MaxErrors of the errors and, of the others,

@@ -39,6 +39,9 @@ type Refusal struct {
 	Message string
 	// RetryAfter is when to try again; 0 is unknown.
 	RetryAfter time.Duration
+	// Everywhere says that the same is refused for every object: told once, it is
+	// told of all.
+	Everywhere bool
 	reason     error
 }
 
@@ -69,10 +72,23 @@ func (r *Refusal) After(wait time.Duration) *Refusal {
 	return r
 }
 
+// ForAll sets that the same is refused for every object.
+func (r *Refusal) ForAll() *Refusal {
+	r.Everywhere = true
+	return r
+}
+
 // On sets which input field the refusal is about.
 func (r *Refusal) On(field string) *Refusal {
 	r.Field = field
 	return r
+}
+
+// IsForAll reports whether an error is a refusal that is the same for every
+// object.
+func IsForAll(err error) bool {
+	refusal, ok := errors.AsType[*Refusal](err)
+	return ok && refusal.Everywhere
 }
 
 // Under returns an error whose refusal, if it is one, is about an input at a
@@ -126,6 +142,24 @@ func (p Problems) With(more Problems) Problems {
 		}
 	}
 	return all
+}
+
+// Of returns the problems of an error that is an *InvalidInput, and whether it is
+// one; nil has none.
+func Of(err error) (Problems, bool) {
+	var invalid *InvalidInput
+	if errors.As(err, &invalid) {
+		return slices.Clone(invalid.Problems), true
+	}
+	return nil, err == nil
+}
+
+// HasUnder reports whether one of the problems is at a path or below it.
+func (p Problems) HasUnder(path string) bool {
+	return slices.ContainsFunc(p, func(one Problem) bool {
+		rest, ok := strings.CutPrefix(one.Field, path)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
 }
 
 // Err returns nil when there is no problem, else an *InvalidInput.

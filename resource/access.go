@@ -40,7 +40,7 @@ func MayDiscover(v access.Viewer, discovery CapabilityDiscovery) error {
 	if v.IsAdmin() || discovery == DiscoveryEveryone && v.CanRead() {
 		return nil
 	}
-	return problem.Refuse(problem.ErrForbidden, "capabilities can be discovered by administrators only")
+	return problem.Refuse(problem.ErrForbidden, "capabilities can be discovered by administrators only").ForAll()
 }
 
 // CapabilityRegistration is how the name of a capability comes into the

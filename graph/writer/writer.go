@@ -37,8 +37,9 @@ type Writer struct {
 	ctx      context.Context // of the root field
 	contexts []Place
 	bound    []map[string]any
-	kept     map[int]resolved // by place
-	indexes  []int            // in the lists that are being written, from the root down
+	kept     map[int]resolved         // by place
+	told     map[*document.Field]bool // whose refusal for all objects is among the errors
+	indexes  []int                    // in the lists that are being written, from the root down
 	current  *document.Field
 	failed   int   // the errors before the root field that is being written
 	stopped  error // why no further root field is written
@@ -101,7 +102,7 @@ func PlaceOf(ctx context.Context) *Place {
 // of the field at which it happened, and the root field is null.
 func (w *Writer) Root(ctx context.Context, f *document.Field, write func(*document.Field) bool) (ok bool) {
 	start, failed := w.Mark(), len(w.Errors)
-	w.indexes, w.current, w.failed = w.indexes[:0], f, failed
+	w.indexes, w.current, w.failed, w.told = w.indexes[:0], f, failed, nil
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			ok = w.recovered(ctx, f, start, failed, panicked)
@@ -299,8 +300,18 @@ func (w *Writer) isNullSince(start Mark) bool {
 // Data returns the answer in its pieces. The caller returns them to the pool.
 func (w *Writer) Data() [][]byte { return append(w.full, w.buf) }
 
-// Fail adds the error of a field.
+// Fail adds the error of a field. One that is the same for all objects is added
+// for the first of them.
 func (w *Writer) Fail(f *document.Field, err error) {
+	if problem.IsForAll(err) {
+		if w.told[f] {
+			return
+		}
+		if w.told == nil {
+			w.told = map[*document.Field]bool{}
+		}
+		w.told[f] = true
+	}
 	var at []gqlerror.Location
 	if position := f.AST.Position; position != nil && position.Line != 0 {
 		at = []gqlerror.Location{{Line: position.Line, Column: position.Column}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/graph/writer"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // answer writes the root fields of a query by a function for each.
@@ -116,5 +117,24 @@ func TestAnAnswerKeepsWhatDidNotFail(t *testing.T) {
 	}
 	if data, errs := answer(t.Context(), errors.New("refused"), fine); data != `{"f0":null}` || errs != "input:1:1: f0 refused\n" {
 		t.Errorf("a refused field: got %s\n%s", data, errs)
+	}
+}
+
+// TestARefusalForAllObjectsIsToldOnce fails a field for more objects than may
+// fail, for a reason that is the same for all.
+func TestARefusalForAllObjectsIsToldOnce(t *testing.T) {
+	t.Parallel()
+	data, errs := answer(t.Context(), nil, func(w *writer.Writer, f *document.Field) bool {
+		w.Byte('[')
+		for i := range writer.MaxFailed + 5 {
+			w.Element(i)
+			w.Fail(f, problem.Refuse(problem.ErrForbidden, "closed").ForAll())
+			w.Null()
+		}
+		w.Byte(']')
+		return true
+	})
+	if strings.Count(data, "null") != writer.MaxFailed+5 || strings.Count(errs, "closed") != 1 {
+		t.Errorf("%d values and the errors %s", strings.Count(data, "null"), errs)
 	}
 }
