@@ -80,3 +80,7 @@ var fieldsByEnumName = func() map[string]string {
 	}
 	return fields
 }()
+
+// UsedField returns the field of Query or Mutation that the viewer is at; empty for
+// none.
+func (v Viewer) UsedField() string { return v.field }

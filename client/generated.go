@@ -352,8 +352,9 @@ func (v *KeyValueInput) GetValue() string { return v.Value }
 type ListCapabilitiesResourceType struct {
 	// What resources of the type can be asked for, by name: the capabilities that some
 	// resource of the type has a value for, whoever can see that resource. `null`
-	// with `FORBIDDEN` for all but administrators until the operator opens discovery.
-	// At most as many as are registered for the type.
+	// with `FORBIDDEN` for all but administrators until the operator opens discovery:
+	// one error for the place in the document, however many types are there. At most as
+	// many as are registered for the type.
 	Capabilities []*ListCapabilitiesResourceTypeCapabilitiesCapability `json:"capabilities"`
 }
 

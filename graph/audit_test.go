@@ -257,7 +257,7 @@ func TestAMutationOfNothingIsAudited(t *testing.T) {
 			{`importNamespaces(input: {documents: ["{\"namespace\": \"N\"}"], mode: SKIP}) { __typename }`, "N"},
 			{`importNamespaces(input: {documents: ["{\"namespace\": \"D\"}", "{\"namespace\": \"N\", \"description\": \"d\"}"], mode: OVERWRITE, dryRun: true}) { __typename }`, "-"},
 			{`importNamespaces(input: {documents: ["{"]}) { __typename }`, "-"},
-			{`unloadNamespaces(input: {resourceTypes: ["none"]}) { __typename }`, ""},
+			{`unloadNamespaces(input: {origin: "none"}) { __typename }`, ""},
 			{`unloadNamespaces(input: {names: ["none"]}) { __typename }`, "-"},
 			{`setMetadataOnResources(input: {items: []}) { __typename }`, ""},
 			{`createResourceType(input: {name: "` + longType + `"}) { __typename }`, longType},

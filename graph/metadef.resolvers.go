@@ -29,6 +29,9 @@ func (r *appliedNamespaceResolver) Objects(ctx context.Context, obj *metadef.App
 }
 
 func (r *namespaceResolver) Properties(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.PropertyDefinition, error) {
+	if err := r.Store.CheckResourceType(ctx, nil, resourceType); err != nil {
+		return nil, err
+	}
 	properties, err := propertiesOfNamespace.Load(ctx, r.Store, obj)
 	if err != nil || resourceType == nil {
 		return properties, err
@@ -47,6 +50,9 @@ func (r *namespaceResolver) Property(ctx context.Context, obj *metadef.Namespace
 }
 
 func (r *namespaceResolver) Objects(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.ObjectDefinition, error) {
+	if err := r.Store.CheckResourceType(ctx, nil, resourceType); err != nil {
+		return nil, err
+	}
 	objects, err := objectsOfNamespace.Load(ctx, r.Store, obj)
 	if err != nil || resourceType == nil {
 		return objects, err
@@ -105,7 +111,7 @@ func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Name
 
 func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace, filter *metadef.AssociationFilter) ([]*metadef.ResourceTypeAssociation, error) {
 	wanted := valueOf(filter)
-	if err := wanted.Check(); err != nil {
+	if err := r.Store.CheckAssociationFilter(ctx, wanted); err != nil {
 		return nil, err
 	}
 	associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)

@@ -56,14 +56,6 @@ func candidateCursor(first *int, after *string) (*placement.Position, int, probl
 	return &position, request.Limit(), problems
 }
 
-// addProblems adds the problems of a placement request to those of an input.
-func addProblems(problems problem.Problems, more []placement.Problem) problem.Problems {
-	for _, one := range more {
-		problems.Add(one.Path, "%s", one.Message)
-	}
-	return problems
-}
-
 // providersByUUID returns the providers of UUIDs.
 func providersByUUID(s *store.Store, ctx context.Context, uuids []string) (map[string]*model.ResourceProvider, error) {
 	world, err := s.World(ctx)

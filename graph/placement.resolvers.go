@@ -231,7 +231,7 @@ func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*p
 		Groups: model.Values(groups), Policy: groupPolicy, SameSubtree: model.Values(sameSubtree),
 		RootRequired: rootRequired, RootForbidden: rootForbidden, Hosts: chosen,
 	}
-	if err := addProblems(problems, placement.Validate(world, request)).Err(); err != nil {
+	if err := append(problems, r.Store.CheckRequest(world, request)...).Err(); err != nil {
 		return nil, err
 	}
 	connection, err := model.CandidatesIn(world, request, position, limit)

@@ -121,13 +121,13 @@ func (r *queryResolver) Resource(ctx context.Context, uuid string) (*resource.Re
 }
 
 func (r *queryResolver) MetadataKeys(ctx context.Context, filter *resource.Filter, resourceType *string, search *string, first *int, after *string) (*model.MetadataKeyConnection, error) {
-	wanted := valueOf(filter).OfType(resourceType)
+	wanted := valueOf(filter)
 	connection, err := connect(ctx, model.PageRequest(first, after, nil, nil),
 		func(ctx context.Context, page page.Request) (page.Page[*resource.MetadataKey], error) {
-			return r.Store.MetadataKeys(ctx, wanted, valueOf(search), page)
+			return r.Store.MetadataKeys(ctx, wanted, resourceType, valueOf(search), page)
 		},
 		func(ctx context.Context) (int, error) {
-			return r.Store.CountMetadataKeys(ctx, wanted, valueOf(search))
+			return r.Store.CountMetadataKeys(ctx, wanted, resourceType, valueOf(search))
 		})
 	return &model.MetadataKeyConnection{Connection: connection}, err
 }

@@ -90,7 +90,7 @@ func TestRootFieldsFailAlone(t *testing.T) {
 				`{ a: auditEvents { totalCount } b: auditEvents { totalCount } c: node(id: "") { id } d: node(id: "") { id } }`,
 				`{"a":null,"b":null,"c":null,"d":null}`, "a FORBIDDEN, b FORBIDDEN, c BAD_USER_INPUT, d BAD_USER_INPUT"},
 			{"look-ups that find nothing", "reader",
-				`{ namespace(name: "absent") { name } definitions(resourceType: "absent") { namespace { name } } nodes(ids: []) { id } exportNamespaces(names: []) }`,
+				`{ namespace(name: "absent") { name } definitions(resourceType: "OS::Manila::Share") { namespace { name } } nodes(ids: []) { id } exportNamespaces(names: []) }`,
 				`{"namespace":null,"definitions":[],"nodes":[],"exportNamespaces":[]}`, ""},
 		} {
 			ctx := access.WithViewer(t.Context(), viewers[of.viewer])

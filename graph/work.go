@@ -86,7 +86,7 @@ func works() document.Works {
 			all[name] = work
 		}
 	}
-	return all
+	return withNames(all)
 }
 
 // ofList returns the work of a field that reads what the field above it is a

@@ -169,15 +169,6 @@ func ValidateClasses(w *World, path string, names []string) []Problem {
 	return v.problems
 }
 
-// checkClass checks that a resource class exists.
-func (v *validator) checkClass(path, name string) {
-	if !isName(name) {
-		v.add(path, nameRule)
-	} else if !v.world.HasResourceClass(name) {
-		v.add(path, "unknown resource class %q", name)
-	}
-}
-
 // wideSum is a sum of int64s that cannot overflow: a number of 128 bits.
 type wideSum struct {
 	high int64

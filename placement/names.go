@@ -46,7 +46,9 @@ type TraitFilter struct {
 }
 
 // Validate returns every problem of the filter, each at its path below path.
-func (f TraitFilter) Validate(path string) []Problem { return validateNames(path, f.Names) }
+func (f TraitFilter) Validate(w *World, path string) []Problem {
+	return validateNames(w, path, f.Names, (*validator).checkTrait)
+}
 
 // ResourceClassFilter selects resource classes; all fields that are not nil
 // must hold.
@@ -56,11 +58,21 @@ type ResourceClassFilter struct {
 }
 
 // Validate returns every problem of the filter, each at its path below path.
-func (f ResourceClassFilter) Validate(path string) []Problem { return validateNames(path, f.Names) }
+func (f ResourceClassFilter) Validate(w *World, path string) []Problem {
+	return validateNames(w, path, f.Names, (*validator).checkClass)
+}
 
-func validateNames(path string, names []string) []Problem {
-	var v validator
-	v.atMost(MaxFilterList, under(path, "names"), len(names))
+// validateNames checks a list of names, each by a check that it exists. Without a
+// world that is left open.
+func validateNames(w *World, path string, names []string, check func(v *validator, path, name string)) []Problem {
+	v := validator{world: w}
+	path = under(path, "names")
+	v.atMost(MaxFilterList, path, len(names))
+	for i, name := range names {
+		if w != nil && len(names) <= MaxFilterList {
+			check(&v, at(path, i), name)
+		}
+	}
 	return v.problems
 }
 

@@ -11,6 +11,9 @@ import (
 type Problem struct {
 	Path    string
 	Message string
+	// Trait or ResourceClass is the unknown name that the problem is about; empty
+	// for other problems.
+	Trait, ResourceClass string
 }
 
 func (p Problem) String() string { return p.Path + ": " + p.Message }
@@ -25,6 +28,28 @@ type validator struct {
 
 func (v *validator) add(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// checkTrait checks that a trait exists.
+func (v *validator) checkTrait(path, name string) {
+	if !isName(name) {
+		v.add(path, nameRule)
+	} else if !v.world.HasTrait(name) {
+		v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf("unknown trait %q", name), Trait: name})
+	}
+}
+
+// checkClass checks that a resource class exists.
+func (v *validator) checkClass(path, name string) {
+	if !isName(name) {
+		v.add(path, nameRule)
+	} else if !v.world.HasResourceClass(name) {
+		v.unknownClass(path, name)
+	}
+}
+
+func (v *validator) unknownClass(path, name string) {
+	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf("unknown resource class %q", name), ResourceClass: name})
 }
 
 // require adds a problem unless the rule holds.

@@ -116,7 +116,7 @@ func (v *validator) checkAmounts(path string, resources []Amount) {
 			v.add(class, nameRule)
 		case v.duplicate(seen, class, "duplicate resource class %q", name):
 		case v.world != nil && !v.world.HasResourceClass(name):
-			v.add(class, "unknown resource class %q", name)
+			v.unknownClass(class, name)
 		}
 		v.require(1 <= amount.Amount && amount.Amount <= MaxAmount, under(path, "amount"), "must be between 1 and 2147483647")
 	}
@@ -125,11 +125,7 @@ func (v *validator) checkAmounts(path string, resources []Amount) {
 func (v *validator) checkTraits(path string, traits []string) {
 	v.atMost(MaxTraits, path, len(traits))
 	for i, trait := range traits {
-		if !isName(trait) {
-			v.add(at(path, i), nameRule)
-		} else if !v.world.HasTrait(trait) {
-			v.add(at(path, i), "unknown trait %q", trait)
-		}
+		v.checkTrait(at(path, i), trait)
 	}
 }
 

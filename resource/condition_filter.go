@@ -45,12 +45,34 @@ func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 	return plan
 }
 
-// CapabilityNames returns every capability that the plan asks for, each once.
-func (p FilterPlan) CapabilityNames() []string {
+// CapabilityNames are the names of the capabilities that a viewer may know of:
+// whether one is among them and, where one that must be is not, all of them.
+type CapabilityNames struct {
+	Knows func(name string) bool
+	All   []string
+}
+
+// Check adds a problem for a name that is not known, with the known one that it
+// may mean.
+func (n CapabilityNames) Check(problems *problem.Problems, path, name string) {
+	if !n.Knows(name) {
+		problems.Add(path, "unknown capability %q%s", metadef.Shorten(name), text.NewSpeller(n.All).DidYouMean(name))
+	}
+}
+
+// NamesToKnow returns the capabilities that the plan asks for and that must be
+// known.
+func (p FilterPlan) NamesToKnow() []string {
 	var names []string
 	for _, c := range p.parsed {
 		names = append(names, c.Condition.CapabilityNames()...)
 	}
+	return names
+}
+
+// CapabilityNames returns every capability that the plan asks for, each once.
+func (p FilterPlan) CapabilityNames() []string {
+	names := p.NamesToKnow()
 	for _, requirement := range p.requirements {
 		name, _ := requirement.Capability()
 		names = append(names, name)
@@ -64,19 +86,17 @@ func (p FilterPlan) CapabilityNames() []string {
 // An unknown name is refused, except in a requirement: there it is for another
 // filter of the scheduler and ignored, or, within the scope of capabilities,
 // never met.
-func (p FilterPlan) Conditions(known func(name string) bool, problems *problem.Problems) []FilterCondition {
+func (p FilterPlan) Conditions(names CapabilityNames, problems *problem.Problems) []FilterCondition {
 	conditions := slices.Clone(p.parsed)
 	for _, c := range conditions {
 		for _, name := range c.Condition.CapabilityNames() {
-			if !known(name) {
-				problems.Add(c.Path, "unknown capability %q", metadef.Shorten(name))
-			}
+			names.Check(problems, c.Path, name)
 		}
 	}
 	for i, requirement := range p.requirements {
 		of := FilterCondition{Path: problem.Index(problem.Join(p.path, "requirements"), i), Clause: "requirements " + requirement.Key + ": " + requirement.Requirement}
 		switch name, scoped := requirement.Capability(); {
-		case known(name):
+		case names.Knows(name):
 			of.Condition = requirement.Condition(problems, problem.Index(problem.Join(p.path, "requirements"), i))
 		case scoped:
 			of.Condition = Condition{Kind: ConditionNever}

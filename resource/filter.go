@@ -72,6 +72,11 @@ func (f Filter) Check(problems *problem.Problems, path string) {
 	text.CheckCount(problems, problem.Join(path, "requirements"), len(f.Requirements), MaxRequirements)
 }
 
+// Mentions returns the names in the filter, which is at a path.
+func (f Filter) Mentions(path string) []metadef.Mention {
+	return []metadef.Mention{metadef.MentionOf(metadef.NameOfResourceType, problem.Join(path, "types"), f.Types)}
+}
+
 // OfType returns the filter with one more type that resources must be of; nil is
 // no condition.
 func (f Filter) OfType(name *string) Filter {

@@ -1,6 +1,9 @@
 package text
 
-import "math/bits"
+import (
+	"math/bits"
+	"strconv"
+)
 
 // Speller finds the known name that a misspelled one may mean.
 type Speller struct {
@@ -52,6 +55,15 @@ func (s Speller) Nearest(name string) string {
 
 // Nearest is Speller.Nearest for names that are asked for once.
 func Nearest(name string, known []string) string { return NewSpeller(known).Nearest(name) }
+
+// DidYouMean returns the end of a message about an unknown name: the known one
+// that it may mean, or nothing where none is like it.
+func (s Speller) DidYouMean(name string) string {
+	if near := s.Nearest(name); near != "" {
+		return "; did you mean " + strconv.Quote(near) + "?"
+	}
+	return ""
+}
 
 // editDistance returns how many single-character edits and swaps of neighbours
 // turn a into b; limit + 1 where there are more than limit. Only cells of the

@@ -154,7 +154,7 @@ func (p *pricer) work(field *Field, objects int64) Work {
 	}
 	work := *field.work
 	if work.Given != nil {
-		work = work.plus(work.Given(Call{field, p, objects}))
+		work = work.Plus(work.Given(Call{field, p, objects}))
 	}
 	if field.Repeats {
 		return work // of the field before it

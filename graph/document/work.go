@@ -28,7 +28,8 @@ type Work struct {
 	Given func(Call) Work
 }
 
-func (w Work) plus(more Work) Work {
+// Plus returns the sum of two works.
+func (w Work) Plus(more Work) Work {
 	return Work{
 		Statements: w.Statements + more.Statements, World: w.World || more.World,
 		Scanned: add(w.Scanned, more.Scanned), Read: add(w.Read, more.Read), Tests: add(w.Tests, more.Tests),

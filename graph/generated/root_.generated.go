@@ -353,8 +353,9 @@ type AuditEvent implements Node {
   """
   What resources of the type can be asked for, by name: the capabilities that some
   resource of the type has a value for, whoever can see that resource. ` + "`" + `null` + "`" + `
-  with ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators until the operator opens discovery.
-  At most as many as are registered for the type.
+  with ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators until the operator opens discovery:
+  one error for the place in the document, however many types are there. At most as
+  many as are registered for the type.
   """
   capabilities(
     "Whether private ones are included; they never are for anyone but administrators."
@@ -435,7 +436,8 @@ type CapabilityValue {
 extend type Resource {
   """
   The capabilities of the resource, by name; at most 1000. ` + "`" + `null` + "`" + ` with ` + "`" + `FORBIDDEN` + "`" + `
-  for all but administrators until the operator opens discovery.
+  for all but administrators until the operator opens discovery: one error for the
+  place in the document, however many resources are there.
   """
   capabilities(
     "Whether private ones are included; they never are for anyone but administrators."
@@ -627,6 +629,18 @@ directive @semanticNonNull(
 ) on FIELD_DEFINITION
 
 """
+Says that a text, or each text of a list, is the name of something that exists and
+that the viewer may see. Any other name is ` + "`" + `BAD_USER_INPUT` + "`" + `, with the nearest name
+there is where one is like it; what the viewer may not see is as unknown as what
+does not exist. Look-ups by key are not marked: they answer ` + "`" + `null` + "`" + `. Metadata keys,
+tags and the names of resources are free, and what has none of them is not found.
+"""
+directive @nameOf(
+  "The type of what has the name: ` + "`" + `ResourceType` + "`" + `, ` + "`" + `Namespace` + "`" + `, ` + "`" + `Capability` + "`" + `, ` + "`" + `Trait` + "`" + ` or ` + "`" + `ResourceClass` + "`" + `."
+  type: String!
+) on ARGUMENT_DEFINITION | INPUT_FIELD_DEFINITION
+
+"""
 The entry points for reading. Every list is a connection or says its bound; a
 look-up by key answers ` + "`" + `null` + "`" + ` for what does not exist or is not visible to the
 viewer, and the two cannot be told apart. Each field fails alone: it is ` + "`" + `null` + "`" + `,
@@ -815,12 +829,12 @@ type Viewer {
   """
   Everything that a metadata dialog shows for a resource type: the namespaces
   that apply to it, once for each of their associations with it, by display name,
-  with the names that their definitions have on it. Empty for an unknown type. At
-  most as many as the type has associations.
+  with the names that their definitions have on it; at most as many as the type has
+  associations.
   """
   definitions(
     "The name of the resource type, case-sensitive."
-    resourceType: String!
+    resourceType: String! @nameOf(type: "ResourceType")
     "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, ` + "`" + `\"\"` + "`" + ` those without one."
     target: String
     "Only what has this text in a name, title or description, whatever its case: a whole namespace, a whole object, or single properties; at most 200 characters."
@@ -858,7 +872,7 @@ type Viewer {
     "Only namespaces with these names, at most 1000. Absent means any."
     names: [String!]
     "Only namespaces that apply to any of these resource types, at most 1000. Absent means any."
-    resourceTypes: [String!]
+    resourceTypes: [String!] @nameOf(type: "ResourceType")
     "Whether the files are for import elsewhere and name no owner: a new namespace belongs to the project of whoever imports it, and one that exists there keeps its owner."
     portable: Boolean! = false
   ): [String!] @semanticNonNull
@@ -867,7 +881,7 @@ type Viewer {
 "Which namespaces; all given conditions must hold. Those on associations hold for one and the same association."
 input NamespaceFilter {
   "Associated with any of these resource types, at most 250, compared exactly. An empty list matches nothing."
-  resourceTypes: [String!]
+  resourceTypes: [String!] @nameOf(type: "ResourceType")
   "With this visibility."
   visibility: Visibility
   "Owned by the project with this id."
@@ -966,7 +980,7 @@ type Namespace implements Node {
   """
   properties(
     "See the properties as they apply to this resource type."
-    resourceType: String
+    resourceType: String @nameOf(type: "ResourceType")
     "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
@@ -981,7 +995,7 @@ type Namespace implements Node {
     "The name; with ` + "`" + `resourceType` + "`" + ` as it is applied to that type."
     name: String!
     "Look the name up as it applies to this resource type."
-    resourceType: String
+    resourceType: String @nameOf(type: "ResourceType")
   ): PropertyDefinition
   """
   The objects of the namespace, in their order; at most 1000. With ` + "`" + `resourceType` + "`" + `
@@ -990,7 +1004,7 @@ type Namespace implements Node {
   """
   objects(
     "See the objects as they apply to this resource type."
-    resourceType: String
+    resourceType: String @nameOf(type: "ResourceType")
     "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
@@ -1005,7 +1019,7 @@ type Namespace implements Node {
     "The name, case-sensitive."
     name: String!
     "See the object as it applies to this resource type."
-    resourceType: String
+    resourceType: String @nameOf(type: "ResourceType")
   ): ObjectDefinition
   "The tags of the namespace, by name; at most 1000."
   tags: [Tag!]!
@@ -1017,7 +1031,7 @@ type Namespace implements Node {
   "The same as ` + "`" + `properties` + "`" + `, by name, in pages."
   propertyConnection(
     "See the properties as they apply to this resource type."
-    resourceType: String
+    resourceType: String @nameOf(type: "ResourceType")
     "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
@@ -1034,7 +1048,7 @@ type Namespace implements Node {
   "The same as ` + "`" + `objects` + "`" + `, by name, in pages."
   objectConnection(
     "See the objects as they apply to this resource type."
-    resourceType: String
+    resourceType: String @nameOf(type: "ResourceType")
     "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
@@ -1420,9 +1434,9 @@ association of a type, a prefix and a properties target.
 """
 input ResourceTypeAssociationFilter {
   "Of any of these namespaces, by name, at most 250, compared exactly. An empty list matches nothing."
-  namespaces: [String!]
+  namespaces: [String!] @nameOf(type: "Namespace")
   "With any of these resource types, by name, at most 250, compared exactly. An empty list matches nothing."
-  resourceTypes: [String!]
+  resourceTypes: [String!] @nameOf(type: "ResourceType")
   "With exactly this prefix, its separator included; ` + "`" + `\"\"` + "`" + ` is an association without one."
   prefix: String
   "With exactly this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one."
@@ -1432,7 +1446,7 @@ input ResourceTypeAssociationFilter {
 "Which resource types; all given conditions must hold."
 input ResourceTypeFilter {
   "With any of these names, at most 250, compared exactly. An empty list matches nothing."
-  names: [String!]
+  names: [String!] @nameOf(type: "ResourceType")
 }
 
 "The order of a list of resource types."
@@ -2360,7 +2374,7 @@ input UnloadNamespacesInput {
   "With any of these names, each once; at most 1000."
   names: [String!]
   "Associated with any of these resource types, each once; at most 1000."
-  resourceTypes: [String!]
+  resourceTypes: [String!] @nameOf(type: "ResourceType")
   "Brought by this bundle, see ` + "`" + `importNamespaces` + "`" + `."
   origin: String
   "All that the viewer may see; not together with a condition."
@@ -2781,13 +2795,13 @@ extend type ResourceClass {
     "What the unsuffixed group asks for, at most 64 classes, each once."
     resources: [ResourceAmountInput!]
     "Traits that the providers serving the unsuffixed group must have between them, every one of these. At most 256, here and in the other lists of traits; one twice counts once."
-    requiredAll: [String!]
+    requiredAll: [String!] @nameOf(type: "Trait")
     "Traits of which the providers serving the unsuffixed group must have at least one between them; ` + "`" + `[]` + "`" + ` is no constraint."
-    requiredAny: [String!]
+    requiredAny: [String!] @nameOf(type: "Trait")
     "Further sets of traits, at most 64, of each of which at least one must be there."
     requiredAnySets: [TraitSetInput!]
     "Traits that no provider serving the unsuffixed group may have."
-    forbidden: [String!]
+    forbidden: [String!] @nameOf(type: "Trait")
     "Aggregates of every provider serving the unsuffixed group, or of the candidate's root; all filters must hold, at most 64."
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
@@ -2799,9 +2813,9 @@ extend type ResourceClass {
     "Sets of groups whose providers must lie below one of them, each set by itself; at most 64."
     sameSubtree: [SubtreeInput!]
     "Traits that the root of the candidate's tree itself must have."
-    rootRequired: [String!]
+    rootRequired: [String!] @nameOf(type: "Trait")
     "Traits that the root of the candidate's tree itself must not have."
-    rootForbidden: [String!]
+    rootForbidden: [String!] @nameOf(type: "Trait")
     """
     Only trees whose root is linked to a resource that matches: by its type, metadata,
     tags, capabilities, expressions, whatever ` + "`" + `resources` + "`" + ` can be filtered by. A
@@ -3079,13 +3093,13 @@ input ResourceProviderFilter {
   "In these aggregates; all filters must hold, at most 64."
   memberOf: [AggregateFilter!]
   "With every one of these traits, at most 256; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `. So it is with the other lists of traits."
-  requiredAll: [String!]
+  requiredAll: [String!] @nameOf(type: "Trait")
   "With at least one of these traits; ` + "`" + `[]` + "`" + ` is no constraint."
-  requiredAny: [String!]
+  requiredAny: [String!] @nameOf(type: "Trait")
   "With at least one trait of each of these sets, at most 64."
   requiredAnySets: [TraitSetInput!]
   "With none of these traits."
-  forbidden: [String!]
+  forbidden: [String!] @nameOf(type: "Trait")
   "With an inventory that could give each of these amounts now; at most 64 classes, each once."
   resources: [ResourceAmountInput!]
   """
@@ -3097,7 +3111,7 @@ input ResourceProviderFilter {
   "With ` + "`" + `true` + "`" + ` the roots of trees, with ` + "`" + `false` + "`" + ` those that have a parent."
   roots: Boolean
   "With an inventory of this resource class, whatever is free of it; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `."
-  hasClass: String
+  hasClass: String @nameOf(type: "ResourceClass")
   "With this text in the name or the uuid, without regard to case; at most 200 characters."
   search: String
 }
@@ -3109,7 +3123,7 @@ input ResourceProviderOrder {
   "The direction."
   direction: OrderDirection! = ASC
   "The resource class that ` + "`" + `FREE` + "`" + ` and ` + "`" + `SHARE_USED` + "`" + ` look at, which need it; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `, and so is one beside another field."
-  resourceClass: String
+  resourceClass: String @nameOf(type: "ResourceClass")
 }
 
 "What resource providers can be ordered by."
@@ -3249,7 +3263,7 @@ type Inventory {
 "An amount of a resource class."
 input ResourceAmountInput {
   "The name of the resource class."
-  resourceClass: String!
+  resourceClass: String! @nameOf(type: "ResourceClass")
   "How many units, 1 to 2147483647."
   amount: Int!
 }
@@ -3257,7 +3271,7 @@ input ResourceAmountInput {
 "A set of traits of which at least one must be there."
 input TraitSetInput {
   "The names of the traits, at least one, at most 256."
-  anyOf: [String!]!
+  anyOf: [String!]! @nameOf(type: "Trait")
 }
 
 "A condition on the aggregates of a provider. An aggregate that nobody is in is no error: it has no members."
@@ -3275,13 +3289,13 @@ input RequestGroupInput {
   "What the group asks for, at most 64 classes, each once. May be empty only for a group named in ` + "`" + `sameSubtree` + "`" + `."
   resources: [ResourceAmountInput!]
   "Traits that the provider must have, every one of these. At most 256, here and in the other lists of traits; one twice counts once."
-  requiredAll: [String!]
+  requiredAll: [String!] @nameOf(type: "Trait")
   "Traits of which the provider must have at least one; ` + "`" + `[]` + "`" + ` is no constraint."
-  requiredAny: [String!]
+  requiredAny: [String!] @nameOf(type: "Trait")
   "Further sets of traits, at most 64, of each of which the provider must have at least one."
   requiredAnySets: [TraitSetInput!]
   "Traits that the provider must not have."
-  forbidden: [String!]
+  forbidden: [String!] @nameOf(type: "Trait")
   "Aggregates of the provider itself; all filters must hold, at most 64."
   memberOf: [AggregateFilter!]
   "Only providers of the tree that holds the provider with this uuid."
@@ -3620,7 +3634,7 @@ input TraitFilter {
   "With a name that begins so."
   startsWith: String
   "With one of these names, at most 250. An empty list matches nothing."
-  names: [String!]
+  names: [String!] @nameOf(type: "Trait")
   "With ` + "`" + `true` + "`" + ` those that some provider has, with ` + "`" + `false` + "`" + ` those that none has."
   associated: Boolean
   "With ` + "`" + `true` + "`" + ` those created by hand, with ` + "`" + `false` + "`" + ` the standard ones."
@@ -3650,7 +3664,7 @@ type TraitEdge {
 "Which resource classes; all given conditions must hold."
 input ResourceClassFilter {
   "With one of these names, at most 250. An empty list matches nothing."
-  names: [String!]
+  names: [String!] @nameOf(type: "ResourceClass")
   "With ` + "`" + `true` + "`" + ` those created by hand, with ` + "`" + `false` + "`" + ` the standard ones."
   custom: Boolean
 }
@@ -3982,7 +3996,7 @@ type ReshapePayload {
     "What sums are made for, besides for each resource class."
     groupBy: CapacityGrouping! = RESOURCE_CLASS
     "Only these resource classes, at most 250; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `. Absent means all."
-    resourceClasses: [String!]
+    resourceClasses: [String!] @nameOf(type: "ResourceClass")
     "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
     "Only rows after this cursor."
@@ -4231,7 +4245,7 @@ type KeyProblem {
     "Only on the resources that match; all conditions must hold. Absent means all."
     filter: ResourceFilter
     "Only on resources of this type, by name."
-    resourceType: String
+    resourceType: String @nameOf(type: "ResourceType")
     "Only keys with this text somewhere, whatever its case; at most 255 characters."
     search: String
     "How many keys at most: 0 to 1000, 50 when absent."
@@ -4333,7 +4347,7 @@ extend type Mutation {
 "Which resources; all given conditions must hold."
 input ResourceFilter {
   "Of any of these types, by name, at most 250. An empty list matches nothing."
-  types: [String!]
+  types: [String!] @nameOf(type: "ResourceType")
   "Of this project."
   projectId: String
   "Of any of these projects, by id, at most 250. An empty list matches nothing."
@@ -4458,7 +4472,7 @@ is ` + "`" + `BAD_USER_INPUT` + "`" + `.
 """
 input CapabilityCondition {
   "The name, case-sensitive."
-  name: String!
+  name: String! @nameOf(type: "Capability")
   "Whether the resource has the capability."
   exists: Boolean
   "The value is this one."

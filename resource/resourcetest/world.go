@@ -74,8 +74,8 @@ func (w World) Matching(viewer access.Viewer, filter resource.Filter) ([]*Thing,
 	var problems problem.Problems
 	filter.Check(&problems, "filter")
 	plan := filter.Plan(&problems, "filter")
-	conditions := plan.Conditions(func(name string) bool { return w.knows(viewer, filter.Types, name) }, &problems)
-	if len(problems) > 0 {
+	conditions := plan.Conditions(resource.CapabilityNames{Knows: func(name string) bool { return w.knows(viewer, filter.Types, name) }}, &problems)
+	if len(problems) > 0 || len(filter.Types) > 0 && !viewer.CanRead() { // who sees no type
 		return nil, false
 	}
 	var matching []*Thing

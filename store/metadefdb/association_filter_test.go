@@ -2,6 +2,7 @@ package metadefdb_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -61,6 +63,12 @@ func TestAssociationsOfAFilter(t *testing.T) {
 				filter.PropertiesTarget = new(pick(affixes))
 			}
 			for who, ctx := range viewers {
+				if namesUnknown(t, s, ctx, filter) {
+					if err := s.CheckAssociationFilter(ctx, filter); !errors.Is(err, problem.ErrInvalidInput) {
+						t.Fatalf("round %d, %s, %+v: %v", round, who, filter, err)
+					}
+					continue
+				}
 				ofTypes, ofNamespaces, want := foundByFilter(t, s, ctx, types, filter)
 				if !slices.Equal(ofTypes, want) || !slices.Equal(ofNamespaces, want) {
 					t.Fatalf("round %d, %s, %+v:\nof types %v\nof namespaces %v\nwant %v", round, who, filter, ofTypes, ofNamespaces, want)
@@ -72,6 +80,26 @@ func TestAssociationsOfAFilter(t *testing.T) {
 			t.Errorf("the filters found %v", shown)
 		}
 	})
+}
+
+// namesUnknown reports whether a filter has a name that the viewer does not see.
+func namesUnknown(t *testing.T, s *store.Store, ctx context.Context, filter metadef.AssociationFilter) bool {
+	t.Helper()
+	namespaces, err := s.Namespaces(ctx, metadef.NamespaceFilter{}, page.Order{Field: "NAME"}, page.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	types, err := s.ResourceTypes(ctx, metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, page.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unseen := func(name string) bool {
+		return !slices.ContainsFunc(namespaces.Items, func(n *metadef.Namespace) bool { return n.Name == name })
+	}
+	unused := func(name string) bool {
+		return !slices.ContainsFunc(types.Items, func(of *metadef.ResourceType) bool { return of.Name == name })
+	}
+	return slices.ContainsFunc(filter.Namespaces, unseen) || slices.ContainsFunc(filter.ResourceTypes, unused)
 }
 
 // foundByFilter returns the ids of the associations that both lists have under

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -26,7 +27,8 @@ import (
 func (s *MetadefStore) Definitions(ctx context.Context, resourceType string, target *string, search string) ([]*metadef.AppliedNamespace, error) {
 	var problems problem.Problems
 	text.Check(&problems, "search", search, 0, metadef.MaxSearch)
-	if err := problems.Err(); err != nil {
+	text.CheckOptional(&problems, "target", target, 0, math.MaxInt)
+	if err := s.CheckResourceType(ctx, problems.Err(), &resourceType); err != nil {
 		return nil, err
 	}
 	applied, err := s.appliedTo(ctx, resourceType, target)

@@ -22,7 +22,8 @@ import (
 // there is none of is ErrNotFound; more than MaxDocuments are refused. Portable
 // files name no owner.
 func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceTypes []string, portable bool) ([]string, error) {
-	if err := (metadef.UnloadRequest{Names: names, ResourceTypes: resourceTypes, All: names == nil && resourceTypes == nil}).Check(""); err != nil {
+	request := metadef.UnloadRequest{Names: names, ResourceTypes: resourceTypes, All: names == nil && resourceTypes == nil}
+	if err := s.CheckNames(ctx, request.Check(""), request.Mentions("")...); err != nil {
 		return nil, err
 	}
 	rows, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), chosenNamespaces(names, resourceTypes, nil)).
@@ -77,7 +78,7 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 	if err := s.mayOwnNamespaces(ctx, "unloadNamespaces"); err != nil {
 		return nil, err
 	}
-	if err := request.Check("input"); err != nil {
+	if err := s.CheckNames(ctx, request.Check("input"), request.Mentions("input")...); err != nil {
 		return nil, err
 	}
 	var reports []*metadef.UnloadReport

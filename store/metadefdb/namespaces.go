@@ -24,7 +24,7 @@ var namespaceOrders = map[string]sqldb.SortKey{
 
 // Namespaces returns a page of the namespaces that the viewer may see.
 func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceFilter, order page.Order, request page.Request) (page.Page[*metadef.Namespace], error) {
-	if err := filter.Check(); err != nil {
+	if err := s.CheckNames(ctx, filter.Check(), filter.Mentions("filter")...); err != nil {
 		return page.Page[*metadef.Namespace]{}, err
 	}
 	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)

@@ -19,7 +19,7 @@ import (
 
 // ResourceTypes returns a page of the resource types that the viewer may know.
 func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter, order page.Order, request page.Request) (page.Page[*metadef.ResourceType], error) {
-	if err := filter.Check(); err != nil {
+	if err := s.CheckNames(ctx, filter.Check(), filter.Mentions("filter")...); err != nil {
 		return page.Page[*metadef.ResourceType]{}, err
 	}
 	paging, err := sqldb.NewPaging("resourceTypes", sqldb.NamedOrders, order, request)

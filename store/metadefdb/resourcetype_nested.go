@@ -20,17 +20,22 @@ import (
 
 var associationOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: resourcetypeassociation.FieldCreatedAt, IsTime: true}}
 
-func associationPaging(filter metadef.AssociationFilter, request page.Request) (sqldb.Paging, error) {
-	if err := filter.Check(); err != nil {
+func (s *MetadefStore) associationPaging(ctx context.Context, filter metadef.AssociationFilter, request page.Request) (sqldb.Paging, error) {
+	if err := s.CheckAssociationFilter(ctx, filter); err != nil {
 		return sqldb.Paging{}, err
 	}
 	return sqldb.NewPaging("associations", associationOrders, page.Order{Field: "CREATED_AT"}, request)
 }
 
+// CheckAssociationFilter returns what is wrong with a filter of associations.
+func (s *MetadefStore) CheckAssociationFilter(ctx context.Context, filter metadef.AssociationFilter) error {
+	return s.CheckNames(ctx, filter.Check(), filter.Mentions("filter")...)
+}
+
 // AssociationsOfTypes returns a page of the associations of each resource type
 // that match a filter, the oldest first.
 func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, filter metadef.AssociationFilter, request page.Request) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
-	paging, err := associationPaging(filter, request)
+	paging, err := s.associationPaging(ctx, filter, request)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +54,7 @@ func typeOfAssociation(row *ent.ResourceTypeAssociation) int64 { return row.Reso
 // AssociationsOfTypesBehind returns which types have associations on the side
 // where the page of AssociationsOfTypes begins.
 func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []int64, filter metadef.AssociationFilter, request page.Request) (map[int64]bool, error) {
-	paging, err := associationPaging(filter, request)
+	paging, err := s.associationPaging(ctx, filter, request)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +70,7 @@ func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []in
 // CountAssociationsOfTypes returns how many associations each resource type
 // has that match a filter.
 func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int64, filter metadef.AssociationFilter) (map[int64]int, error) {
-	if err := filter.Check(); err != nil {
+	if err := s.CheckAssociationFilter(ctx, filter); err != nil {
 		return nil, err
 	}
 	return associationTable.CountBy(ctx, s.DB, resourcetypeassociation.FieldResourceTypeID,

@@ -83,13 +83,26 @@ func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilte
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return none, err
 	}
-	if err := problemsOf(filter.Validate("filter")).Err(); err != nil {
+	world, err := s.worldOfNames(ctx, filter.Names)
+	if err != nil {
+		return none, err
+	}
+	if err := problemsIn(world, filter.Validate(world, "filter")).Err(); err != nil {
 		return none, err
 	}
 	paging, err := sqldb.NewPaging("traits", traitOrders, byName, request)
 	return sqldb.PageOf(ctx, s.DB, traitTable, paging, err, func(row *ent.Trait) *placement.Trait {
 		return &placement.Trait{Name: row.Name, Custom: !row.Standard}
 	}, func(row *ent.Trait) (any, string) { return row.Name, row.Name }, traitsThat(filter))
+}
+
+// worldOfNames returns the world in which names are looked up, and nil where there
+// are none.
+func (s *PlacementStore) worldOfNames(ctx context.Context, names []string) (*placement.World, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return s.World(ctx)
 }
 
 // CountTraits returns how many traits Traits goes through in all.
@@ -129,7 +142,11 @@ func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.R
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return none, err
 	}
-	if err := problemsOf(filter.Validate("filter")).Err(); err != nil {
+	world, err := s.worldOfNames(ctx, filter.Names)
+	if err != nil {
+		return none, err
+	}
+	if err := problemsIn(world, filter.Validate(world, "filter")).Err(); err != nil {
 		return none, err
 	}
 	paging, err := sqldb.NewPaging("resourceClasses", classOrders, byName, request)

@@ -49,7 +49,7 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 		return WorldPage[*placement.Provider]{}, err
 	}
 	found, problems := providersThat(world, filter, problems)
-	problems = append(problems, problemsOf(order.Validate(world, "orderBy"))...)
+	problems = append(problems, problemsIn(world, order.Validate(world, "orderBy"))...)
 	by := page.Order{Field: order.Field, Descending: order.Descending}
 	if order.ResourceClass != nil {
 		by.Field += " " + *order.ResourceClass
@@ -63,7 +63,7 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 // providersThat returns the providers of a world that a filter wants, and what
 // is wrong with the filter besides other problems.
 func providersThat(world *placement.World, filter placement.ProviderFilter, problems problem.Problems) ([]*placement.Provider, problem.Problems) {
-	problems = append(problems, problemsOf(filter.Validate(world, "filter"))...)
+	problems = append(problems, problemsIn(world, filter.Validate(world, "filter"))...)
 	text.CheckOptional(&problems, "filter.search", filter.Search, 0, placement.MaxSearch)
 	if len(problems) > 0 {
 		return nil, problems
@@ -86,7 +86,7 @@ func (s *PlacementStore) Capacity(ctx context.Context, filter placement.Provider
 		return WorldPage[*placement.CapacitySum]{}, err
 	}
 	found, problems := providersThat(world, filter, problems)
-	problems = append(problems, problemsOf(placement.ValidateClasses(world, "resourceClasses", classes))...)
+	problems = append(problems, problemsIn(world, placement.ValidateClasses(world, "resourceClasses", classes))...)
 	var all []*placement.CapacitySum
 	if len(problems) == 0 {
 		all = world.Capacities(found, by, classes)

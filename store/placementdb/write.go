@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -276,6 +277,31 @@ func providerFields(p *placement.Provider) sqldb.Fields {
 func (s *PlacementStore) rowsNamed(ctx context.Context, on sqldb.Conn, table string, names []string) (map[string]int64, error) {
 	return sqldb.Pairs[string, int64](ctx, s.DB, on,
 		`SELECT name, id FROM `+table+` WHERE `+s.Listed("name", "$1", "text")+s.Locking("KEY SHARE"), sqldb.JSONOf(names))
+}
+
+// CheckRequest returns what is wrong with a request for candidates.
+func (s *PlacementStore) CheckRequest(world *placement.World, request *placement.Request) problem.Problems {
+	return problemsIn(world, placement.Validate(world, request))
+}
+
+// problemsIn returns problems of placement's rules as problems of an input: with
+// an unknown trait or resource class stands the one of the world that it may mean.
+func problemsIn(world *placement.World, found []placement.Problem) problem.Problems {
+	problems := problemsOf(found)
+	var traits, classes text.Speller
+	if slices.ContainsFunc(found, func(one placement.Problem) bool { return one.Trait+one.ResourceClass != "" }) {
+		names := world.Names()
+		traits, classes = text.NewSpeller(names.Traits), text.NewSpeller(names.ResourceClasses)
+	}
+	for i, one := range found {
+		switch {
+		case one.Trait != "":
+			problems[i].Message += traits.DidYouMean(one.Trait)
+		case one.ResourceClass != "":
+			problems[i].Message += classes.DidYouMean(one.ResourceClass)
+		}
+	}
+	return problems
 }
 
 // problemsOf returns the violations of placement's rules as problems of an

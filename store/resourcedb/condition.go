@@ -3,6 +3,7 @@ package resourcedb
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
@@ -162,18 +163,48 @@ func hashesOf(texts []string) []int64 {
 	return lists.Map(texts, sqldb.HashOf)
 }
 
-// knownCapabilities returns the registry entries of names that the viewer may
-// know of: of the types, or of all types when types is nil.
-func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []string) (map[string][]int64, error) {
-	viewer := access.ViewerFrom(ctx)
-	if len(names) == 0 || resource.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
+// namesIn returns the names of capabilities that are known, as the conditions of
+// a filter ask for them.
+func namesIn(known map[string][]int64, all []string) resource.CapabilityNames {
+	return resource.CapabilityNames{Knows: func(name string) bool { return known[name] != nil }, All: all}
+}
+
+// maxSuggested bounds the names among which the nearest one is looked for: the
+// first ones by code point.
+const maxSuggested = 10_000
+
+// capabilitiesToSuggest returns the names of all capabilities of the types, or of
+// all types when types is nil, that the viewer may know of, where one of those
+// that must be known is not; else none.
+func (s *ResourceStore) capabilitiesToSuggest(ctx context.Context, known map[string][]int64, names, types []string) ([]string, error) {
+	unknown := slices.ContainsFunc(names, func(name string) bool { return known[name] == nil })
+	if !unknown || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
-	rows, err := s.Ent.Capability.Query().Where(sqldb.Among(capability.FieldName, names), capabilitiesSeen(viewer, true), visible.OfResourceTypes(ctx), func(s *entsql.Selector) {
+	all, err := s.capabilitiesOfTypes(ctx, types).Order(capability.ByName()).Limit(maxSuggested).Unique(true).Select(capability.FieldName).Strings(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the names of capabilities: %w", err)
+	}
+	return all, nil
+}
+
+// capabilitiesOfTypes returns a query for the registry entries that the viewer
+// may know of: of the types, or of all types when types is nil.
+func (s *ResourceStore) capabilitiesOfTypes(ctx context.Context, types []string) *ent.CapabilityQuery {
+	return s.Ent.Capability.Query().Where(capabilitiesSeen(access.ViewerFrom(ctx), true), visible.OfResourceTypes(ctx), func(s *entsql.Selector) {
 		if types != nil {
 			s.Where(metadefdb.IsOfType(s, s.C(capability.FieldResourceTypeID), types))
 		}
-	}).Order(ent.Asc(capability.FieldID)).All(ctx)
+	})
+}
+
+// knownCapabilities returns the registry entries of names that the viewer may
+// know of: of the types, or of all types when types is nil.
+func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []string) (map[string][]int64, error) {
+	if len(names) == 0 || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
+		return nil, nil
+	}
+	rows, err := s.capabilitiesOfTypes(ctx, types).Where(sqldb.Among(capability.FieldName, names)).Order(ent.Asc(capability.FieldID)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up capabilities: %w", err)
 	}

@@ -27,7 +27,7 @@ type Statement struct {
 // statement that it sends. The other one goes on with its own work.
 func RecordStatements(s *ResourceStore) (*ResourceStore, *[]Statement) {
 	r := &recorder{Database: s.Pool}
-	return &ResourceStore{DB: &sqldb.DB{Pool: s.Pool, Driver: r, Ent: ent.NewClient(ent.Driver(r))}, options: s.options, limits: s.limits}, &r.statements
+	return &ResourceStore{DB: &sqldb.DB{Pool: s.Pool, Driver: r, Ent: ent.NewClient(ent.Driver(r))}, metadefs: s.metadefs, options: s.options, limits: s.limits}, &r.statements
 }
 
 type recorder struct {

@@ -283,8 +283,8 @@ func TestMetadataKeysOfAFilter(t *testing.T) {
 			filter := w.filter()
 			for name, viewer := range kindsOfViewers() {
 				ctx := access.WithViewer(t.Context(), viewer)
-				got, err := s.MetadataKeys(ctx, filter, "", page.Request{})
-				count, err2 := s.CountMetadataKeys(ctx, filter, "")
+				got, err := s.MetadataKeys(ctx, filter, nil, "", page.Request{})
+				count, err2 := s.CountMetadataKeys(ctx, filter, nil, "")
 				matching, ok := w.Matching(viewer, filter)
 				if (err == nil) != ok || (err2 == nil) != ok {
 					t.Fatalf("%s, %+v: %v %v", name, filter, err, err2)

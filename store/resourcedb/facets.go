@@ -14,7 +14,6 @@ import (
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
-	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -88,10 +87,14 @@ func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filte
 	resource.CheckFacets(&problems, "of", wanted)
 	filter.Check(&problems, "filter")
 	plan := filter.Plan(&problems, "filter")
-	if err := problems.Err(); err != nil || len(wanted) == 0 {
+	if err := s.metadefs.CheckNames(ctx, problems.Err(), filter.Mentions("filter")...); err != nil || len(wanted) == 0 {
 		return nil, err
 	}
 	known, everywhere, err := s.capabilitiesFor(ctx, filter, plan, wanted)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.capabilitiesToSuggest(ctx, known, append(plan.NamesToKnow(), resource.Capabilities(wanted)...), filter.Types)
 	if err != nil {
 		return nil, err
 	}
@@ -102,9 +105,9 @@ func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filte
 		if without.Types == nil {
 			names = everywhere
 		}
-		clauses := s.clausesUnder(ctx, without, plan.Without(of), names, &problems)
-		if of.By == resource.FacetCapabilityValue && names[*of.Key] == nil {
-			problems.Add(problem.Join(problem.Index("of", i), "key"), "unknown capability %q", metadef.Shorten(*of.Key))
+		clauses := s.clausesUnder(ctx, without, plan.Without(of), names, all, &problems)
+		if of.By == resource.FacetCapabilityValue {
+			namesIn(names, all).Check(&problems, problem.Join(problem.Index("of", i), "key"), *of.Key)
 		}
 		part := s.facetPart(scope, i, of, matchingAll(ctx, clauses), names)
 		if statement == nil {

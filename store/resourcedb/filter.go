@@ -84,21 +84,26 @@ func (s *ResourceStore) clausesOf(ctx context.Context, path string, filter resou
 	var problems problem.Problems
 	filter.Check(&problems, path)
 	plan := filter.Plan(&problems, path)
-	if err := problems.Err(); err != nil {
+	if err := s.metadefs.CheckNames(ctx, problems.Err(), filter.Mentions(path)...); err != nil {
 		return nil, err
 	}
 	known, err := s.knownCapabilities(ctx, plan.CapabilityNames(), filter.Types)
 	if err != nil {
 		return nil, err
 	}
-	clauses := s.clausesUnder(ctx, filter, plan, known, &problems)
+	all, err := s.capabilitiesToSuggest(ctx, known, plan.NamesToKnow(), filter.Types)
+	if err != nil {
+		return nil, err
+	}
+	clauses := s.clausesUnder(ctx, filter, plan, known, all, &problems)
 	return clauses, problems.Err()
 }
 
 // clausesUnder returns the conditions of a filter and of its plan, given the
-// capabilities that the viewer may know of.
-func (s *ResourceStore) clausesUnder(ctx context.Context, filter resource.Filter, plan resource.FilterPlan, known map[string][]int64, problems *problem.Problems) []clause {
-	conditions := plan.Conditions(func(name string) bool { return known[name] != nil }, problems)
+// capabilities that the viewer may know of, and all of their names where one is
+// unknown.
+func (s *ResourceStore) clausesUnder(ctx context.Context, filter resource.Filter, plan resource.FilterPlan, known map[string][]int64, all []string, problems *problem.Problems) []clause {
+	conditions := plan.Conditions(namesIn(known, all), problems)
 	clauses := s.plainClauses(ctx, filter)
 	for _, c := range conditions {
 		of := clause{name: c.Clause, path: c.Path, holds: condition{c.Condition, known}.holds, byID: true, ignored: c.Ignored}

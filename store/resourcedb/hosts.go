@@ -68,7 +68,7 @@ func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resou
 		return nil, err
 	}
 	all := lists.Map(plans, func(plan resource.FilterPlan) []clause {
-		return s.clausesUnder(ctx, resource.Filter{}, plan, known, &problems)
+		return s.clausesUnder(ctx, resource.Filter{}, plan, known, nil, &problems)
 	})
 	found, err := s.hostsOf(sqldb.Unprepared(ctx), all)
 	if err != nil {

@@ -3,6 +3,7 @@ package resourcedb
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -88,10 +89,10 @@ func facetStatement(build *entsql.DialectBuilder, scope resource.Scope, keys []i
 }
 
 // MetadataKeys returns a page of the metadata keys in use on the resources of a
-// filter that the viewer may see, by key: those that have the searched text,
-// whatever its case. It is taken from the front, between the cursors. The keys
+// filter, and of a type unless that is nil, that the viewer may see, by key:
+// those that have the searched text, whatever its case. It is taken from the front, between the cursors. The keys
 // are counted for every answer.
-func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter, search string, request page.Request) (page.Page[*resource.MetadataKey], error) {
+func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter, resourceType *string, search string, request page.Request) (page.Page[*resource.MetadataKey], error) {
 	none := page.Page[*resource.MetadataKey]{}
 	const list = "metadataKeys"
 	var problems problem.Problems
@@ -112,7 +113,7 @@ func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter
 		return none, err
 	}
 	current := page.Page[*resource.MetadataKey]{Items: []*resource.MetadataKey{}, Cursors: []string{}}
-	err := s.eachMetadataKey(ctx, filter, after, search, func(key resource.MetadataKey) bool {
+	err := s.eachMetadataKey(ctx, filter, resourceType, after, search, func(key resource.MetadataKey) bool {
 		if before != "" && key.Key >= before {
 			return false
 		}
@@ -127,8 +128,8 @@ func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter
 }
 
 // CountMetadataKeys returns how many keys MetadataKeys goes through in all.
-func (s *ResourceStore) CountMetadataKeys(ctx context.Context, filter resource.Filter, search string) (count int, err error) {
-	err = s.eachMetadataKey(ctx, filter, "", search, func(resource.MetadataKey) bool {
+func (s *ResourceStore) CountMetadataKeys(ctx context.Context, filter resource.Filter, resourceType *string, search string) (count int, err error) {
+	err = s.eachMetadataKey(ctx, filter, resourceType, "", search, func(resource.MetadataKey) bool {
 		count++
 		return true
 	})
@@ -138,8 +139,15 @@ func (s *ResourceStore) CountMetadataKeys(ctx context.Context, filter resource.F
 // eachMetadataKey goes through the keys after one, in order, until each returns
 // false. Keys are compared without case here, where folding is the same for
 // every database.
-func (s *ResourceStore) eachMetadataKey(ctx context.Context, filter resource.Filter, after, search string, each func(resource.MetadataKey) bool) error {
-	matching, err := s.resourcesMatching(ctx, filter)
+func (s *ResourceStore) eachMetadataKey(ctx context.Context, filter resource.Filter, resourceType *string, after, search string, each func(resource.MetadataKey) bool) error {
+	var problems problem.Problems
+	filter.Check(&problems, "filter")
+	text.CheckOptional(&problems, "resourceType", resourceType, 0, math.MaxInt)
+	mentions := append(filter.Mentions("filter"), metadef.MentionOfOne(metadef.NameOfResourceType, "resourceType", resourceType))
+	if err := s.metadefs.CheckNames(ctx, problems.Err(), mentions...); err != nil {
+		return err
+	}
+	matching, err := s.resourcesMatching(ctx, filter.OfType(resourceType))
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type Reading struct {
 	mu    sync.Mutex
 	begun *instant
 	held  map[*Resident]any // as it was before the instant began, or as it is at it
+	kept  map[any]any       // what KeptOf keeps
 	// statements and residents are how many there were under Each.
 	statements, residents int
 }
@@ -102,7 +103,7 @@ func (r *Reading) End() {
 	if r.begun != nil {
 		_ = r.begun.on.Rollback() // nothing was written
 	}
-	r.begun, r.held = nil, nil
+	r.begun, r.held, r.kept = nil, nil, nil
 }
 
 // begin returns the transaction of the instant, which begins with the first
@@ -211,4 +212,29 @@ func (d *DB) beginReading(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
 	}
 	tx, err := pool.BeginTx(ctx, &options)
 	return tx, Refused(err)
+}
+
+// KeptOf returns what the reading of a context keeps under a key, which is made
+// where there is nothing yet: what one statement read spares others the reading.
+// Nothing is kept where there is no reading, or before it has written what it is
+// to show.
+func KeptOf[V any](ctx context.Context, d *DB, key any, create func() V) V {
+	reading := readingOf(ctx, d.Pool)
+	if reading == nil {
+		return create()
+	}
+	reading.mu.Lock()
+	defer reading.mu.Unlock()
+	if reading.how != AtOnce && reading.how != Each {
+		return create()
+	}
+	if kept, ok := reading.kept[key]; ok {
+		return kept.(V)
+	}
+	if reading.kept == nil {
+		reading.kept = map[any]any{}
+	}
+	created := create()
+	reading.kept[key] = created
+	return created
 }

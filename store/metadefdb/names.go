@@ -1,0 +1,191 @@
+package metadefdb
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// maxSuggested bounds the names among which the nearest one is looked for: the
+// first ones by code point.
+const maxSuggested = 10_000
+
+// namesSeen is which names the viewer of one field of Query or Mutation sees. It
+// is kept for all that the field reads.
+type namesSeen struct {
+	mu    sync.Mutex
+	known map[metadef.NameKind]map[string]bool // whether it is seen, by name
+	all   map[metadef.NameKind][]string        // for suggestions
+}
+
+type namesSeenKey struct{ field string }
+
+// CheckNames returns what is wrong with arguments: an error that their own check
+// returned and, for each name that the viewer does not see, a problem with the
+// nearest one. What is wrong by itself is not looked up. The names that were not
+// looked up before are looked up in one statement.
+func (s *MetadefStore) CheckNames(ctx context.Context, checked error, mentions ...metadef.Mention) error {
+	problems, ok := problem.Of(checked)
+	if !ok {
+		return checked
+	}
+	seen := sqldb.KeptOf(ctx, s.DB, namesSeenKey{access.ViewerFrom(ctx).UsedField()}, func() *namesSeen {
+		return &namesSeen{known: map[metadef.NameKind]map[string]bool{}, all: map[metadef.NameKind][]string{}}
+	})
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	var valid []metadef.Mention
+	for _, mention := range mentions {
+		if !problems.HasUnder(mention.Path) {
+			valid = append(valid, mention)
+		}
+	}
+	if err := s.lookUpNames(ctx, seen, valid); err != nil {
+		return err
+	}
+	if err := s.listNames(ctx, seen, valid); err != nil {
+		return err
+	}
+	for _, mention := range valid {
+		known := seen.known[mention.Kind]
+		mention.Check(&problems, func(name string) bool { return known[name] }, seen.all[mention.Kind])
+	}
+	return problems.Err()
+}
+
+// CheckResourceType is CheckNames for the argument resourceType.
+func (s *MetadefStore) CheckResourceType(ctx context.Context, checked error, name *string) error {
+	problems, ok := problem.Of(checked)
+	if !ok {
+		return checked
+	}
+	text.CheckOptional(&problems, "resourceType", name, 0, math.MaxInt)
+	return s.CheckNames(ctx, problems.Err(), metadef.MentionOfOne(metadef.NameOfResourceType, "resourceType", name))
+}
+
+// lookUpNames looks up which names of mentions the viewer sees, unless that is
+// known.
+func (s *MetadefStore) lookUpNames(ctx context.Context, seen *namesSeen, mentions []metadef.Mention) error {
+	wanted := map[metadef.NameKind][]string{}
+	for _, mention := range mentions {
+		for _, name := range mention.Names {
+			if _, ok := seen.known[mention.Kind][name]; !ok {
+				wanted[mention.Kind] = append(wanted[mention.Kind], name)
+			}
+		}
+	}
+	kinds := []metadef.NameKind{metadef.NameOfResourceType, metadef.NameOfNamespace}
+	var statement *entsql.Selector
+	for i, kind := range kinds {
+		names := sqldb.Distinct(wanted[kind])
+		if len(names) == 0 {
+			continue
+		}
+		wanted[kind] = names
+		part, column := s.visibleNames(ctx, kind)
+		part.Where(sqldb.IsAmong(part, column, names)).Select(column).AppendSelectExprAs(entsql.Raw(strconv.Itoa(i)), "kind")
+		if statement == nil {
+			statement = part
+		} else {
+			statement.UnionAll(part)
+		}
+	}
+	if statement == nil {
+		return nil
+	}
+	type found struct {
+		kind int
+		name string
+	}
+	visible := map[found]bool{}
+	err := s.Select(ctx, statement, func(rows *entsql.Rows) error {
+		var one found
+		err := rows.Scan(&one.name, &one.kind)
+		visible[one] = true
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("look up names: %w", err)
+	}
+	for i, kind := range kinds {
+		for _, name := range wanted[kind] {
+			if seen.known[kind] == nil {
+				seen.known[kind] = map[string]bool{}
+			}
+			seen.known[kind][name] = visible[found{i, name}]
+		}
+	}
+	return nil
+}
+
+// listNames reads the names that the viewer sees of the kinds of which a mention
+// has an unknown name, unless they were read before.
+func (s *MetadefStore) listNames(ctx context.Context, seen *namesSeen, mentions []metadef.Mention) error {
+	var statement *entsql.Selector
+	var wanted []metadef.NameKind
+	for _, mention := range mentions {
+		known := seen.known[mention.Kind]
+		unknown := slices.ContainsFunc(mention.Names, func(name string) bool { return !known[name] })
+		if !unknown || seen.all[mention.Kind] != nil || slices.Contains(wanted, mention.Kind) {
+			continue
+		}
+		of, column := s.visibleNames(ctx, mention.Kind)
+		of.Select(column).OrderBy(column).Limit(maxSuggested).As("seen")
+		part := entsql.Dialect(s.Pool.Dialect()).Select(of.C("name")).From(of)
+		part.AppendSelectExprAs(entsql.Raw(strconv.Itoa(len(wanted))), "kind")
+		if statement == nil {
+			statement = part
+		} else {
+			statement.UnionAll(part)
+		}
+		wanted = append(wanted, mention.Kind)
+	}
+	if statement == nil {
+		return nil
+	}
+	all := map[metadef.NameKind][]string{}
+	err := s.Select(ctx, statement, func(rows *entsql.Rows) error {
+		var name string
+		var kind int
+		err := rows.Scan(&name, &kind)
+		all[wanted[kind]] = append(all[wanted[kind]], name)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list names: %w", err)
+	}
+	for _, kind := range wanted {
+		seen.all[kind] = append([]string{}, all[kind]...)
+	}
+	return nil
+}
+
+// visibleNames returns a statement on what the viewer sees of a kind, and its
+// column of names.
+func (s *MetadefStore) visibleNames(ctx context.Context, kind metadef.NameKind) (statement *entsql.Selector, column string) {
+	build := entsql.Dialect(s.Pool.Dialect())
+	if kind == metadef.NameOfNamespace {
+		table := build.Table(namespace.Table)
+		statement = build.Select().From(table)
+		visible.Namespaces(ctx)(statement)
+		return statement, table.C(namespace.FieldName)
+	}
+	table := build.Table(resourcetype.Table)
+	statement = build.Select().From(table)
+	visible.ResourceTypes(ctx)(statement)
+	return statement, table.C(resourcetype.FieldName)
+}
