@@ -99,7 +99,7 @@ var permissions = func() map[string]Permission {
 		createProperty updateProperty deleteProperty createObject updateObject deleteObject setTags updateTag deleteTag`)
 	add(Permission{Rule: RuleResourceTypesWrite}, `createResourceType`)
 	add(Permission{Rule: RuleResourceTypesWrite, AfterVisibility: true}, `updateResourceType deleteResourceType`)
-	add(Permission{Rule: RuleResourcesRead}, `resources resource metadataKeys explainResources`)
+	add(Permission{Rule: RuleResourcesRead}, `resources resource metadataKeys metadataProblems explainResources`)
 	add(Permission{Rule: RuleResourcesWrite}, `createResource updateResource deleteResource setResourceTags setMetadata
 		setMetadataOnResources replaceMetadata deleteMetadata`)
 	add(Permission{Rule: RuleCapabilitiesWrite}, `setCapabilities unsetCapabilities`)

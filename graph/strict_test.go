@@ -184,6 +184,9 @@ func strictRequest(chance *rand.Rand, round int) (query string, variables map[st
 		`query($items: [KeyValueInput!]!, $project: String) { validateMetadata(resourceType: "Acme::Box", project: $project, values: $items)` + reportFields + ` }`,
 		`query($items: [KeyValueInput!]!) { validateMetadata(resourceType: "Acme::Box", values: $items)` + reportFields + ` }`,
 		`query($uuid: UUID!) { resource(uuid: $uuid) { metadataReport` + reportFields + ` } resources(filter: {types: ["Acme::Box"]}) { nodes { metadata { key definitions { name } } metadataReport` + reportFields + ` } } }`,
+		`query { metadataProblems` + problemFields + ` some: metadataProblems(filter: {namespace: "Vault"}) { scanned counts { key } } }`,
+		`query($keys: [String!]!, $project: String) { metadataProblems(filter: {rule: HIDDEN, resources: {projectId: $project}}, scan: 2) { scanned scannedTo nodes { problems { key value message } } }
+			metadataKeys(filter: {where: {metadata: {key: "cores", in: $keys}}}) { totalCount } }`,
 	}
 	query = requests[chance.IntN(len(requests))]
 	for name := range variables {

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/graph/document"
@@ -81,7 +82,7 @@ func works() document.Works {
 		"Resource.allocations":                            {Statements: 1, Given: many(tableAllocations, tableConsumers)},
 		"Consumer.allocations":                            {Statements: 1, Given: many(tableAllocations, tableConsumers)},
 	}
-	for _, some := range []document.Works{metadefWorks(), resourceWorks(), listWorks()} {
+	for _, some := range []document.Works{metadefWorks(), resourceWorks(), problemWorks(), listWorks()} {
 		for name, work := range some {
 			all[name] = work
 		}
@@ -217,6 +218,20 @@ func listOf(value any) []any {
 		return value
 	}
 	return []any{value}
+}
+
+// numberOf returns an integer of the request, and false for what is none.
+func numberOf(value any) (int64, bool) {
+	switch value := value.(type) {
+	case int64:
+		return value, true
+	case int:
+		return int64(value), true
+	case json.Number:
+		number, err := value.Int64()
+		return number, err == nil
+	}
+	return 0, false
 }
 
 func lengthOf(value any) int64 { return int64(len(listOf(value))) }

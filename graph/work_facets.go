@@ -133,11 +133,8 @@ func addKnown(c document.Call, work document.Work, named, byType bool, unused ma
 
 // facetLimit is how many values a facet is asked for.
 func facetLimit(of map[string]any) int64 {
-	switch first := of["first"].(type) {
-	case int64:
+	if first, ok := numberOf(of["first"]); ok {
 		return first
-	case int:
-		return int64(first)
 	}
 	return resource.DefaultFacetValues
 }

@@ -48,9 +48,12 @@ func metadataWork(c document.Call) document.Work {
 }
 
 // reportWork judges the items of resources by the definitions of their types.
-func reportWork(c document.Call) document.Work {
-	items := readOf(c, c.Objects()*average(c, tableMetadataItems, tableResources), tableMetadataItems)
-	of := readOf(c, c.Objects(), tableResources)
+func reportWork(c document.Call) document.Work { return judged(c, c.Objects()) }
+
+// judged is reportWork for so many resources.
+func judged(c document.Call, resources int64) document.Work {
+	items := readOf(c, resources*average(c, tableMetadataItems, tableResources), tableMetadataItems)
+	of := readOf(c, resources, tableResources)
 	return document.Work{Read: items.Read + of.Read + applied(c), Scanned: items.Scanned + of.Scanned, Tests: 4 * items.Read}
 }
 

@@ -27,6 +27,7 @@ type Rules struct {
 	keys    keyIndex // of all definitions
 	shown   keyIndex // of those that the viewer sees
 	hidden  map[int64]bool
+	names   map[int64]string // of the namespaces
 	objects map[*PropertyDefinition]*ObjectDefinition
 }
 
@@ -34,9 +35,10 @@ type Rules struct {
 // that apply to it. Of the namespaces that are hidden, by their row ids, a
 // verdict tells no more than that they refuse a value.
 func NewRules(strict bool, applied []AppliedNamespace, hidden map[int64]bool) *Rules {
-	rules := &Rules{strict: strict, hidden: hidden, objects: map[*PropertyDefinition]*ObjectDefinition{}}
+	rules := &Rules{strict: strict, hidden: hidden, names: map[int64]string{}, objects: map[*PropertyDefinition]*ObjectDefinition{}}
 	var all, shown []*PropertyDefinition
 	for _, of := range applied {
+		rules.names[of.Namespace.ID] = of.Namespace.Name
 		definitions := of.Definitions()
 		all = append(all, definitions...)
 		if !hidden[of.Namespace.ID] {
@@ -171,6 +173,10 @@ func (j *judge) describe(item *MetadataReportItem, least *ruling, value string) 
 	for _, key := range least.missing {
 		item.Violations = append(item.Violations, Violation{Rule: RuleRequired,
 			Message: fmt.Sprintf("the key %s is missing, which object %s requires", Shorten(key), Shorten(j.objects[least.definition].Name))})
+	}
+	name := j.names[least.definition.NamespaceID]
+	for i := range item.Violations {
+		item.Violations[i].Definition, item.Violations[i].Namespace = least.definition, &name
 	}
 }
 

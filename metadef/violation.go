@@ -18,7 +18,11 @@ import (
 type Violation struct {
 	Rule    string
 	Message string
-	at      string // where in the value: "" for the value itself, `[2]` for an item
+	// Definition is the one that is not met, and Namespace the name of its
+	// namespace; nil where it is about none, or the viewer may not see it.
+	Definition *PropertyDefinition
+	Namespace  *string
+	at         string // where in the value: "" for the value itself, `[2]` for an item
 	// isFormal: the item is refused whatever its type and definitions.
 	isFormal bool
 }

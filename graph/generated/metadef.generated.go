@@ -9080,6 +9080,25 @@ func (ec *executionContext) marshalOTagConnection2ᚖgithubᚗcomᚋcadastreᚑd
 	return ec._TagConnection(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalOViolationRule2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐViolationRule(ctx context.Context, v any) (*model.ViolationRule, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := graphql.UnmarshalString(v)
+	res := model.ViolationRule(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOViolationRule2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐViolationRule(ctx context.Context, sel ast.SelectionSet, v *model.ViolationRule) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(string(*v))
+	return res
+}
+
 func (ec *executionContext) unmarshalOVisibility2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx context.Context, v any) (metadef.Change[*access.Visibility], error) {
 	var res metadef.Change[*access.Visibility]
 	err := res.UnmarshalGQL(v)

@@ -31,6 +31,8 @@ type ResolverRoot interface {
 	ExplanationStep() ExplanationStepResolver
 	Inventory() InventoryResolver
 	MetadataItem() MetadataItemResolver
+	MetadataProblem() MetadataProblemResolver
+	MetadataProblemCount() MetadataProblemCountResolver
 	Mutation() MutationResolver
 	Namespace() NamespaceResolver
 	NamespaceMember() NamespaceMemberResolver
@@ -112,6 +114,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputInventoryInput,
 		ec.unmarshalInputKeyValueInput,
 		ec.unmarshalInputMetadataCondition,
+		ec.unmarshalInputMetadataProblemFilter,
 		ec.unmarshalInputNamespaceFilter,
 		ec.unmarshalInputNamespaceOrder,
 		ec.unmarshalInputObjectInput,
@@ -2481,6 +2484,8 @@ enum Operation {
   IMPORT_NAMESPACES
   "The field ` + "`" + `metadataKeys` + "`" + ` of ` + "`" + `Query` + "`" + `."
   METADATA_KEYS
+  "The field ` + "`" + `metadataProblems` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  METADATA_PROBLEMS
   "The field ` + "`" + `namespace` + "`" + ` of ` + "`" + `Query` + "`" + `."
   NAMESPACE
   "The field ` + "`" + `namespaces` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -4970,6 +4975,127 @@ type SetResourceTagsPayload {
   resource: Resource!
 }
 `, BuiltIn: false},
+	{Name: "../../schema/resource_problems.graphql", Input: `extend type Query {
+  """
+  The resources whose metadata break the definitions that they now have, by uuid:
+  what ` + "`" + `metadataReport` + "`" + ` calls violations, of all resources that the viewer may see.
+  Definitions change after metadata were written, and only strict types refuse what
+  breaks them. Resources are looked through by uuid, as many as ` + "`" + `scan` + "`" + ` says: the
+  answer may have fewer nodes than there are, or none, and says how far it looked.
+  Go on with ` + "`" + `after: pageInfo.endCursor` + "`" + ` while there is a next page. An unknown
+  cursor and a size that is out of bounds are ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  metadataProblems(
+    "Which problems; all conditions must hold. Absent means all."
+    filter: MetadataProblemFilter
+    "How many resources with problems at most, 0 to 1000."
+    first: Int! = 50
+    "Only resources after this cursor: one of an edge, of ` + "`" + `pageInfo` + "`" + ` or ` + "`" + `scannedTo` + "`" + `."
+    after: String
+    "How many resources are looked through at most, 1 to 1000."
+    scan: Int! = 1000
+  ): MetadataProblemConnection @semanticNonNull
+}
+
+"Which problems of metadata; all given conditions must hold."
+input MetadataProblemFilter {
+  "With a definition of the namespace of this name; at most 255 characters."
+  namespace: String
+  "Of the item with this key, case-sensitive; at most 255 characters."
+  key: String
+  "Of this rule."
+  rule: ViolationRule
+  "Of resources that match, for example of a type or of a project."
+  resources: ResourceFilter
+}
+
+"A page of resources whose metadata break their definitions, with how far it looked for them."
+type MetadataProblemConnection {
+  "The resources of the page, by uuid."
+  nodes: [ResourceProblems!]!
+  "The resources of the page, each with its cursor."
+  edges: [ResourceProblemsEdge!]!
+  """
+  Where the page ends. ` + "`" + `endCursor` + "`" + ` is that of its last resource where more with
+  problems were found, and ` + "`" + `scannedTo` + "`" + ` otherwise; ` + "`" + `hasNextPage` + "`" + ` is whether there may
+  be more. Nothing looks back: ` + "`" + `hasPreviousPage` + "`" + ` is ` + "`" + `false` + "`" + `.
+  """
+  pageInfo: PageInfo!
+  "How many resources were looked through: those that the viewer may see and that the filter leaves."
+  scanned: Int!
+  "Whether the last resource was looked at: there are no more problems than were found."
+  complete: Boolean!
+  "The cursor of the last resource that was looked at, ` + "`" + `null` + "`" + ` where there was none. With it as ` + "`" + `after` + "`" + `, counts of several answers add up."
+  scannedTo: String
+  "How many of the resources that were looked through have problems, those beyond the page included."
+  resourceCount: Int!
+  "How many problems they have."
+  problemCount: Int!
+  "The problems of all resources that were looked through, those beyond the page included, in groups: the ones of most resources first, then by namespace, key and rule."
+  counts(
+    "What the problems of one group have in common, each once; without any there is one group."
+    by: [MetadataProblemGrouping!]! = [NAMESPACE, KEY, RULE]
+    "How many groups at most, 0 to 1000."
+    first: Int! = 100
+  ): [MetadataProblemCount!]!
+}
+
+"What problems can be counted by."
+enum MetadataProblemGrouping {
+  "The namespace of the definition."
+  NAMESPACE
+  "The key of the item."
+  KEY
+  "The rule."
+  RULE
+}
+
+"A group of problems, and how many there are."
+type MetadataProblemCount {
+  "The name of the namespace; ` + "`" + `null` + "`" + ` where there is none or problems are not counted by it."
+  namespace: String
+  "The key; ` + "`" + `null` + "`" + ` where problems are not counted by it."
+  key: String
+  "The rule; ` + "`" + `null` + "`" + ` where problems are not counted by it."
+  rule: ViolationRule
+  "How many resources have a problem of the group."
+  resourceCount: Int!
+  "How many problems there are."
+  problemCount: Int!
+}
+
+"A resource with problems in a page."
+type ResourceProblemsEdge {
+  "The position in the list; it stays valid when the resource is gone."
+  cursor: String!
+  "The resource with its problems."
+  node: ResourceProblems!
+}
+
+"A resource and what is wrong with its metadata."
+type ResourceProblems {
+  "The resource."
+  resource: Resource!
+  "The problems that the filter leaves, by key; at least one."
+  problems: [MetadataProblem!]!
+}
+
+"A rule that a metadata item breaks."
+type MetadataProblem {
+  "The key of the item."
+  key: String!
+  "Its value."
+  value: String!
+  "The field of the definition that is not met, or what else is wrong."
+  rule: ViolationRule!
+  "What is wrong, in words."
+  message: String!
+  "The name of the namespace of the definition; ` + "`" + `null` + "`" + ` where it is about no definition, or about one that the viewer may not see."
+  namespace: String
+  "The definition; of several in conflict, the one that has the least against the value. ` + "`" + `null` + "`" + ` where ` + "`" + `namespace` + "`" + ` is, and in a dry run where it is not stored yet."
+  definition: PropertyDefinition
+}
+`, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
 
@@ -5745,6 +5871,64 @@ func (ec *executionContext) childFields_MetadataKeyEdge(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type MetadataKeyEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_MetadataProblem(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_MetadataProblem_key(ctx, field)
+	case "value":
+		return ec.fieldContext_MetadataProblem_value(ctx, field)
+	case "rule":
+		return ec.fieldContext_MetadataProblem_rule(ctx, field)
+	case "message":
+		return ec.fieldContext_MetadataProblem_message(ctx, field)
+	case "namespace":
+		return ec.fieldContext_MetadataProblem_namespace(ctx, field)
+	case "definition":
+		return ec.fieldContext_MetadataProblem_definition(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MetadataProblem", field.Name)
+}
+
+func (ec *executionContext) childFields_MetadataProblemConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_MetadataProblemConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_MetadataProblemConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_MetadataProblemConnection_pageInfo(ctx, field)
+	case "scanned":
+		return ec.fieldContext_MetadataProblemConnection_scanned(ctx, field)
+	case "complete":
+		return ec.fieldContext_MetadataProblemConnection_complete(ctx, field)
+	case "scannedTo":
+		return ec.fieldContext_MetadataProblemConnection_scannedTo(ctx, field)
+	case "resourceCount":
+		return ec.fieldContext_MetadataProblemConnection_resourceCount(ctx, field)
+	case "problemCount":
+		return ec.fieldContext_MetadataProblemConnection_problemCount(ctx, field)
+	case "counts":
+		return ec.fieldContext_MetadataProblemConnection_counts(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MetadataProblemConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_MetadataProblemCount(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "namespace":
+		return ec.fieldContext_MetadataProblemCount_namespace(ctx, field)
+	case "key":
+		return ec.fieldContext_MetadataProblemCount_key(ctx, field)
+	case "rule":
+		return ec.fieldContext_MetadataProblemCount_rule(ctx, field)
+	case "resourceCount":
+		return ec.fieldContext_MetadataProblemCount_resourceCount(ctx, field)
+	case "problemCount":
+		return ec.fieldContext_MetadataProblemCount_problemCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MetadataProblemCount", field.Name)
+}
+
 func (ec *executionContext) childFields_MetadataReport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "valid":
@@ -6349,6 +6533,26 @@ func (ec *executionContext) childFields_ResourceFacetValue(ctx context.Context, 
 		return ec.fieldContext_ResourceFacetValue_resourceCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceFacetValue", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceProblems(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_ResourceProblems_resource(ctx, field)
+	case "problems":
+		return ec.fieldContext_ResourceProblems_problems(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceProblems", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceProblemsEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ResourceProblemsEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ResourceProblemsEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceProblemsEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_ResourceProvider(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -2062,6 +2062,151 @@ func (d *direct) objectMetadataKeyEdge(s *document.Selection, obj *model.Metadat
 	return true
 }
 
+func (d *direct) objectMetadataProblem(s *document.Selection, obj *resource.MetadataProblem) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"MetadataProblem"`)
+		case 0: // key
+			ok = d.String(obj.Key) && ok
+		case 1: // value
+			ok = d.String(obj.Value) && ok
+		case 2: // rule
+			v, known, err := writer.Kept[model.ViolationRule](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.MetadataProblem().Rule(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.String(string(v)) && ok
+		case 3: // message
+			ok = d.String(obj.Message) && ok
+		case 4: // namespace
+			ok = d.writeOString2ᚖstring(f, obj.Namespace) && ok
+		case 5: // definition
+			ok = d.writeOPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(f, obj.Definition) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectMetadataProblemConnection(s *document.Selection, obj *model.MetadataProblemConnection) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"MetadataProblemConnection"`)
+		case 0: // nodes
+			ok = d.writeNResourceProblems2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceProblemsᚄ(f, obj.Nodes) && ok
+		case 1: // edges
+			v := obj.Edges()
+			ok = d.writeNResourceProblemsEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProblemsEdgeᚄ(f, v) && ok
+		case 2: // pageInfo
+			v := obj.PageInfo()
+			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
+		case 3: // scanned
+			ok = d.Integer(int64(obj.Scanned)) && ok
+		case 4: // complete
+			ok = d.Boolean(obj.Complete) && ok
+		case 5: // scannedTo
+			ok = d.writeOString2ᚖstring(f, obj.ScannedTo) && ok
+		case 6: // resourceCount
+			v := obj.ResourceCount()
+			ok = d.Integer(int64(v)) && ok
+		case 7: // problemCount
+			v := obj.ProblemCount()
+			ok = d.Integer(int64(v)) && ok
+		case 8: // counts
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_MetadataProblemConnection_counts_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			v, known, err := writer.Kept[[]*resource.ProblemCount](d.Writer, f)
+			if !known {
+				v, err = obj.Counts(args["by"].([]resource.ProblemGrouping), args["first"].(int))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeNMetadataProblemCount2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCountᚄ(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectMetadataProblemCount(s *document.Selection, obj *resource.ProblemCount) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"MetadataProblemCount"`)
+		case 0: // namespace
+			ok = d.writeOString2ᚖstring(f, obj.Namespace) && ok
+		case 1: // key
+			ok = d.writeOString2ᚖstring(f, obj.Key) && ok
+		case 2: // rule
+			v, known, err := writer.Kept[*model.ViolationRule](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.MetadataProblemCount().Rule(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOViolationRule2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐViolationRule(f, v) && ok
+		case 3: // resourceCount
+			ok = d.Integer(int64(obj.ResourceCount)) && ok
+		case 4: // problemCount
+			ok = d.Integer(int64(obj.ProblemCount)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectMetadataReport(s *document.Selection, obj *metadef.MetadataReport) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -4804,6 +4949,28 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(f, v) && ok
+	case 26: // metadataProblems
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_metadataProblems_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.MetadataProblemConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().MetadataProblems(d.Context(f), args["filter"].(*model.MetadataProblemFilter), args["first"].(int), args["after"].(*string), args["scan"].(int))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, v) && ok
 	case document.Type:
 		args := d.Arguments(f)
 		if args == nil {
@@ -5689,6 +5856,52 @@ func (d *direct) objectResourceFacetValue(s *document.Selection, obj *resource.F
 			ok = d.String(obj.Value) && ok
 		case 1: // resourceCount
 			ok = d.Integer(int64(obj.ResourceCount)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectResourceProblems(s *document.Selection, obj *resource.ResourceProblems) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ResourceProblems"`)
+		case 0: // resource
+			ok = d.writeNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, obj.Resource) && ok
+		case 1: // problems
+			ok = d.writeNMetadataProblem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataProblemᚄ(f, obj.Problems) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectResourceProblemsEdge(s *document.Selection, obj *model.ResourceProblemsEdge) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ResourceProblemsEdge"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // node
+			ok = d.writeNResourceProblems2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceProblems(f, obj.Node) && ok
 		}
 	}
 	if !ok {
@@ -8412,6 +8625,68 @@ func (d *direct) writeNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return d.objectMetadataKey(f.Below, v)
 }
 
+func (d *direct) writeOPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(f *document.Field, v *metadef.PropertyDefinition) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectPropertyDefinition(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeNResourceProblems2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceProblemsᚄ(f *document.Field, v []*resource.ResourceProblems) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNResourceProblems2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceProblems(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNResourceProblemsEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProblemsEdgeᚄ(f *document.Field, v []model.ResourceProblemsEdge) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNResourceProblemsEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProblemsEdge(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNMetadataProblemCount2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCountᚄ(f *document.Field, v []*resource.ProblemCount) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNMetadataProblemCount2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCount(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeOViolationRule2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐViolationRule(f *document.Field, v *model.ViolationRule) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.String(string(*v))
+}
+
 func (d *direct) writeNMetadataReportItem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReportItemᚄ(f *document.Field, v []metadef.MetadataReportItem) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -8799,13 +9074,6 @@ func (d *direct) writeOSetResourceTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdev�
 		return d.Null()
 	}
 	return d.objectSetResourceTagsPayload(f.Below, v) || d.Null()
-}
-
-func (d *direct) writeOPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(f *document.Field, v *metadef.PropertyDefinition) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectPropertyDefinition(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f *document.Field, v *metadef.ObjectDefinition) bool {
@@ -9324,6 +9592,13 @@ func (d *direct) writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋca
 	return d.objectResourceExplanation(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f *document.Field, v *model.MetadataProblemConnection) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectMetadataProblemConnection(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeO__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f *document.Field, v *introspection.Type) bool {
 	if v == nil {
 		return d.Null()
@@ -9567,6 +9842,29 @@ func (d *direct) writeNResourceFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcad
 	}
 	d.Byte(']')
 	return true
+}
+
+func (d *direct) writeNMetadataProblem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataProblemᚄ(f *document.Field, v []*resource.MetadataProblem) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNMetadataProblem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataProblem(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNResourceProblems2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceProblems(f *document.Field, v *resource.ResourceProblems) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectResourceProblems(f.Below, v)
 }
 
 func (d *direct) writeOInventory2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventory(f *document.Field, v *model.Inventory) bool {
@@ -10051,6 +10349,17 @@ func (d *direct) writeNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return d.objectMetadataKeyEdge(f.Below, v)
 }
 
+func (d *direct) writeNResourceProblemsEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProblemsEdge(f *document.Field, v *model.ResourceProblemsEdge) bool {
+	return d.objectResourceProblemsEdge(f.Below, v)
+}
+
+func (d *direct) writeNMetadataProblemCount2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCount(f *document.Field, v *resource.ProblemCount) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectMetadataProblemCount(f.Below, v)
+}
+
 func (d *direct) writeNMetadataReportItem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReportItem(f *document.Field, v *metadef.MetadataReportItem) bool {
 	return d.objectMetadataReportItem(f.Below, v)
 }
@@ -10159,6 +10468,13 @@ func (d *direct) writeNResourceClause2githubᚗcomᚋcadastreᚑdevᚋcadastre�
 
 func (d *direct) writeNResourceFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFacetValue(f *document.Field, v *resource.FacetValue) bool {
 	return d.objectResourceFacetValue(f.Below, v)
+}
+
+func (d *direct) writeNMetadataProblem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataProblem(f *document.Field, v *resource.MetadataProblem) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectMetadataProblem(f.Below, v)
 }
 
 func (d *direct) writeNResourceProviderEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdge(f *document.Field, v *model.ResourceProviderEdge) bool {

@@ -19,6 +19,16 @@ func RuleOf(violation *metadef.Violation) ViolationRule {
 	return ViolationRule(access.EnumName(violation.Rule))
 }
 
+// RuleNamed returns the name that package metadef has for a rule; nil for none.
+func RuleNamed(rule *ViolationRule) *string {
+	for _, name := range metadef.RuleNames() {
+		if rule != nil && access.EnumName(name) == string(*rule) {
+			return &name
+		}
+	}
+	return nil
+}
+
 // KindOf returns the kind of a condition of a filter, for which package resource
 // has the name of a field.
 func KindOf(clause *resource.Clause) ResourceClauseKind {

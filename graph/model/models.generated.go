@@ -335,6 +335,18 @@ type ImportNamespacesPayload struct {
 	Reports []*metadef.ImportReport `json:"reports"`
 }
 
+// Which problems of metadata; all given conditions must hold.
+type MetadataProblemFilter struct {
+	// With a definition of the namespace of this name; at most 255 characters.
+	Namespace graphql.Omittable[*string] `json:"namespace,omitempty"`
+	// Of the item with this key, case-sensitive; at most 255 characters.
+	Key graphql.Omittable[*string] `json:"key,omitempty"`
+	// Of this rule.
+	Rule graphql.Omittable[*ViolationRule] `json:"rule,omitempty"`
+	// Of resources that match, for example of a type or of a project.
+	Resources graphql.Omittable[*resource.Filter] `json:"resources,omitempty"`
+}
+
 // The entry points for writing. Each does one thing, as a whole or not at all: an
 // input with anything wrong stores nothing, and every bad field is reported in one
 // answer, each with its path in `extensions.field`. An input that names one thing

@@ -59,6 +59,7 @@ type rulesRead struct {
 	strict     map[int64]bool
 	ofType     map[int64][]*ent.ResourceTypeAssociation
 	namespaces []int64
+	names      map[int64]string // of namespaces
 	audiences  map[int64]metadef.Audience
 }
 
@@ -66,6 +67,7 @@ type rulesRead struct {
 const (
 	visibilityColumn = "namespace_visibility"
 	ownerColumn      = "namespace_owner"
+	nameColumn       = "namespace_name"
 )
 
 // links reads the associations of types with namespaces that any of the projects
@@ -84,17 +86,20 @@ func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64
 		s.Join(in).On(s.C(resourcetypeassociation.FieldNamespaceID), in.C(namespace.FieldID))
 		s.AppendSelectAs(in.C(namespace.FieldVisibility), visibilityColumn)
 		s.AppendSelectAs(in.C(namespace.FieldOwner), ownerColumn)
+		s.AppendSelectAs(in.C(namespace.FieldName), nameColumn)
 		s.OrderBy(s.C(resourcetypeassociation.FieldNamespaceID), s.C(resourcetypeassociation.FieldID))
 	})
 	rows, err := query.All(ctx)
 	if err != nil {
 		return fmt.Errorf("list what applies to resource types: %w", err)
 	}
-	r.ofType, r.audiences = map[int64][]*ent.ResourceTypeAssociation{}, map[int64]metadef.Audience{}
+	r.ofType, r.audiences, r.names = map[int64][]*ent.ResourceTypeAssociation{}, map[int64]metadef.Audience{}, map[int64]string{}
 	for _, row := range rows {
 		r.ofType[row.ResourceTypeID] = append(r.ofType[row.ResourceTypeID], row)
 		visibility, _ := row.Value(visibilityColumn)
 		owner, _ := row.Value(ownerColumn)
+		name, _ := row.Value(nameColumn)
+		r.names[row.NamespaceID] = sqldb.TextOf(name)
 		r.audiences[row.NamespaceID] = metadef.Audience{
 			Visibility: access.Visibility(sqldb.TextOf(visibility)), Owner: sqldb.TextOf(owner), Members: map[string]bool{}}
 		r.namespaces = append(r.namespaces, row.NamespaceID)
@@ -127,7 +132,7 @@ func (r *rulesRead) rules(key RulesKey, same map[string]*metadef.Rules) *metadef
 		if !audience.IncludesViewer(r.viewer) {
 			hidden[link.NamespaceID] = true
 		}
-		applied = append(applied, metadef.Apply(&metadef.Namespace{ID: link.NamespaceID}, AssociationNoun(link), r.Properties[link.NamespaceID], r.Objects[link.NamespaceID]))
+		applied = append(applied, metadef.Apply(&metadef.Namespace{ID: link.NamespaceID, Name: r.names[link.NamespaceID]}, AssociationNoun(link), r.Properties[link.NamespaceID], r.Objects[link.NamespaceID]))
 	}
 	if same[signature] == nil {
 		same[signature] = metadef.NewRules(r.strict[key.TypeID], applied, hidden)

@@ -132,27 +132,38 @@ func (s *ResourceStore) MetadataReports(ctx context.Context, resources []int64) 
 	if err != nil {
 		return nil, err
 	}
-	viewer := access.ViewerFrom(ctx)
-	keys := map[int64]metadefdb.RulesKey{}
-	var all []metadefdb.RulesKey
+	var there []*resource.Resource
 	for _, id := range resources {
-		if noun := of[id]; noun != nil {
-			keys[id] = rulesKey(viewer, noun.TypeID, noun.ProjectID)
-			all = append(all, keys[id])
+		if of[id] != nil {
+			there = append(there, of[id])
 		}
 	}
-	rules, err := s.metadefs.RulesFor(ctx, s.Ent, all, nil)
+	reports, err := s.reportsOn(ctx, s.Ent, there, items)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range resources {
+		if of[id] == nil {
+			reports[id] = &metadef.MetadataReport{Valid: true, Accepted: true}
+		}
+	}
+	return reports, nil
+}
+
+// reportsOn returns reports on the metadata of resources, from the database or
+// within a transaction.
+func (s *ResourceStore) reportsOn(ctx context.Context, client *ent.Client, resources []*resource.Resource, items map[int64][]*resource.MetadataItem) (map[int64]*metadef.MetadataReport, error) {
+	viewer := access.ViewerFrom(ctx)
+	keys := lists.Map(resources, func(of *resource.Resource) metadefdb.RulesKey { return rulesKey(viewer, of.TypeID, of.ProjectID) })
+	rules, err := s.metadefs.RulesFor(ctx, client, keys, nil)
 	if err != nil {
 		return nil, err
 	}
 	reports := make(map[int64]*metadef.MetadataReport, len(resources))
-	for _, id := range resources {
-		report := metadef.MetadataReport{Valid: true, Accepted: true}
-		if of[id] != nil {
-			there := resource.Pairs(items[id])
-			report = rules[keys[id]].Judge(metadef.MetadataWrite{Before: there, Items: there}).MetadataReport
-		}
-		reports[id] = &report
+	for i, of := range resources {
+		there := resource.Pairs(items[of.ID])
+		verdict := rules[keys[i]].Judge(metadef.MetadataWrite{Before: there, Items: there})
+		reports[of.ID] = &verdict.MetadataReport
 	}
 	return reports, nil
 }

@@ -1,0 +1,41 @@
+package model
+
+import (
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/resource"
+)
+
+// MetadataProblemConnection is a page of resources whose metadata break their
+// definitions.
+type MetadataProblemConnection struct{ *resource.ProblemPage }
+
+// ResourceProblemsEdge is a resource with problems and its cursor.
+type ResourceProblemsEdge struct {
+	Edge[resource.ResourceProblems]
+}
+
+// Edges returns the resources with their cursors.
+func (c *MetadataProblemConnection) Edges() []ResourceProblemsEdge {
+	return edges[ResourceProblemsEdge](&Connection[resource.ResourceProblems]{Page: page.Page[*resource.ResourceProblems]{Items: c.Nodes, Cursors: c.Cursors}})
+}
+
+// PageInfo returns where the page ends.
+func (c *MetadataProblemConnection) PageInfo() *PageInfo {
+	info := &PageInfo{EndCursor: c.End, HasNext: c.HasMore}
+	if len(c.Cursors) > 0 {
+		info.StartCursor = &c.Cursors[0]
+	}
+	return info
+}
+
+// ProblemFilterOf returns a filter of problems, of which nil is all.
+func ProblemFilterOf(filter *MetadataProblemFilter) resource.ProblemFilter {
+	if filter == nil {
+		return resource.ProblemFilter{}
+	}
+	of := resource.ProblemFilter{Namespace: filter.Namespace.Value(), Key: filter.Key.Value(), Rule: RuleNamed(filter.Rule.Value())}
+	if resources := filter.Resources.Value(); resources != nil {
+		of.Resources = *resources
+	}
+	return of
+}

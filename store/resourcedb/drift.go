@@ -1,0 +1,100 @@
+package resourcedb
+
+import (
+	"context"
+	"fmt"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// MetadataProblems returns the resources that the viewer may see and whose
+// metadata break the definitions that they now have, among as many as a scan
+// looks through: what MetadataReports says of each.
+func (s *ResourceStore) MetadataProblems(ctx context.Context, scan resource.ProblemScan) (*resource.ProblemPage, error) {
+	wanted, err := s.scanned(ctx, "", scan)
+	if err != nil {
+		return nil, err
+	}
+	window, err := s.windowOf(filtered(ctx, scan.Filter.Resources), s.Ent, scan, wanted)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := s.reportsOn(ctx, s.Ent, window.resources, window.items)
+	if err != nil {
+		return nil, err
+	}
+	return scan.PageOf(window.resources, func(of *resource.Resource) []*resource.MetadataProblem {
+		return window.problems(of, reports)
+	}, window.more), nil
+}
+
+// scanned returns the condition on the resources that a scan, at a path, looks
+// through.
+func (s *ResourceStore) scanned(ctx context.Context, path string, scan resource.ProblemScan) (predicate.Resource, error) {
+	var problems problem.Problems
+	after := scan.Check(&problems, path)
+	filter := scan.Filter
+	inFilter := problem.Join(problem.Join(path, "filter"), "resources")
+	filter.Resources.Check(&problems, inFilter)
+	filter.Resources.Plan(&problems, inFilter)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	clauses, err := s.clausesOf(ctx, inFilter, filter.Resources)
+	if err != nil {
+		return nil, err
+	}
+	matching, seen := matchingAll(ctx, clauses), visible.Namespaces(ctx)
+	return func(s *entsql.Selector) {
+		matching(s)
+		s.Where(entsql.GT(s.C(entresource.FieldUUID), after))
+		build := entsql.Dialect(s.Dialect())
+		if filter.Key != nil {
+			items := build.Table(metadataitem.Table)
+			s.Where(resourcesWith(s, items, entsql.EQ(items.C(metadataitem.FieldKey), *filter.Key)))
+		}
+		if filter.Namespace != nil {
+			links, in := build.Table(resourcetypeassociation.Table), build.Table(namespace.Table)
+			named := build.Select(in.C(namespace.FieldID)).From(in).Where(entsql.EQ(in.C(namespace.FieldName), *filter.Namespace))
+			seen(named)
+			s.Where(entsql.In(s.C(entresource.FieldResourceTypeID), build.Select(links.C(resourcetypeassociation.FieldResourceTypeID)).From(links).
+				Where(entsql.In(links.C(resourcetypeassociation.FieldNamespaceID), named))))
+		}
+	}, nil
+}
+
+// window are the resources that a scan looks through, with their items.
+type window struct {
+	resources []*resource.Resource // by uuid
+	items     map[int64][]*resource.MetadataItem
+	more      bool // resources after them
+}
+
+// windowOf reads what a scan looks through, in two statements.
+func (s *ResourceStore) windowOf(ctx context.Context, client *ent.Client, scan resource.ProblemScan, wanted predicate.Resource) (window, error) {
+	rows, err := client.Resource.Query().Where(wanted).Order(entresource.ByUUID()).Limit(scan.Scan + 1).All(ctx)
+	if err != nil {
+		return window{}, fmt.Errorf("scan resources: %w", err)
+	}
+	w := window{more: len(rows) > scan.Scan}
+	w.resources = lists.Map(rows[:min(len(rows), scan.Scan)], resourceNoun)
+	w.items, err = s.itemsOf(ctx, client, lists.Map(w.resources, func(of *resource.Resource) int64 { return of.ID }))
+	return w, err
+}
+
+// problems returns what reports say is wrong with the metadata of a resource.
+func (w window) problems(of *resource.Resource, reports map[int64]*metadef.MetadataReport) []*resource.MetadataProblem {
+	return resource.ProblemsOf(resource.Pairs(w.items[of.ID]), reports[of.ID])
+}
