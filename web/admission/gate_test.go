@@ -1,0 +1,185 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestNobodyHasMoreThanAShare has parties come and go at random, and holds that
+// neither all of them, nor a project, viewer or connection, ever have more than
+// they may, that everybody is let in who may be, and that nothing is left.
+func TestNobodyHasMoreThanAShare(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			chance := rand.New(rand.NewPCG(seed, 1))
+			g := NewGate(int64(1 + chance.IntN(40)))
+			var entered, refused atomic.Int64
+			var clients sync.WaitGroup
+			for client := range 24 {
+				mine := rand.New(rand.NewPCG(seed, uint64(100+client)))
+				of := Party{Viewer: fmt.Sprint("v", client%9), Project: fmt.Sprint("p", client%9%3), Trusted: client%9 == 0}
+				if client%2 == 0 {
+					of.Connection = fmt.Sprint("c", client/4)
+				}
+				clients.Go(func() {
+					for range 30 {
+						p, err := g.Enter(t.Context(), of, 1+mine.Int64N(3), time.Duration(mine.IntN(400))*time.Millisecond)
+						if err != nil {
+							refused.Add(1)
+							continue
+						}
+						entered.Add(1)
+						g.check(t)
+						time.Sleep(time.Duration(mine.IntN(20)) * time.Millisecond)
+						if mine.IntN(2) == 0 {
+							p.Change(1)
+						}
+						p.Leave()
+						g.check(t)
+					}
+				})
+			}
+			clients.Wait()
+			if len(g.shares) != 0 || g.used != 0 || len(g.waiting) != 0 {
+				t.Errorf("left are %d used, %d shares, %d that wait", g.used, len(g.shares), len(g.waiting))
+			}
+			if entered.Load() == 0 {
+				t.Error("nobody was let in")
+			}
+		})
+	}
+}
+
+// check holds what is true of a gate at any time.
+func (g *Gate) check(t *testing.T) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	const largest = 3 // whoever has nothing may take any amount
+	if g.used > max(g.limit, largest) {
+		t.Errorf("%d of %d are used", g.used, g.limit)
+	}
+	most := map[kind]int64{project: g.limit / 2, viewer: g.limit / 4, connection: g.limit / 8}
+	for of, use := range g.shares {
+		if of == (share{viewer, "=v0"}) {
+			most[viewer] = g.limit / 2
+		} else if of.of == viewer {
+			most[viewer] = g.limit / 4
+		}
+		if use.used > max(most[of.of], largest) {
+			t.Errorf("%v has %d of %d", of, use.used, g.limit)
+		}
+	}
+	if next := g.next(); next != nil && g.isFree(next.amount) {
+		t.Errorf("somebody waits whose turn it is, with %d of %d in use", g.used, g.limit)
+	}
+}
+
+// TestTheNextOneIsOfAnotherProject has one viewer ask for everything all the time,
+// and others once in a while: they wait for one to end, not for all.
+func TestTheNextOneIsOfAnotherProject(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		g := NewGate(1)
+		var greedy sync.WaitGroup
+		for range 40 {
+			greedy.Go(func() {
+				for ctx.Err() == nil {
+					if p, err := g.Enter(ctx, Party{Viewer: "greedy", Project: "a"}, 1, time.Hour); err == nil {
+						time.Sleep(time.Second)
+						p.Leave()
+					}
+				}
+			})
+		}
+		for i := range 20 {
+			time.Sleep(1700 * time.Millisecond)
+			began := time.Now()
+			p, err := g.Enter(ctx, Party{Viewer: fmt.Sprint("modest", i%2), Project: "b"}, 1, time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if waited := time.Since(began); waited > time.Second {
+				t.Errorf("waited %v for one operation of a second", waited)
+			}
+			p.Leave()
+		}
+		stop()
+		greedy.Wait()
+	})
+}
+
+// TestALargeAmountIsNotWaitedForForEver has many small amounts come and go beside a
+// large one.
+func TestALargeAmountIsNotWaitedForForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		g := NewGate(100)
+		var small sync.WaitGroup
+		for client := range 30 {
+			small.Go(func() {
+				for ctx.Err() == nil {
+					p, err := g.Enter(ctx, Party{Viewer: fmt.Sprint(client), Project: fmt.Sprint(client)}, 5, time.Hour)
+					if err == nil {
+						time.Sleep(time.Duration(1+client) * time.Millisecond)
+						p.Leave()
+					}
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		p, err := g.Enter(ctx, Party{Viewer: "large", Project: "large"}, 90, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Leave()
+		stop()
+		small.Wait()
+	})
+}
+
+// TestWhoWaitsInVainIsToldWhy holds which error says what.
+func TestWhoWaitsInVainIsToldWhy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate(8)
+		enter := func(viewer, project string, amount int64) error {
+			_, err := g.Enter(t.Context(), Party{Viewer: viewer, Project: project}, amount, time.Second)
+			return err
+		}
+		for i, of := range []struct {
+			viewer, project string
+			amount          int64
+			want            error
+		}{
+			{"ada", "one", 2, nil},          // a quarter
+			{"ada", "one", 1, ErrOverShare}, // more than a quarter of one viewer
+			{"bob", "one", 2, nil},
+			{"eve", "one", 1, ErrOverShare}, // the project has its half
+			{"joe", "two", 5, ErrFull},
+			{"joe", "two", 4, nil}, // whoever has nothing may take any amount
+		} {
+			got := enter(of.viewer, of.project, of.amount)
+			if !errors.Is(got, of.want) {
+				t.Errorf("%d: %s of %s is told %v, want %v", i, of.viewer, of.project, got, of.want)
+			}
+		}
+		for range waitingOfViewer {
+			go func() { _ = enter("ada", "one", 1) }()
+		}
+		synctest.Wait()
+		began := time.Now()
+		if err := enter("ada", "one", 1); !errors.Is(err, ErrOverShare) || time.Since(began) > 0 {
+			t.Errorf("one more that waits is told %v after %v", err, time.Since(began))
+		}
+	})
+}
