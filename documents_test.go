@@ -170,7 +170,7 @@ func TestDocumentsShowTheDefaults(t *testing.T) {
 	} {
 		for _, match := range regexp.MustCompile(table.row).FindAllStringSubmatch(texts[table.page], -1) {
 			want, ok := defaults[table.prefix+match[1]]
-			shown := strings.NewReplacer("64 MiB", "67108864", "16 MiB", "16777216", "1 MiB", "1048576", ",", "", " s", "s").Replace(match[2])
+			shown := strings.NewReplacer("64 MiB", "67108864", "16 MiB", "16777216", "1 MiB", "1048576", "64 KiB", "65536", ",", "", " s", "s").Replace(match[2])
 			if !ok || shown != want {
 				t.Errorf("%s shows the default %s of %s, which is %q", table.page, shown, match[1], want)
 			}

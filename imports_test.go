@@ -56,7 +56,8 @@ var mayImport = map[string][]string{
 	"store/storetest":             {"access", "internal/patience", "placement", "store"},
 	"store/visible":               {"access", "ent", "metadef"},
 	"text":                        {"problem"},
-	"web":                         {"access", "graph", "graph/document", "internal/lru", "problem", "schema"},
+	"web":                         {"access", "graph", "graph/document", "internal/lru", "problem", "schema", "web/admission"},
+	"web/admission":               nil,
 }
 
 // onlyStandardLibrary are the packages that import nothing else from outside but

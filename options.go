@@ -125,9 +125,11 @@ func isLoopback(address net.Addr) bool {
 	return ok && tcp != nil && tcp.IP.IsLoopback()
 }
 
-func storeOptions(options cli.ServeOptions, log *slog.Logger) store.Options {
+// storeOptions returns what the flags say of the store, for a process that may use
+// so many bytes of memory, 0 for any.
+func storeOptions(options cli.ServeOptions, memory int64, log *slog.Logger) store.Options {
 	return store.Options{
-		URL: options.Database, Unprepared: options.NoPreparedStatements, Log: log, RequestID: graph.RequestID,
+		URL: options.Database, Unprepared: options.NoPreparedStatements, Connections: options.DatabaseConnections, CacheBytes: cacheBytes(memory), Log: log, RequestID: graph.RequestID,
 		AuditRetention: options.AuditRetention,
 		Resources: store.ResourceOptions{
 			CapabilityDiscovery:         resource.CapabilityDiscovery(options.CapabilityDiscovery),

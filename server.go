@@ -98,7 +98,7 @@ func commitOf(settings []debug.BuildSetting) string {
 func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writer) error {
 	received := hangups()
 	log := newLog(options.LogFormat, stderr)
-	useMemory(log)
+	memory := useMemory(log)
 	c, err := configure(options)
 	if err != nil {
 		return err
@@ -112,11 +112,12 @@ func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writ
 		return err
 	}
 	defer listeners.close()
-	s, err := store.Open(ctx, storeOptions(options, log))
+	s, err := store.Open(ctx, storeOptions(options, memory, log))
 	if err != nil {
 		return err
 	}
 	c.web.Executor = graph.NewExecutor(&graph.Resolver{Store: s}, log)
+	c.web.Memory = memory
 	c.web.Metrics, c.web.Ready, c.web.Log = metricsOf(s), s.Ready, log
 	if options.Demo {
 		err = startDemo(ctx, s, stdout, "http://"+listeners.api.Addr().String())

@@ -16,6 +16,7 @@ import (
 type ServeOptions struct {
 	Listen               string `default:"127.0.0.1:8080" help:"Address to listen on."`
 	Database             string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE; the mode is require when absent, disable for a server without TLS."`
+	DatabaseConnections  int    `default:"32" min:"4" help:"Connections to the database that serve requests; three more follow other servers."`
 	NoPreparedStatements bool   `help:"Send every statement to PostgreSQL as it is, for poolers that give each transaction another connection."`
 	Tokens               string `type:"path" help:"YAML file of tokens, with the user, project and roles of each."`
 	Policy               string `type:"path" help:"YAML file of rules that override who may do what."`
@@ -70,6 +71,7 @@ type Limits struct {
 	Places          int           `default:"10000" help:"Fields of an operation where its fragments are spread."`
 	Cost            int64         `default:"2000000" help:"Estimated work of an operation, in fields of an answer."`
 	AnswerBytes     int           `default:"16777216" help:"Bytes of an answer's data."`
+	ClientBytes     int           `default:"65536" help:"Bytes a second that a client takes of a long answer; it is cut if it takes less."`
 	OperationTime   time.Duration `default:"10s" help:"Time of an operation, its statements included."`
 	Concurrent      int           `default:"256" help:"Operations worked on at once."`
 	PrincipalPoints float64       `default:"1000" help:"Points a second that a viewer may spend; an operation costs one and one more for each 1,000 of its cost."`

@@ -86,7 +86,7 @@ func TestAnswersHoldWhatTheyAnswer(t *testing.T) { // not parallel: it looks at 
 		t.Errorf("%d answers of %d bytes in total hold %d, more than %d", count, bytes, held, may)
 	}
 	for _, answer := range unread {
-		executor.Release(answer)
+		executor.Release(answer.Data...)
 	}
 	clear(unread)
 	if held := heap() - before; held > 1<<20 {

@@ -80,7 +80,7 @@ type answeredUUID struct {
 func BenchmarkCandidatesWriter(b *testing.B) {
 	executor, operation := candidatesToRun(b)
 	for b.Loop() {
-		executor.Release(executor.Run(storetest.AsAdmin(), operation, 0))
+		executor.Release(executor.Run(storetest.AsAdmin(), operation, 0).Data...)
 	}
 }
 
@@ -101,7 +101,7 @@ func BenchmarkCandidatesWriterByEncodingJSON(b *testing.B) {
 	var written, encoded []time.Duration
 	for b.Loop() {
 		began := time.Now()
-		executor.Release(executor.Run(storetest.AsAdmin(), operation, 0))
+		executor.Release(executor.Run(storetest.AsAdmin(), operation, 0).Data...)
 		between := time.Now()
 		encode()
 		written, encoded = append(written, between.Sub(began)), append(encoded, time.Since(between))

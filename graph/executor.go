@@ -53,6 +53,15 @@ func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 // Schema returns the schema that operations run against.
 func (e *Executor) Schema() *ast.Schema { return e.executable.Schema() }
 
+// Places returns how many operations may have a connection to the database at
+// once; without a store, none need one.
+func (e *Executor) Places() store.Places {
+	if e.store == nil {
+		return store.Places{}
+	}
+	return e.store.Places()
+}
+
 // Preparer makes operations of requests.
 type Preparer struct {
 	reader *document.Reader
@@ -105,6 +114,9 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	if !plan.Times && !mutation {
 		ctx = store.WithoutTimes(ctx)
 	}
+	if operation.Needs == document.NeedsLong {
+		ctx = store.Searching(ctx)
+	}
 	ctx, reading := e.store.WithReading(dataloader.With(ctx), how)
 	defer func() {
 		if reading.End(); !reading.IsWhole() {
@@ -137,12 +149,11 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	return answer
 }
 
-// Release takes back the memory of an answer that nobody reads any more.
-func (e *Executor) Release(answer *Answer) {
-	for _, piece := range answer.Data {
+// Release takes back the memory of pieces of answers that nobody reads any more.
+func (e *Executor) Release(pieces ...[]byte) {
+	for _, piece := range pieces {
 		e.pieces.Give(piece)
 	}
-	answer.Data = nil
 }
 
 // authorize returns the context of a field of Query or Mutation, unless the table

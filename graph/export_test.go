@@ -79,7 +79,7 @@ func refuseAlone(loader string) { panic(loader + " is fetched for one row alone"
 
 func (e *Executor) respond(ctx context.Context, operation *document.Operation, answerBytes int) *graphql.Response {
 	answer := e.Run(dataloader.WatchAlone(ctx, refuseAlone), operation, answerBytes)
-	defer e.Release(answer)
+	defer e.Release(answer.Data...)
 	return &graphql.Response{Data: bytes.Join(answer.Data, nil), Errors: answer.Errors}
 }
 

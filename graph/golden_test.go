@@ -77,11 +77,15 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
+// oneForEach is so few connections that an operation which takes a second one while
+// it has one waits for it in vain.
+const oneForEach = 2
+
 // openFor opens a store with the options in the comment of an archive:
 // `discovery: everyone` opens the discovery of capabilities.
 func openFor(t *testing.T, url string, archive *txtar.Archive) *store.Store {
 	t.Helper()
-	options := store.Options{URL: url, Log: slog.New(slog.DiscardHandler)}
+	options := store.Options{URL: url, Log: slog.New(slog.DiscardHandler), Connections: oneForEach}
 	for line := range strings.Lines(string(archive.Comment)) {
 		if value, ok := strings.CutPrefix(line, "discovery: "); ok {
 			options.Resources.CapabilityDiscovery = resource.CapabilityDiscovery(strings.TrimSpace(value))

@@ -64,7 +64,7 @@ func BenchmarkLists(b *testing.B) {
 						if len(answer.Errors) > 0 {
 							b.Fatal(answer.Errors)
 						}
-						executor.Release(answer)
+						executor.Release(answer.Data...)
 					}
 				})
 			})

@@ -133,7 +133,7 @@ func (g *gauge) take(query string) taken {
 	case found.data > withinPrice*priced.Bytes:
 		g.t.Errorf("%d bytes, %d are priced: %s", found.data, priced.Bytes, query)
 	}
-	g.executor.Release(answer)
+	g.executor.Release(answer.Data...)
 	return found
 }
 

@@ -88,7 +88,7 @@ func (w weights) of(query string) time.Duration {
 		if len(answer.Errors) > 0 {
 			w.b.Fatal(answer.Errors)
 		}
-		w.executor.Release(answer)
+		w.executor.Release(answer.Data...)
 	}
 	return best
 }

@@ -26,6 +26,12 @@ type Options struct {
 	// Unprepared sends every statement to PostgreSQL as it is, for poolers that
 	// give each transaction another connection.
 	Unprepared bool
+	// Connections is how many connections to the database serve requests at most;
+	// 0 is DefaultConnections.
+	Connections int
+	// CacheBytes bounds what all connections to a SQLite file keep of it; 0 is 256
+	// MiB.
+	CacheBytes int64
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
 	// RequestID returns the id of the request in a context, for the log; nil
@@ -65,6 +71,19 @@ const (
 	AtOnce           = sqldb.AtOnce
 	AtOnceAfterWrite = sqldb.AtOnceAfterWrite
 )
+
+// Places are how many operations may have a connection at once.
+type Places = sqldb.Places
+
+// DefaultConnections is how many connections serve requests at most.
+const DefaultConnections = sqldb.DefaultConnections
+
+// DefaultCacheBytes bounds what all connections to a SQLite file keep of it.
+const DefaultCacheBytes = sqldb.DefaultCacheBytes
+
+// Searching returns a context in which what reads has connections apart: however
+// long it takes, cheap statements do not wait for it.
+func Searching(ctx context.Context) context.Context { return sqldb.Searching(ctx) }
 
 // WithoutTimes returns a context in which lists leave out when rows were created
 // and updated: reading two times takes a fifth of the time that a small row takes.
@@ -113,7 +132,7 @@ func CheckURL(url string) error { return sqldb.CheckURL(url) }
 // sure that what is built in is there. Several servers may open one PostgreSQL
 // database at once; a SQLite file opens for one.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Unprepared: options.Unprepared, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
+	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Unprepared: options.Unprepared, Connections: options.Connections, CacheBytes: options.CacheBytes, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -202,9 +202,13 @@ func TestBeyondTheCapRequestsAreToldToComeBack(t *testing.T) {
 	done := make(chan answer, 1)
 	go func() { done <- s.query(waiting) }()
 	s.await(waits)
-	got := s.query("{ __typename }")
+	got := s.query("{ __typename }", "X-Auth-Token", "reader-token")
 	if got.status != 503 || got.code() != "UNAVAILABLE" || got.header.Get("Retry-After") != "1" {
-		t.Errorf("the second: %d %s %v", got.status, got.body, got.header)
+		t.Errorf("another viewer: %d %s %v", got.status, got.body, got.header)
+	}
+	got = s.query("{ __typename }")
+	if got.status != 429 || got.code() != "RATE_LIMITED" || got.header.Get("Retry-After") != "1" {
+		t.Errorf("the same viewer: %d %s %v", got.status, got.body, got.header)
 	}
 	release()
 	if first := receive(t, done); first.status != 200 || first.code() != "" {

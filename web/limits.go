@@ -37,11 +37,15 @@ type Limits struct {
 	// AnswerBytes bounds the data of an answer: 16 MiB. The root field that goes
 	// beyond it is null, and so are the ones after it.
 	AnswerBytes int
+	// ClientBytes is how many bytes a second a client takes of a long answer, after
+	// five seconds: 64 KiB. Whoever takes less is cut.
+	ClientBytes int
 	// OperationTime bounds the time that an operation runs, statements included:
 	// 10 s. Fields that are not resolved by then are errors of the code TIMEOUT.
 	OperationTime time.Duration
-	// Concurrent bounds the operations in progress: 256. Others wait for a second,
-	// then the answer is 503.
+	// Concurrent bounds the operations in progress: 256, a quarter of them of one
+	// viewer and half of them of one project. Others wait for a second, then the
+	// answer is 429 for those who have their share and 503 for all others.
 	Concurrent int
 	// PrincipalPoints is how many points a second a viewer (a user in a project)
 	// may spend: 1,000, with a burst of four seconds of them. An operation costs
@@ -85,6 +89,7 @@ func DefaultLimits() Limits {
 		Places:          documents.Places,
 		Cost:            documents.Cost,
 		AnswerBytes:     16 << 20,
+		ClientBytes:     64 << 10,
 		OperationTime:   10 * time.Second,
 		Concurrent:      256,
 		PrincipalPoints: 1000,

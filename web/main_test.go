@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -209,6 +210,22 @@ func (s *server) await(line string) {
 	}) {
 		s.t.Fatalf("/metrics never showed %s", line)
 	}
+}
+
+// metric returns the value of a metric by the beginning of its line.
+func (s *server) metric(begins string) float64 {
+	s.t.Helper()
+	for line := range strings.Lines(s.send(http.MethodGet, "/metrics", "").body) {
+		if text, ok := strings.CutPrefix(line, begins); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return value
+		}
+	}
+	s.t.Fatalf("/metrics has no %s", begins)
+	return 0
 }
 
 // lockedBuffer is a log that can be read while it is written.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"encoding/binary"
 	"hash/maphash"
 	"math"
@@ -149,40 +148,3 @@ func (b *buckets) larger(other *buckets) *buckets {
 
 // principal returns the key of a viewer's bucket.
 func principal(viewer access.Viewer) string { return viewer.UserID + "\x00" + viewer.ProjectID }
-
-// slots bounds the operations in progress.
-type slots chan struct{}
-
-// newSlots returns so many slots. For zero it returns nil, which admits
-// everything.
-func newSlots(count int) slots {
-	if count <= 0 {
-		return nil
-	}
-	return make(slots, count)
-}
-
-// slotWait is how long a request waits for a slot.
-const slotWait = time.Second
-
-// take waits for a slot, not long; the caller releases it.
-func (s slots) take(ctx context.Context) (release func(), refused *refusal) {
-	if s == nil {
-		return func() {}, nil
-	}
-	release = func() { <-s }
-	select {
-	case s <- struct{}{}:
-		return release, nil
-	default:
-	}
-	timer := time.NewTimer(slotWait)
-	defer timer.Stop()
-	select {
-	case s <- struct{}{}:
-		return release, nil
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-	return nil, &refusal{status: 503, code: graph.CodeUnavailable, retryAfter: 1, message: "the server is busy; try again later"}
-}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -53,16 +54,27 @@ func refuse(w http.ResponseWriter, r *http.Request, media string, why refusal) {
 			status = http.StatusBadRequest
 		}
 	}
-	write(w, media, status, &graph.Answer{Errors: why.list(r.Context())}, "")
+	write(w, media, status, &graph.Answer{Errors: why.list(r.Context())}, "", sending{})
 }
 
 // smallAnswer is up to how many bytes an answer is sent as one piece.
 const smallAnswer = 4 << 10
 
-// write writes an answer and its extensions, JSON or "" for none. The data is
-// written as it is: encoding the answer as a whole would parse the data again,
-// which takes a hundred times as long.
-func write(w http.ResponseWriter, media string, status int, answer *graph.Answer, extensions string) {
+// slowClientFor is how long a client may take nothing of a long answer.
+const slowClientFor = 5 * time.Second
+
+// sending is how a long answer is sent: at least so many bytes a second, 0 for
+// any number, unless the client is to be cut. Sent is called with each piece that
+// was written and how many bytes are left.
+type sending struct {
+	bytesPerSecond int
+	sent           func(piece []byte, left int)
+}
+
+// write writes an answer and its extensions, JSON or "" for none. The data is written as it is:
+// encoding the answer as a whole would parse the data again, which takes a hundred
+// times as long.
+func write(w http.ResponseWriter, media string, status int, answer *graph.Answer, extensions string, how sending) {
 	size := 0
 	for _, piece := range answer.Data {
 		size += len(piece)
@@ -87,20 +99,36 @@ func write(w http.ResponseWriter, media string, status int, answer *graph.Answer
 	header := w.Header()
 	header["Cache-Control"], header["Content-Type"], header["Content-Length"] = values[0:1:1], values[1:2:2], values[2:3:3]
 	w.WriteHeader(status)
-	for _, piece := range answer.Data {
-		if size > smallAnswer {
-			if _, err := out.WriteTo(w); err != nil {
-				return // the client has gone
-			}
-			if _, err := w.Write(piece); err != nil {
-				return
-			}
-			continue
+	if size > smallAnswer {
+		if _, err := out.WriteTo(w); err != nil || !how.write(w, answer.Data, size) {
+			return // the client has gone
 		}
-		out.Write(piece)
+	} else {
+		for _, piece := range answer.Data {
+			out.Write(piece)
+			how.sent(piece, 0)
+		}
 	}
 	out.WriteString(end)
 	_, _ = out.WriteTo(w)
+}
+
+// write writes pieces of so many bytes together, and reports whether the client
+// took them.
+func (how sending) write(w http.ResponseWriter, pieces [][]byte, left int) bool {
+	client, latest := http.NewResponseController(w), time.Now().Add(slowClientFor)
+	for _, piece := range pieces {
+		if how.bytesPerSecond > 0 {
+			latest = latest.Add(time.Duration(len(piece)) * time.Second / time.Duration(how.bytesPerSecond))
+			_ = client.SetWriteDeadline(latest) // only a recorder of tests has none
+		}
+		if _, err := w.Write(piece); err != nil {
+			return false
+		}
+		left -= len(piece)
+		how.sent(piece, left)
+	}
+	return true
 }
 
 func encode(out *bytes.Buffer, value any) {

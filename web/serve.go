@@ -59,6 +59,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 	if options.Certificate != nil {
 		server.TLSConfig = options.Certificate.config(options.Log)
 	}
+	listener = bounded{listener}
 	served := make(chan error, 1)
 	go func() {
 		if server.TLSConfig != nil {
@@ -79,4 +80,20 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 		return errors.Join(fmt.Errorf("requests were still being answered after %v and were cut off: %w", grace, err), server.Close())
 	}
 	return nil
+}
+
+// sendBytes is how much of an answer the system may keep for a client that does
+// not read: by itself it keeps megabytes for each connection.
+const sendBytes = 256 << 10
+
+// bounded is a listener whose connections keep no more than sendBytes.
+type bounded struct{ net.Listener }
+
+// Accept returns the next connection.
+func (l bounded) Accept() (net.Conn, error) {
+	connection, err := l.Listener.Accept()
+	if tcp, ok := connection.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(sendBytes) // the system keeps more, then
+	}
+	return connection, err
 }

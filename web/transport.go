@@ -30,21 +30,23 @@ type transport struct {
 	persisted  *lru.Cache[string] // texts of valid documents, by their hash
 	principals budgets
 	addresses  addresses
-	slots      slots
+	gates      gates
 	costIs     string // the beginning of the extensions of an answer
 }
 
 func newTransport(options Options, measured *measurements) *transport {
-	return &transport{
+	t := &transport{
 		Options:    options,
 		measured:   measured,
 		preparer:   options.Executor.Preparer(options.Limits.ofDocuments()),
 		persisted:  lru.New[string](options.Limits.PersistedBytes),
 		principals: newBudgets(options.Limits),
 		addresses:  newAddresses(options.Limits.AddressPoints),
-		slots:      newSlots(options.Limits.Concurrent),
+		gates:      newGates(options),
 		costIs:     fmt.Sprintf(`{"cost":{"maximum":%d,"requested":`, options.Limits.Cost),
 	}
+	options.Metrics.MustRegister(&t.gates)
+	return t
 }
 
 func (t *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -67,6 +69,12 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	if refused != nil {
 		return refused
 	}
+	party := partyOf(viewer, r)
+	place, refused := t.gates.enter(r.Context(), party)
+	if refused != nil {
+		return refused
+	}
+	defer place.Leave()
 	request, refused := t.read(r)
 	if refused != nil {
 		return refused
@@ -78,11 +86,6 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	if r.Method == http.MethodGet && t.Profile != Open && !requested.persisted {
 		return onlyByPost(w, "the query is not a persisted one, which GET requires: send it by POST")
 	}
-	release, refused := t.slots.take(r.Context())
-	if refused != nil {
-		return refused
-	}
-	defer release()
 	ctx := access.WithViewer(r.Context(), viewer)
 	if limit := t.Limits.OperationTime; limit > 0 {
 		var cancel context.CancelFunc
@@ -101,8 +104,23 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	if refused := t.spend(viewer, operation); refused != nil {
 		return refused
 	}
-	t.run(ctx, w, media, operation)
+	held, refused := t.gates.run(ctx, party, operation, place, t.room(operation))
+	if refused != nil {
+		return refused
+	}
+	defer held.end()
+	t.run(ctx, w, media, operation, held)
 	return nil
+}
+
+// room returns how many bytes the answer to an operation may have, as far as its
+// price says: prices are right within a factor of three.
+func (t *transport) room(operation *document.Operation) int64 {
+	bytes := 3 * operation.Price.Bytes
+	if limit := int64(t.Limits.AnswerBytes); limit > 0 {
+		return min(bytes, limit)
+	}
+	return bytes
 }
 
 // serveSchema answers with the schema's SDL.
@@ -254,7 +272,7 @@ func (t *transport) register(source source) {
 }
 
 // run runs an operation and writes its response, with its cost.
-func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation) {
+func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation, held *running) {
 	t.measured.operations[operation.Definition.Operation].Inc()
 	t.measured.cost.Add(float64(operation.Price.Cost))
 	began := time.Now()
@@ -262,9 +280,13 @@ func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string
 	if took := time.Since(began); t.SlowOperation > 0 && took >= t.SlowOperation {
 		t.logSlow(ctx, operation, answer.Taken, took)
 	}
+	held.answered(answer.Taken.Bytes)
 	t.count(ctx, answer.Errors)
-	write(w, media, http.StatusOK, answer, t.costIs+strconv.FormatInt(operation.Price.Cost, 10)+"}}")
-	t.Executor.Release(answer)
+	write(w, media, http.StatusOK, answer, t.costIs+strconv.FormatInt(operation.Price.Cost, 10)+"}}",
+		sending{t.Limits.ClientBytes, func(piece []byte, left int) {
+			t.Executor.Release(piece)
+			held.sent(left)
+		}})
 }
 
 // logSlow logs an operation that took long: what it was priced and what it took,

@@ -67,6 +67,9 @@ type Options struct {
 	// SlowOperation is how long an operation runs that is logged as a slow one; 0
 	// logs none.
 	SlowOperation time.Duration
+	// Memory is how many bytes the process may use: the answers that clients have
+	// not taken have a quarter of it together. 0 bounds them not.
+	Memory int64
 	// Limits bound what a request can cost; the zero value is DefaultLimits().
 	Limits Limits
 	// AllowedOrigins are the origins whose pages may send requests, such as

@@ -95,6 +95,8 @@ type Operation struct {
 	Variables  map[string]any
 	// Price is an estimate of the work that the operation takes.
 	Price Price
+	// Needs is what the operation needs while it runs.
+	Needs Needs
 	// Introspects is whether the operation asks for the schema.
 	Introspects bool
 
@@ -145,6 +147,7 @@ func (r *Reader) Prepare(request Request) Prepared {
 	if operation.planned, err = valid.plan(operation, r.limits.Places); err == nil {
 		operation.Introspects = slices.ContainsFunc(operation.planned.Root.Fields, func(f *Field) bool { return f.Number == Schema || f.Number == Type })
 		operation.Price, err = priceOf(operation, r.sizes(), r.limits.Cost)
+		operation.Needs = needsOf(operation)
 	}
 	if err != nil {
 		prepared.Refused = refuse(err)

@@ -54,6 +54,32 @@ type Price struct {
 	mutations int64
 }
 
+// heavyCost is the cost beyond which an operation is heavy: about 30 ms of a core.
+const heavyCost = 300_000
+
+// Needs is what an operation needs while it runs, besides memory.
+type Needs int
+
+const (
+	// NeedsNothing is for what is answered from memory.
+	NeedsNothing Needs = iota
+	// NeedsDatabase is for what may run statements.
+	NeedsDatabase
+	// NeedsLong is for what takes so long that others would notice it if many ran
+	// at once, in memory or in the database.
+	NeedsLong
+)
+
+func needsOf(o *Operation) Needs {
+	switch {
+	case o.Price.Cost > heavyCost:
+		return NeedsLong
+	case o.Price.Statements > 0 || o.Definition.Operation == ast.Mutation:
+		return NeedsDatabase
+	}
+	return NeedsNothing
+}
+
 // CostOf returns the cost of what was counted while an operation ran.
 func CostOf(statements, read, bytes int64) int64 {
 	return Price{Statements: int(statements), Read: read, Bytes: bytes}.total()

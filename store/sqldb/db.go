@@ -33,7 +33,7 @@ type DB struct {
 
 // Open opens the database that options name.
 func Open(ctx context.Context, options Options) (*DB, error) {
-	db, lock, err := openDatabase(ctx, options.URL, options.Unprepared)
+	db, lock, err := openDatabase(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +73,9 @@ func (d *DB) Now() time.Time { return d.Clock().UTC().Truncate(time.Microsecond)
 
 // Postgres reports whether the database is PostgreSQL; else it is SQLite.
 func (d *DB) Postgres() bool { return d.Pool.dialectName == dialect.Postgres }
+
+// Places returns how many operations may have a connection at once.
+func (d *DB) Places() Places { return d.Pool.places }
 
 // Address returns the URL of a PostgreSQL database, with the settings of a
 // session.
@@ -133,6 +136,12 @@ type Options struct {
 	// Unprepared sends every statement to PostgreSQL as it is, for poolers that
 	// give each transaction another connection.
 	Unprepared bool
+	// Connections is how many connections serve requests at most; 0 is
+	// DefaultConnections. Those that follow other servers come besides.
+	Connections int
+	// CacheBytes bounds what all connections to a SQLite file keep of it; 0 is
+	// DefaultCacheBytes.
+	CacheBytes int64
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
 	// RequestID returns the id of the request in a context, for the log; nil

@@ -21,8 +21,10 @@ type Database struct {
 	dialectName string
 	path        string // of the SQLite file
 	address     string // of the PostgreSQL database, with the session's settings
+	places      Places
 	writer      *sql.DB
 	readers     *sql.DB
+	searches    *sql.DB             // for statements under Searching
 	followers   *sql.DB             // for what follows the log of changes, which no request keeps waiting
 	prepared    *preparedStatements // nil on SQLite, and where none are wanted
 }
@@ -35,9 +37,25 @@ func (d *Database) Dialect() string { return d.dialectName }
 // Close closes every connection.
 func (d *Database) Close() error {
 	if d.writer == d.readers {
-		return errors.Join(d.writer.Close(), d.followers.Close())
+		return errors.Join(d.writer.Close(), d.searches.Close(), d.followers.Close())
 	}
 	return errors.Join(d.readers.Close(), d.writer.Close())
+}
+
+type searchingKey struct{}
+
+// Searching returns a context in which what reads outside of transactions has
+// connections apart: however long it takes, cheap statements do not wait for it.
+func Searching(ctx context.Context) context.Context {
+	return context.WithValue(ctx, searchingKey{}, true)
+}
+
+// readersFor returns the pool for what a context reads.
+func (d *Database) readersFor(ctx context.Context) *sql.DB {
+	if searching, _ := ctx.Value(searchingKey{}).(bool); searching {
+		return d.searches
+	}
+	return d.readers
 }
 
 // Query serves the reads of ent.

@@ -20,7 +20,7 @@ type OpenedDatabase = *Database
 
 // OpenWithoutMigrating opens a database as it is.
 func OpenWithoutMigrating(ctx context.Context, url string) (*Database, func() error, error) {
-	db, lock, err := openDatabase(ctx, url, false)
+	db, lock, err := openDatabase(ctx, Options{URL: url})
 	if err != nil {
 		return nil, nil, err
 	}

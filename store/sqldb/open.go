@@ -23,10 +23,32 @@ const StatementTimeout = 10 * time.Second
 // Sizes of the connection pools. SQLite has one writer; readers do not wait for
 // it.
 const (
-	postgresConnections = 20
+	// DefaultConnections is how many connections serve requests at most.
+	DefaultConnections = 32
+	// DefaultCacheBytes bounds what all connections to a SQLite file keep of it.
+	DefaultCacheBytes   = 256 << 20
 	idleConnections     = 10
 	followerConnections = 2
 )
+
+// Places are how many operations may have a connection at once, so that none waits
+// for one.
+type Places struct {
+	// Statements is for what is cheap and what writes.
+	Statements int
+	// Searches is for statements under Searching: at most half of the cores.
+	Searches int
+}
+
+// sqliteConnections is how many connections to a SQLite file are of use, since
+// what they do takes this process's cores.
+func sqliteConnections() int { return 4 * max(2, runtime.GOMAXPROCS(0)) }
+
+// placesFor returns how connections are divided.
+func placesFor(connections int) Places {
+	searches := max(1, runtime.GOMAXPROCS(0)/2)
+	return Places{Statements: max(1, connections-searches), Searches: min(searches, max(1, connections/4))}
+}
 
 // CheckURL returns an error for a text that does not name a database:
 // sqlite://PATH or postgres://... . It opens nothing.
@@ -53,22 +75,24 @@ func parseURL(databaseURL string) (path string, err error) {
 
 // openDatabase opens what a database URL names. The lock is held on a SQLite
 // file, which belongs to one program, and is nil on PostgreSQL.
-func openDatabase(ctx context.Context, databaseURL string, unprepared bool) (*Database, *flock.Flock, error) {
-	path, err := parseURL(databaseURL)
+func openDatabase(ctx context.Context, options Options) (*Database, *flock.Flock, error) {
+	path, err := parseURL(options.URL)
+	connections := cmp.Or(options.Connections, DefaultConnections)
+	places := placesFor(connections)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case path != "":
-		return openSQLite(ctx, path)
+		return openSQLite(ctx, path, placesFor(min(connections, sqliteConnections())), cmp.Or(options.CacheBytes, DefaultCacheBytes))
 	}
-	db, err := openPostgres(ctx, databaseURL)
-	if err == nil && !unprepared {
+	db, err := openPostgres(ctx, options.URL, places)
+	if err == nil && !options.Unprepared {
 		db.prepared = &preparedStatements{uses: map[string]int{}, kept: map[string]*sql.Stmt{}}
 	}
 	return db, nil, err
 }
 
-func openSQLite(ctx context.Context, path string) (*Database, *flock.Flock, error) {
+func openSQLite(ctx context.Context, path string, places Places, cacheBytes int64) (*Database, *flock.Flock, error) {
 	lock := flock.New(path + ".lock")
 	held, err := lock.TryLock()
 	if err != nil {
@@ -80,14 +104,16 @@ func openSQLite(ctx context.Context, path string) (*Database, *flock.Flock, erro
 	if err := createPrivate(path); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("create the database file: %w", err), lock.Unlock())
 	}
-	db := &Database{dialectName: dialect.SQLite, path: path}
-	if db.writer, err = openSQLitePool(path, 1, "foreign_keys(1)"); err != nil {
+	db := &Database{dialectName: dialect.SQLite, path: path, places: places}
+	readers := places.Statements + places.Searches + followerConnections
+	cache := fmt.Sprintf("cache_size(-%d)", max(1<<10, cacheBytes>>10/int64(1+readers)))
+	if db.writer, err = openSQLitePool(path, 1, "foreign_keys(1)", cache); err != nil {
 		return nil, nil, errors.Join(err, lock.Unlock())
 	}
-	if db.readers, err = openSQLitePool(path, 2*max(2, runtime.GOMAXPROCS(0)), "foreign_keys(1)", "query_only(1)"); err != nil {
+	if db.readers, err = openSQLitePool(path, readers, "foreign_keys(1)", "query_only(1)", cache); err != nil {
 		return nil, nil, errors.Join(err, db.writer.Close(), lock.Unlock())
 	}
-	db.followers = db.readers
+	db.followers, db.searches = db.readers, db.readers
 	if err := db.writer.PingContext(ctx); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the database file %s: %w", path, err), db.Close(), lock.Unlock())
 	}
@@ -100,7 +126,7 @@ func openSQLite(ctx context.Context, path string) (*Database, *flock.Flock, erro
 func openSQLitePool(path string, connections int, pragmas ...string) (*sql.DB, error) {
 	settings := url.Values{"_txlock": {"immediate"}, "_time_format": {"sqlite"}}
 	pragmas = append([]string{
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-65536)", "temp_store(MEMORY)",
+		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "temp_store(MEMORY)",
 	}, pragmas...)
 	for _, pragma := range pragmas {
 		settings.Add("_pragma", pragma)
@@ -145,7 +171,7 @@ func postgresConfig(databaseURL string) (config pq.Config, address string, err e
 }
 
 // openPostgres opens a pool.
-func openPostgres(ctx context.Context, databaseURL string) (*Database, error) {
+func openPostgres(ctx context.Context, databaseURL string, places Places) (*Database, error) {
 	config, address, err := postgresConfig(databaseURL)
 	if err != nil {
 		return nil, err
@@ -155,15 +181,17 @@ func openPostgres(ctx context.Context, databaseURL string) (*Database, error) {
 		return nil, fmt.Errorf("read the database URL: %w", err)
 	}
 	connector.Dialer(Dialer{Limit: answerLimit(config.Runtime["statement_timeout"])})
-	pool := sql.OpenDB(connector)
-	pool.SetMaxOpenConns(postgresConnections)
-	pool.SetMaxIdleConns(idleConnections)
-	pool.SetConnMaxIdleTime(5 * time.Minute)
+	open := func(connections, idle int) *sql.DB {
+		pool := sql.OpenDB(connector)
+		pool.SetMaxOpenConns(connections)
+		pool.SetMaxIdleConns(idle)
+		pool.SetConnMaxIdleTime(5 * time.Minute)
+		return pool
+	}
+	pool := open(places.Statements, idleConnections)
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("reach the database: %w", explainTLS(err, cmp.Or(config.SSLMode, pq.SSLModeRequire))), pool.Close())
 	}
-	followers := sql.OpenDB(connector)
-	followers.SetMaxOpenConns(followerConnections)
-	followers.SetConnMaxIdleTime(5 * time.Minute)
-	return &Database{dialectName: dialect.Postgres, address: address, writer: pool, readers: pool, followers: followers}, nil
+	return &Database{dialectName: dialect.Postgres, address: address, places: places, writer: pool, readers: pool,
+		searches: open(places.Searches, places.Searches), followers: open(followerConnections, followerConnections)}, nil
 }

@@ -85,10 +85,14 @@ type reads struct {
 var _ entsql.ExecQuerier = reads{}
 
 func (r reads) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	statement := r.of.prepared.of(ctx, r.of.readers, query)
+	var statement *sql.Stmt
+	pool := r.of.readersFor(ctx)
+	if pool == r.of.readers {
+		statement = r.of.prepared.of(ctx, pool, query)
+	}
 	switch {
 	case statement == nil && r.tx == nil:
-		return r.of.readers.QueryContext(ctx, query, args...)
+		return pool.QueryContext(ctx, query, args...)
 	case statement == nil:
 		return r.tx.QueryContext(ctx, query, args...)
 	case r.tx == nil:

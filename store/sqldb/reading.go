@@ -113,7 +113,7 @@ func (r *Reading) begin(ctx context.Context) (*instant, error) {
 		return r.begun, nil
 	}
 	r.holdAll()
-	tx, err := r.db.beginReading(ctx, r.db.Pool.readers)
+	tx, err := r.db.beginReading(ctx, r.db.Pool.readersFor(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 
 // Errors of Gate.Enter. Neither says what others do.
 var (
-	// ErrOverShare is for somebody who waited in vain while they had all that one
-	// viewer, project or connection may have, or of whom too many wait.
+	// ErrOverShare is for somebody who waited in vain behind others of the same
+	// viewer, project or connection, or of whom too many wait.
 	ErrOverShare = errors.New("over the share of one viewer, project or connection")
 	// ErrFull is for everybody else who waited in vain.
 	ErrFull = errors.New("everything is in use")
@@ -75,6 +75,13 @@ type waiter struct {
 	most   [kinds]int64
 	amount int64
 	let    chan struct{} // closed when it is let in
+	came   uint64        // the turn when it began to wait
+}
+
+// hadATurn reports whether somebody of the same viewer, project or connection was
+// let in meanwhile.
+func (w *waiter) hadATurn() bool {
+	return slices.ContainsFunc(w.shares[:], func(of *use) bool { return of != nil && of.turn > w.came })
 }
 
 // NewGate returns a gate for so much, nil for 0.
@@ -85,11 +92,13 @@ func NewGate(limit int64) *Gate {
 	return &Gate{limit: limit, shares: map[share]*use{}}
 }
 
-// Pass is what somebody took from a gate. A nil Pass took nothing.
+// Pass is what somebody took from a gate. A nil Pass took nothing. One goroutine
+// uses it.
 type Pass struct {
 	gate   *Gate
 	of     Party
 	waiter *waiter
+	left   bool
 }
 
 // Enter takes an amount, for which it waits no longer than some time, and returns
@@ -100,8 +109,10 @@ func (g *Gate) Enter(ctx context.Context, of Party, amount int64, wait time.Dura
 		return nil, nil
 	}
 	p := &Pass{gate: g, of: of, waiter: &waiter{amount: amount}}
-	if in, err := g.begin(p); in || err != nil {
-		return p, err
+	if in, err := g.begin(p); err != nil {
+		return nil, err
+	} else if in {
+		return p, nil
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -110,7 +121,10 @@ func (g *Gate) Enter(ctx context.Context, of Party, amount int64, wait time.Dura
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return p, g.giveUp(p)
+	if err := g.giveUp(p); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // begin lets somebody in or has them wait.
@@ -126,7 +140,7 @@ func (g *Gate) begin(p *Pass) (in bool, err error) {
 		g.forget(p)
 		return false, ErrOverShare
 	}
-	p.waiter.let = make(chan struct{})
+	p.waiter.let, p.waiter.came = make(chan struct{}), g.turn
 	for _, of := range p.waiter.shares {
 		if of != nil {
 			of.waiting++
@@ -152,7 +166,7 @@ func (g *Gate) giveUp(p *Pass) error {
 	default:
 	}
 	err := ErrFull
-	if !p.waiter.isWithinShares() {
+	if !p.waiter.isWithinShares() || p.waiter.hadATurn() {
 		err = ErrOverShare
 	}
 	g.drop(p.waiter)
@@ -174,15 +188,18 @@ func (p *Pass) Change(amount int64) {
 	g.letIn()
 }
 
-// Leave gives back what a pass has taken.
+// Leave gives back what a pass has taken. A second time does nothing.
 func (p *Pass) Leave() {
-	if p == nil {
+	if p == nil || p.left {
 		return
 	}
-	p.Change(0)
-	p.gate.mu.Lock()
-	defer p.gate.mu.Unlock()
-	p.gate.forget(p)
+	p.left = true
+	g := p.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.add(p.waiter, -p.waiter.amount)
+	g.forget(p)
+	g.letIn()
 }
 
 // letIn lets in everybody whose turn it is, as far as there is room. Where there

@@ -1,0 +1,59 @@
+package sqldb_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestSearchesHaveConnectionsApart takes every place of one kind, and holds that
+// those of the other kind read meanwhile.
+func TestSearchesHaveConnectionsApart(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s, err := store.Open(t.Context(), store.Options{URL: url, Connections: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }()
+		kinds := []func(context.Context) context.Context{store.Searching, func(ctx context.Context) context.Context { return ctx }}
+		read := func(kind int, how store.How, within time.Duration) (end func(), err error) {
+			ctx, cancel := context.WithCancel(kinds[kind](storetest.AsAdmin()))
+			defer time.AfterFunc(within, cancel).Stop()
+			ctx, reading := s.WithReading(ctx, how)
+			rows, err := s.Pool.QueryContext(ctx, "SELECT 1")
+			if err == nil {
+				err = rows.Close()
+			}
+			return func() { reading.End(); cancel() }, err
+		}
+		for kind, places := range []int{s.Places().Searches, s.Places().Statements} {
+			var ends []func()
+			for range places {
+				end, err := read(kind, store.AtOnce, patience.Of(t, 10*time.Second))
+				if err != nil {
+					t.Fatalf("kind %d: %v", kind, err)
+				}
+				ends = append(ends, end)
+			}
+			for range 3 {
+				end, err := read(1-kind, store.Each, patience.Of(t, time.Second))
+				if err != nil {
+					t.Errorf("beside kind %d: %v", kind, err)
+				}
+				end()
+			}
+			if end, err := read(kind, store.Each, 300*time.Millisecond); s.Postgres() && err == nil {
+				t.Errorf("kind %d has more connections than places", kind)
+				end()
+			}
+			for _, end := range ends {
+				end()
+			}
+		}
+	})
+}

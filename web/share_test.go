@@ -1,0 +1,140 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/web"
+)
+
+// long returns a document whose answer has about so many bytes.
+func long(bytes int) string {
+	var document strings.Builder
+	document.WriteString("{")
+	for i := range bytes / 40_000 {
+		fmt.Fprintf(&document, " t%d: traits(first: 1000) { nodes { id name custom } }", i)
+	}
+	return document.String() + " }"
+}
+
+// unread sends a document on a connection of its own and reads nothing.
+func (s *server) unread(document, token string) (read func() string) {
+	connection := s.dial()
+	body := fmt.Sprintf(`{"query": %q}`, document)
+	_, err := fmt.Fprintf(connection, "POST /graphql HTTP/1.1\r\nHost: x\r\nX-Auth-Token: %s\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		token, len(body), body)
+	if err != nil {
+		s.t.Error(err)
+	}
+	return func() string { return ends(s.t.(*testing.T), connection, patience.Of(s.t, 60*time.Second)) }
+}
+
+// TestAnswersThatNobodyReadsAreTheirViewersLoss has one viewer ask for many long
+// answers and read none: others are answered at once meanwhile, the bytes that wait
+// are bounded, and the connections are cut.
+func TestAnswersThatNobodyReadsAreTheirViewersLoss(t *testing.T) {
+	t.Parallel()
+	const memory = 256 << 20
+	s := startServing(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.PrincipalPoints, o.Limits.AddressPoints = 0, 0
+		o.Limits.Concurrent = 16
+		o.Limits.ClientBytes = 10 << 20
+		o.Memory = memory
+	}, web.ServeOptions{})
+	document := long(1_500_000)
+	if got := s.query(document); got.status != http.StatusOK || len(got.body) < 1<<20 {
+		t.Fatalf("%d with %d bytes: %.200s", got.status, len(got.body), got.body)
+	}
+	var reads []func() string
+	for range 40 {
+		reads = append(reads, s.unread(document, "reader-token"))
+	}
+	slowest, most := time.Duration(0), 0.0
+	for began := time.Now(); time.Since(began) < 12*time.Second; time.Sleep(20 * time.Millisecond) {
+		asked := time.Now()
+		if got := s.query(`{ traits(first: 1) { nodes { name } } }`); got.status != http.StatusOK || got.code() != "" {
+			t.Fatalf("another viewer: %d %s", got.status, got.body)
+		}
+		slowest = max(slowest, time.Since(asked))
+		most = max(most, s.metric("cadastre_unread_bytes_in_use "))
+	}
+	if slowest > patience.Of(t, time.Second) {
+		t.Errorf("another viewer waited %v", slowest)
+	}
+	if most == 0 || most > memory/4/4 {
+		t.Errorf("%v bytes of one viewer were unread, of %d", most, memory/4)
+	}
+	whole, refused := 0, 0
+	for _, read := range reads {
+		switch answer := read(); {
+		case strings.Contains(answer, "RATE_LIMITED"):
+			refused++
+		case strings.HasSuffix(answer, "}\n"):
+			whole++
+		}
+	}
+	if whole > 0 || refused == 0 {
+		t.Errorf("%d answers are whole, %d were refused", whole, refused)
+	}
+	if !patience.Until(t, 10*time.Second, func() bool {
+		return s.metric("cadastre_unread_bytes_in_use ") == 0 && s.metric("cadastre_operations_in_use ") == 0
+	}) {
+		t.Errorf("%v bytes and %v operations are left", s.metric("cadastre_unread_bytes_in_use "), s.metric("cadastre_operations_in_use "))
+	}
+}
+
+// TestHeavyOperationsOfOneViewerAreTheirOwnQueue has one viewer send heavy
+// operations, many at once, and another one now and then: each of those waits for
+// one that runs at most, look-ups for none.
+func TestHeavyOperationsOfOneViewerAreTheirOwnQueue(t *testing.T) {
+	t.Parallel()
+	s := startServing(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.PrincipalPoints, o.Limits.AdminPoints, o.Limits.AddressPoints = 0, 0, 0
+	}, web.ServeOptions{})
+	heavy := long(2_400_000)
+	if got := s.query(heavy); got.status != http.StatusOK {
+		t.Fatalf("%d %.200s", got.status, got.body)
+	}
+	var greedy sync.WaitGroup
+	stop := make(chan struct{})
+	codes := sync.Map{}
+	for range 30 {
+		greedy.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					got := s.query(heavy, "X-Auth-Token", "reader-token")
+					codes.Store(got.code(), got.status)
+				}
+			}
+		})
+	}
+	if !patience.Until(t, 10*time.Second, func() bool { return s.metric("cadastre_searches_waiting ") > 5 }) {
+		t.Error("nothing waits")
+	}
+	for range 5 {
+		if got := s.query(heavy); got.status != http.StatusOK || got.code() != "" {
+			t.Errorf("a heavy operation of another viewer: %d %.200s", got.status, got.body)
+		}
+		if got := s.query(`{ namespaces(first: 1) { totalCount } }`); got.status != http.StatusOK || got.code() != "" {
+			t.Errorf("a look-up of another viewer: %d %.200s", got.status, got.body)
+		}
+	}
+	close(stop)
+	greedy.Wait()
+	codes.Range(func(code, status any) bool {
+		if code != "" && code != "RATE_LIMITED" {
+			t.Errorf("the greedy one is told %v %v", status, code)
+		}
+		return true
+	})
+}
