@@ -60,8 +60,8 @@ fuzz: ## every fuzz target for $(FUZZ)
 	  done; \
 	done
 
-soak: ## the large counts, written to docs/robustness.md: make soak SEED=20260101 DURATION=10m SCHEDULES=100000 REPLAYS=200 WRITES=100000 ANSWERS=20000 CUTS=25000 DOCUMENTS=1000000 METADATA=10000
-	GO=$(GO) SEED=$(SEED) DURATION=$(DURATION) SCHEDULES=$(SCHEDULES) REPLAYS=$(REPLAYS) WRITES=$(WRITES) ANSWERS=$(ANSWERS) CUTS=$(CUTS) DOCUMENTS=$(DOCUMENTS) METADATA=$(METADATA) PARTS="$(PARTS)" .ci/soak
+soak: ## the large counts, written to docs/robustness.md: make soak SEED=20260101 DURATION=10m SCHEDULES=100000 REPLAYS=200 WRITES=100000 ANSWERS=20000 CUTS=25000 DOCUMENTS=1000000 FORGED=100000 METADATA=10000
+	GO=$(GO) SEED=$(SEED) DURATION=$(DURATION) SCHEDULES=$(SCHEDULES) REPLAYS=$(REPLAYS) WRITES=$(WRITES) ANSWERS=$(ANSWERS) CUTS=$(CUTS) DOCUMENTS=$(DOCUMENTS) FORGED=$(FORGED) METADATA=$(METADATA) PARTS="$(PARTS)" .ci/soak
 
 bench: ## works timed on both databases and beside peers, and what prices weigh: make bench BENCH='-binary before=/old -binary after=/new'
 	$(GO) run ./bench $(BENCH)

@@ -13,7 +13,7 @@ import (
 // back at once.
 func OfList[T any](list string, order Order, items []T, request Request, problems problem.Problems, position func(T) (key, id string)) (Page[T], error) {
 	list = order.Of(list)
-	after, before := request.Positions(list, func(Position) bool { return true }, &problems)
+	after, before := request.Positions(list, nil, &problems)
 	if err := problems.Err(); err != nil {
 		return Page[T]{}, err
 	}
@@ -51,7 +51,7 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 
 // Positions returns where the cursors of a request stand in a list, nil for
 // none, and adds what is wrong with the request. Valid reports whether a position
-// is one of the list.
+// is one of the list; nil takes all.
 func (r Request) Positions(list string, valid func(Position) bool, problems *problem.Problems) (after, before *Position) {
 	r.Check(problems)
 	read := func(cursor *string, field string) *Position {
@@ -59,7 +59,7 @@ func (r Request) Positions(list string, valid func(Position) bool, problems *pro
 			return nil
 		}
 		position, ok := ParsePosition(*cursor, list)
-		if !ok || !valid(position) {
+		if !ok || valid != nil && !valid(position) {
 			problems.Add(field, "is not a cursor of this list under this order")
 			return nil
 		}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"hash/crc32"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/cadastre-dev/cadastre/problem"
 )
@@ -114,7 +116,7 @@ func (p Position) Cursor() string {
 }
 
 // ParsePosition reads a cursor of the list, and returns false where the cursor
-// is mangled or belongs to another list or order.
+// is mangled, holds what is no text, or belongs to another list or order.
 func ParsePosition(cursor, list string) (Position, bool) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
@@ -125,5 +127,8 @@ func ParsePosition(cursor, list string) (Position, bool) {
 		return Position{}, false
 	}
 	p := Position{List: t.List, Key: t.Key, ID: t.ID}
-	return p, t.Sum == p.sum() && p.List == list
+	return p, t.Sum == p.sum() && p.List == list && isText(p.Key) && isText(p.ID)
 }
+
+// isText reports whether both databases take a text.
+func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }

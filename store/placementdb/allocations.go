@@ -24,7 +24,7 @@ type allocationBounds struct{ after, before *page.Position }
 // boundsOf reads the cursors of a page.
 func boundsOf(request page.Request) (allocationBounds, error) {
 	var problems problem.Problems
-	after, before := request.Positions(allocationList, sqldb.IsTextPosition, &problems)
+	after, before := request.Positions(allocationList, nil, &problems)
 	return allocationBounds{after, before}, problems.Err()
 }
 

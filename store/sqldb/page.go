@@ -3,9 +3,7 @@ package sqldb
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -77,21 +75,15 @@ func NewPaging(list string, keys map[string]SortKey, order page.Order, request p
 	return p, problems.Err()
 }
 
-// isPosition reports whether the key and the id of a position are of the types
-// that the columns have.
+// isPosition reports whether the key of a position is of the type that the column
+// has.
 func (p Paging) isPosition(at page.Position) bool {
-	if p.Key.IsTime {
-		_, err := time.Parse(time.RFC3339Nano, at.Key)
-		return err == nil && isText(at.ID)
+	if !p.Key.IsTime {
+		return true
 	}
-	return IsTextPosition(at)
+	_, err := time.Parse(time.RFC3339Nano, at.Key)
+	return err == nil
 }
-
-// IsTextPosition reports whether both databases take the texts of a position.
-func IsTextPosition(at page.Position) bool { return isText(at.Key) && isText(at.ID) }
-
-// isText reports whether both databases take a text.
-func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
 // Limit returns one row more than the page has, to know whether there are more.
 func (p Paging) Limit() int { return p.request.Limit() + 1 }
