@@ -233,7 +233,8 @@ type ImportNamespacesInput struct {
 	Mode ImportMode `json:"mode"`
 	// Whether `OVERWRITE` overwrites protected namespaces, and `PREFER_NEW` replaces objects in them by ones with fewer properties. Without it that is `PROTECTED` in the report.
 	IncludeProtected bool `json:"includeProtected"`
-	// Whether to tell only what would be done.
+	// Whether nothing is stored and the payload says what would be: what would become of
+	// each document after those before it, and in `problems` what would break.
 	DryRun bool `json:"dryRun"`
 	// The name of the bundle that the documents come from, 1 to 255 characters;
 	// `cadastre` is the product's own and takes an administrator. A namespace that the same bundle brought is, in

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 func (r *mutationResolver) CreateNamespace(ctx context.Context, input metadef.NamespaceInput) (*model.CreateNamespacePayload, error) {
@@ -20,12 +21,16 @@ func (r *mutationResolver) CreateNamespace(ctx context.Context, input metadef.Na
 	return &model.CreateNamespacePayload{Namespace: registered(ctx, namespace)}, nil
 }
 
-func (r *mutationResolver) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange) (*model.UpdateNamespacePayload, error) {
-	namespace, err := r.Store.UpdateNamespace(ctx, input)
+func (r *mutationResolver) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange, problems *model.MetadataProblemScan) (*model.UpdateNamespacePayload, error) {
+	var namespace *metadef.Namespace
+	broken, err := r.change(ctx, input.DryRun, problems, store.DefinitionChange{Namespaces: []string{input.Name}, Make: func(ctx context.Context) (err error) {
+		namespace, err = r.Store.UpdateNamespace(ctx, input)
+		return err
+	}})
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateNamespacePayload{Namespace: registered(ctx, namespace)}, nil
+	return &model.UpdateNamespacePayload{Namespace: registered(ctx, namespace), Problems: broken}, nil
 }
 
 func (r *mutationResolver) DeleteNamespace(ctx context.Context, input model.DeleteNamespaceInput) (*model.DeleteNamespacePayload, error) {
@@ -52,12 +57,17 @@ func (r *mutationResolver) CreateProperty(ctx context.Context, input metadef.New
 	return &model.CreatePropertyPayload{PropertyDefinition: registered(ctx, property.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
-func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.PropertyChange) (*model.UpdatePropertyPayload, error) {
-	property, namespace, err := r.Store.UpdateProperty(ctx, input)
+func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.PropertyChange, problems *model.MetadataProblemScan) (*model.UpdatePropertyPayload, error) {
+	var property *metadef.PropertyDefinition
+	var namespace *metadef.Namespace
+	broken, err := r.change(ctx, input.DryRun, problems, store.DefinitionChange{Namespaces: []string{input.Namespace}, Make: func(ctx context.Context) (err error) {
+		property, namespace, err = r.Store.UpdateProperty(ctx, input)
+		return err
+	}})
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdatePropertyPayload{PropertyDefinition: registered(ctx, property.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
+	return &model.UpdatePropertyPayload{PropertyDefinition: registered(ctx, property.Within(namespace)), Namespace: registered(ctx, namespace), Problems: broken}, nil
 }
 
 func (r *mutationResolver) DeleteProperty(ctx context.Context, input model.DeletePropertyInput) (*model.DeletePropertyPayload, error) {
@@ -76,12 +86,17 @@ func (r *mutationResolver) CreateObject(ctx context.Context, input metadef.NewOb
 	return &model.CreateObjectPayload{ObjectDefinition: registered(ctx, object.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
 }
 
-func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.ObjectChange) (*model.UpdateObjectPayload, error) {
-	object, namespace, err := r.Store.UpdateObject(ctx, input)
+func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.ObjectChange, problems *model.MetadataProblemScan) (*model.UpdateObjectPayload, error) {
+	var object *metadef.ObjectDefinition
+	var namespace *metadef.Namespace
+	broken, err := r.change(ctx, input.DryRun, problems, store.DefinitionChange{Namespaces: []string{input.Namespace}, Make: func(ctx context.Context) (err error) {
+		object, namespace, err = r.Store.UpdateObject(ctx, input)
+		return err
+	}})
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateObjectPayload{ObjectDefinition: registered(ctx, object.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
+	return &model.UpdateObjectPayload{ObjectDefinition: registered(ctx, object.Within(namespace)), Namespace: registered(ctx, namespace), Problems: broken}, nil
 }
 
 func (r *mutationResolver) DeleteObject(ctx context.Context, input model.DeleteObjectInput) (*model.DeleteObjectPayload, error) {
@@ -129,12 +144,16 @@ func (r *mutationResolver) CreateResourceType(ctx context.Context, input model.C
 	return &model.CreateResourceTypePayload{ResourceType: registered(ctx, resourceType)}, nil
 }
 
-func (r *mutationResolver) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*model.UpdateResourceTypePayload, error) {
-	resourceType, err := r.Store.UpdateResourceType(ctx, input)
+func (r *mutationResolver) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange, problems *model.MetadataProblemScan) (*model.UpdateResourceTypePayload, error) {
+	var resourceType *metadef.ResourceType
+	broken, err := r.change(ctx, input.DryRun, problems, store.DefinitionChange{Types: []string{input.Name}, Make: func(ctx context.Context) (err error) {
+		resourceType, err = r.Store.UpdateResourceType(ctx, input)
+		return err
+	}})
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateResourceTypePayload{ResourceType: registered(ctx, resourceType)}, nil
+	return &model.UpdateResourceTypePayload{ResourceType: registered(ctx, resourceType), Problems: broken}, nil
 }
 
 func (r *mutationResolver) DeleteResourceType(ctx context.Context, input model.DeleteResourceTypeInput) (*model.DeleteResourceTypePayload, error) {
@@ -195,12 +214,16 @@ func (r *mutationResolver) UnshareNamespace(ctx context.Context, input model.Uns
 	return &model.UnshareNamespacePayload{NamespaceMember: member, Namespace: registered(ctx, namespace)}, nil
 }
 
-func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.ImportRequest) (*model.ImportNamespacesPayload, error) {
-	reports, err := r.Store.ImportNamespaces(ctx, input)
+func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.ImportRequest, problems *model.MetadataProblemScan) (*model.ImportNamespacesPayload, error) {
+	var reports []*metadef.ImportReport
+	broken, err := r.change(ctx, input.DryRun, problems, store.DefinitionChange{Namespaces: input.TriedNamespaces(), Make: func(ctx context.Context) (err error) {
+		reports, err = r.Store.ImportNamespaces(ctx, input)
+		return err
+	}})
 	if err != nil {
 		return nil, err
 	}
-	return &model.ImportNamespacesPayload{Reports: reports}, nil
+	return &model.ImportNamespacesPayload{Reports: reports, Problems: broken}, nil
 }
 
 func (r *mutationResolver) UnloadNamespaces(ctx context.Context, input metadef.UnloadRequest) (*model.UnloadNamespacesPayload, error) {

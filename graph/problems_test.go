@@ -129,6 +129,9 @@ func (o problemOracle) page(arguments string) (page problemsPage) {
 	}
 	page = *data.MetadataProblems
 	want := 7
+	if strings.Contains(arguments, "namespace:") || strings.Contains(arguments, "types:") {
+		want++ // the names
+	}
 	if len(page.Nodes) > 0 {
 		want++ // the types of resources
 	}
@@ -264,7 +267,7 @@ func (a *agreement) makeBroken(round int) {
 // randomProblemFilter returns a filter that a problem meets, or that of none, and
 // what it keeps.
 func randomProblemFilter(chance *rand.Rand, among []brokenRule) (filter string, keeps func(brokenRule) bool) {
-	of := brokenRule{Key: "none", Rule: "PATTERN", Space: "Vault", Type: strictType, Project: "vault"}
+	of := brokenRule{Key: "none", Rule: "PATTERN", Space: "Open", Type: strictType, Project: "vault"}
 	if len(among) > 0 && chance.IntN(5) > 0 {
 		of = among[chance.IntN(len(among))]
 	}

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,8 @@ func TestEverythingInTheSchemaIsDescribed(t *testing.T) {
 // lists of things that can be many are connections with the Relay arguments.
 func TestNamesFollowTheConventions(t *testing.T) {
 	t.Parallel()
-	for _, definition := range graph.NewExecutor(&graph.Resolver{}, nil).Schema().Types {
+	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
+	for _, definition := range schema.Types {
 		if definition.BuiltIn || strings.HasPrefix(definition.Name, "__") {
 			continue
 		}
@@ -57,12 +59,30 @@ func TestNamesFollowTheConventions(t *testing.T) {
 				t.Errorf("%s.%s is a time and does not end in At", definition.Name, field.Name)
 			}
 			if strings.HasSuffix(field.Type.Name(), "Connection") {
+				arguments := pageArguments(schema, definition, field)
 				for _, argument := range []string{"first", "after"} {
-					if field.Arguments.ForName(argument) == nil {
+					if !slices.Contains(arguments, argument) {
 						t.Errorf("%s.%s lacks the argument %s", definition.Name, field.Name, argument)
 					}
 				}
 			}
 		}
 	}
+}
+
+// pageArguments returns the names of the arguments of a connection. Those of a
+// connection in a payload are in the input that the mutation takes under the name
+// of the field.
+func pageArguments(schema *ast.Schema, of *ast.Definition, field *ast.FieldDefinition) (names []string) {
+	for _, argument := range field.Arguments {
+		names = append(names, argument.Name)
+	}
+	for _, mutation := range schema.Mutation.Fields {
+		if input := mutation.Arguments.ForName(field.Name); mutation.Type.Name() == of.Name && input != nil {
+			for _, member := range schema.Types[input.Type.Name()].Fields {
+				names = append(names, member.Name)
+			}
+		}
+	}
+	return names
 }

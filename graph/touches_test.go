@@ -109,7 +109,7 @@ var touches = map[string]touch{
 
 // nothingToRead are the mutations whose payloads lead to no thing that was there
 // before, or is there afterwards.
-var nothingToRead = []string{"createResourceType", "deleteNamespace", "deleteResourceType"}
+var nothingToRead = []string{"createResourceType", "deleteNamespace", "deleteResourceType", "importNamespaces"}
 
 // extra is the thing of a family that touches write.
 func extra(family int) thing { return thing{family, 9} }

@@ -36,8 +36,8 @@ const (
 
 // works returns what each field does besides writing its answer. A field that
 // is not here does nothing: it is a member of its object, or comes from the
-// world that its object is of. Fields of Mutation are not here: each runs a
-// transaction of its own.
+// world that its object is of. Fields of Mutation run a transaction of their own;
+// of those only what dry runs judge is here.
 func works() document.Works {
 	of := tables()
 	nodes := func(c document.Call) document.Work { return nodesWork(of, c) }

@@ -8,7 +8,7 @@ func namedIn(name string, value any) (types, namespaces int64) {
 	switch name {
 	case "types", "resourceType", "resourceTypes":
 		return lengthOf(value), 0
-	case "namespaces":
+	case "namespace", "namespaces":
 		return 0, lengthOf(value)
 	}
 	for name, value := range objectOf(value) {
@@ -49,7 +49,7 @@ func namesWork(arguments ...string) func(document.Call) document.Work {
 func withNames(works document.Works) document.Works {
 	for field, arguments := range map[string][]string{
 		"Query.namespaces": {"filter"}, "Query.resources": {"filter"}, "Query.explainResources": {"filter"},
-		"Query.metadataKeys": {"filter", "resourceType"}, "Query.definitions": {"resourceType"}, "Query.exportNamespaces": {"resourceTypes"},
+		"Query.metadataKeys": {"filter", "resourceType"}, "Query.metadataProblems": {"filter"}, "Query.definitions": {"resourceType"}, "Query.exportNamespaces": {"resourceTypes"},
 		"Query.resourceProviders": {"filter"}, "Query.capacity": {"filter"}, "Query.allocationCandidates": {"hosts"},
 		"Resource.children": {"filter"}, "ResourceType.resources": {"filter"}, "ResourceType.associations": {"filter"},
 		"Namespace.resourceTypeAssociations": {"filter"}, "Namespace.properties": {"resourceType"}, "Namespace.property": {"resourceType"},

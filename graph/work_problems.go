@@ -2,26 +2,61 @@ package graph
 
 import (
 	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // problemWorks returns what the fields of problems of metadata do.
 func problemWorks() document.Works {
-	return document.Works{
+	works := document.Works{
 		"Query.metadataProblems":           {Statements: 7, Given: problemsWork},
+		"MetadataProblemConnection.nodes":  {Given: problemNodesWork},
+		"MetadataProblemConnection.edges":  {Given: problemNodesWork},
 		"MetadataProblemConnection.counts": {Given: problemCountsWork},
 		"MetadataProblem.message":          {Bytes: 100},
 	}
+	for _, field := range []string{"updateNamespace", "updateProperty", "updateObject", "updateResourceType", "importNamespaces"} {
+		works["Mutation."+field] = document.Work{Given: dryRunWork}
+	}
+	return works
+}
+
+// dryRunWork judges resources twice, as definitions are and as they would be.
+func dryRunWork(c document.Call) document.Work {
+	if dryRun, _ := objectOf(c.Argument("input"))["dryRun"].(bool); !dryRun {
+		return document.Work{}
+	}
+	scan := objectOf(c.Argument("problems"))
+	work := scanWork(c, objectOf(scan["filter"]), scan["scan"])
+	work.Statements = 0 // in the transaction of the mutation
+	work.Read, work.Tests = work.Read+applied(c), 2*work.Tests
+	return work
+}
+
+// problemNodesWork is as many resources as a page of problems has at most.
+func problemNodesWork(c document.Call) document.Work {
+	list, _ := c.Parent()
+	rows := list.Page()
+	if mutation, ok := list.Parent(); ok {
+		if rows, ok = numberOf(objectOf(mutation.Argument("problems"))["first"]); !ok {
+			rows = page.DefaultSize
+		}
+	}
+	return document.Work{Length: max(1, min(rows, resource.MaxScan))}
 }
 
 // problemsWork judges the items of the resources that a scan looks through.
 func problemsWork(c document.Call) document.Work {
-	filter := objectOf(c.Argument("filter"))
+	return scanWork(c, objectOf(c.Argument("filter")), c.Argument("scan"))
+}
+
+// scanWork is problemsWork for a filter and a number of resources.
+func scanWork(c document.Call, filter map[string]any, scan any) document.Work {
 	s := searchFor(c, objectOf(filter["resources"]))
 	if filter["key"] != nil {
 		s.add(c, []testGroup{{tableMetadataItems, 1}})
 	}
-	work := judged(c, min(windowOf(c.Argument("scan")), s.rows))
+	work := judged(c, min(windowOf(scan), s.rows))
 	work.Statements = s.statements
 	if filter["namespace"] != nil {
 		work.Scanned += c.Size(tableAssociations) + c.Size(tableNamespaces)

@@ -275,7 +275,7 @@ func TestTheWorldIsPricedWhereItIsEntered(t *testing.T) {
 			if enters != works[name].World {
 				t.Errorf("%s enters the world: %v, the table says %v", name, enters, works[name].World)
 			}
-			if _, ok := works[name]; ok && of.Name == "Mutation" {
+			if work, ok := works[name]; ok && of.Name == "Mutation" && (work.Given == nil || work.Statements > 0) { // but for what a dry run judges
 				t.Errorf("%s runs a transaction of its own", name)
 			}
 		}

@@ -28,6 +28,7 @@ type PropertyChange struct {
 	Name      string
 	NewName   Change[*string]
 	Revision  *int
+	DryRun    bool // nothing is stored
 	PropertyPatch
 }
 
@@ -58,6 +59,7 @@ type ObjectChange struct {
 	Name      string
 	NewName   Change[*string]
 	Revision  *int
+	DryRun    bool // nothing is stored
 	ObjectPatch
 }
 
@@ -85,6 +87,7 @@ type NamespaceChange struct {
 	Name     string
 	NewName  Change[*string]
 	Revision *int
+	DryRun   bool // nothing is stored
 	NamespacePatch
 }
 
@@ -149,4 +152,5 @@ type ResourceTypeChange struct {
 	NewName   Change[*string]
 	Strict    Change[*bool]
 	Protected Change[*bool]
+	DryRun    bool // nothing is stored
 }

@@ -19,6 +19,20 @@ type ImportRequest struct {
 	DryRun          bool // reports what would be done and does nothing
 }
 
+// TriedNamespaces returns the names of the namespaces that the documents of a dry
+// run define, none for an import.
+func (r ImportRequest) TriedNamespaces() (names []string) {
+	if !r.DryRun {
+		return nil
+	}
+	for _, text := range r.Documents {
+		if document, _, _ := ParseDocument(text); document != nil {
+			names = append(names, document.Name)
+		}
+	}
+	return names
+}
+
 // OwnOrigin is the origin of the product's own definitions.
 const OwnOrigin = "cadastre"
 

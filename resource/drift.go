@@ -158,6 +158,17 @@ func (p *ProblemPage) Definitions() []*metadef.PropertyDefinition {
 	return definitions
 }
 
+// Keep leaves out the definitions of problems of the page that are not to be shown.
+func (p *ProblemPage) Keep(shown func(*metadef.PropertyDefinition) bool) {
+	for _, node := range p.Nodes {
+		for _, problem := range node.Problems {
+			if problem.Definition != nil && !shown(problem.Definition) {
+				problem.Definition = nil
+			}
+		}
+	}
+}
+
 // ResourceCount returns how many of the resources that were looked through have
 // problems.
 func (p *ProblemPage) ResourceCount() int { return len(p.found) }

@@ -53,6 +53,8 @@ type (
 	DefinitionOptions = metadefdb.DefinitionOptions
 	// ResourceOptions are the rules of an operator for resources.
 	ResourceOptions = resourcedb.Options
+	// DefinitionChange is a change of definitions that may break metadata.
+	DefinitionChange = resourcedb.Change
 	// ResourceRecord is a resource as Fill writes it.
 	ResourceRecord = resourcedb.ResourceRecord
 	// CapabilityRecord is a registered capability as Fill writes it.

@@ -32,27 +32,27 @@ type MutationResolver interface {
 	SetCapabilityVisibility(ctx context.Context, input model.SetCapabilityVisibilityInput) (*model.SetCapabilityVisibilityPayload, error)
 	DeleteCapability(ctx context.Context, input model.DeleteCapabilityInput) (*model.DeleteCapabilityPayload, error)
 	CreateNamespace(ctx context.Context, input metadef.NamespaceInput) (*model.CreateNamespacePayload, error)
-	UpdateNamespace(ctx context.Context, input metadef.NamespaceChange) (*model.UpdateNamespacePayload, error)
+	UpdateNamespace(ctx context.Context, input metadef.NamespaceChange, problems *model.MetadataProblemScan) (*model.UpdateNamespacePayload, error)
 	DeleteNamespace(ctx context.Context, input model.DeleteNamespaceInput) (*model.DeleteNamespacePayload, error)
 	DeleteNamespaceContents(ctx context.Context, input model.DeleteNamespaceContentsInput) (*model.DeleteNamespaceContentsPayload, error)
 	CreateProperty(ctx context.Context, input metadef.NewProperty) (*model.CreatePropertyPayload, error)
-	UpdateProperty(ctx context.Context, input metadef.PropertyChange) (*model.UpdatePropertyPayload, error)
+	UpdateProperty(ctx context.Context, input metadef.PropertyChange, problems *model.MetadataProblemScan) (*model.UpdatePropertyPayload, error)
 	DeleteProperty(ctx context.Context, input model.DeletePropertyInput) (*model.DeletePropertyPayload, error)
 	CreateObject(ctx context.Context, input metadef.NewObject) (*model.CreateObjectPayload, error)
-	UpdateObject(ctx context.Context, input metadef.ObjectChange) (*model.UpdateObjectPayload, error)
+	UpdateObject(ctx context.Context, input metadef.ObjectChange, problems *model.MetadataProblemScan) (*model.UpdateObjectPayload, error)
 	DeleteObject(ctx context.Context, input model.DeleteObjectInput) (*model.DeleteObjectPayload, error)
 	SetTags(ctx context.Context, input model.SetTagsInput) (*model.SetTagsPayload, error)
 	UpdateTag(ctx context.Context, input metadef.TagChange) (*model.UpdateTagPayload, error)
 	DeleteTag(ctx context.Context, input model.DeleteTagInput) (*model.DeleteTagPayload, error)
 	CreateResourceType(ctx context.Context, input model.CreateResourceTypeInput) (*model.CreateResourceTypePayload, error)
-	UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*model.UpdateResourceTypePayload, error)
+	UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange, problems *model.MetadataProblemScan) (*model.UpdateResourceTypePayload, error)
 	DeleteResourceType(ctx context.Context, input model.DeleteResourceTypeInput) (*model.DeleteResourceTypePayload, error)
 	AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (*model.AssociateResourceTypePayload, error)
 	UpdateResourceTypeAssociation(ctx context.Context, input model.UpdateResourceTypeAssociationInput) (*model.UpdateResourceTypeAssociationPayload, error)
 	DisassociateResourceType(ctx context.Context, input model.DisassociateResourceTypeInput) (*model.DisassociateResourceTypePayload, error)
 	ShareNamespace(ctx context.Context, input model.ShareNamespaceInput) (*model.ShareNamespacePayload, error)
 	UnshareNamespace(ctx context.Context, input model.UnshareNamespaceInput) (*model.UnshareNamespacePayload, error)
-	ImportNamespaces(ctx context.Context, input metadef.ImportRequest) (*model.ImportNamespacesPayload, error)
+	ImportNamespaces(ctx context.Context, input metadef.ImportRequest, problems *model.MetadataProblemScan) (*model.ImportNamespacesPayload, error)
 	UnloadNamespaces(ctx context.Context, input metadef.UnloadRequest) (*model.UnloadNamespacesPayload, error)
 	CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*model.CreateResourceProviderPayload, error)
 	UpdateResourceProvider(ctx context.Context, input model.UpdateResourceProviderInput) (*model.UpdateResourceProviderPayload, error)
@@ -481,6 +481,14 @@ func (ec *executionContext) field_Mutation_importNamespaces_args(ctx context.Con
 		return nil, err
 	}
 	args["input"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "problems",
+		func(ctx context.Context, v any) (*model.MetadataProblemScan, error) {
+			return ec.unmarshalOMetadataProblemScan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemScan(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["problems"] = arg1
 	return args, nil
 }
 
@@ -733,6 +741,14 @@ func (ec *executionContext) field_Mutation_updateNamespace_args(ctx context.Cont
 		return nil, err
 	}
 	args["input"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "problems",
+		func(ctx context.Context, v any) (*model.MetadataProblemScan, error) {
+			return ec.unmarshalOMetadataProblemScan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemScan(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["problems"] = arg1
 	return args, nil
 }
 
@@ -747,6 +763,14 @@ func (ec *executionContext) field_Mutation_updateObject_args(ctx context.Context
 		return nil, err
 	}
 	args["input"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "problems",
+		func(ctx context.Context, v any) (*model.MetadataProblemScan, error) {
+			return ec.unmarshalOMetadataProblemScan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemScan(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["problems"] = arg1
 	return args, nil
 }
 
@@ -761,6 +785,14 @@ func (ec *executionContext) field_Mutation_updateProperty_args(ctx context.Conte
 		return nil, err
 	}
 	args["input"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "problems",
+		func(ctx context.Context, v any) (*model.MetadataProblemScan, error) {
+			return ec.unmarshalOMetadataProblemScan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemScan(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["problems"] = arg1
 	return args, nil
 }
 
@@ -803,6 +835,14 @@ func (ec *executionContext) field_Mutation_updateResourceType_args(ctx context.C
 		return nil, err
 	}
 	args["input"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "problems",
+		func(ctx context.Context, v any) (*model.MetadataProblemScan, error) {
+			return ec.unmarshalOMetadataProblemScan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemScan(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["problems"] = arg1
 	return args, nil
 }
 
@@ -2160,7 +2200,7 @@ func (ec *executionContext) _Mutation_updateNamespace(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateNamespace(ctx, fc.Args["input"].(metadef.NamespaceChange))
+			return ec.Resolvers.Mutation().UpdateNamespace(ctx, fc.Args["input"].(metadef.NamespaceChange), fc.Args["problems"].(*model.MetadataProblemScan))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UpdateNamespacePayload) graphql.Marshaler {
@@ -2336,7 +2376,7 @@ func (ec *executionContext) _Mutation_updateProperty(ctx context.Context, field 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateProperty(ctx, fc.Args["input"].(metadef.PropertyChange))
+			return ec.Resolvers.Mutation().UpdateProperty(ctx, fc.Args["input"].(metadef.PropertyChange), fc.Args["problems"].(*model.MetadataProblemScan))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UpdatePropertyPayload) graphql.Marshaler {
@@ -2468,7 +2508,7 @@ func (ec *executionContext) _Mutation_updateObject(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateObject(ctx, fc.Args["input"].(metadef.ObjectChange))
+			return ec.Resolvers.Mutation().UpdateObject(ctx, fc.Args["input"].(metadef.ObjectChange), fc.Args["problems"].(*model.MetadataProblemScan))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UpdateObjectPayload) graphql.Marshaler {
@@ -2732,7 +2772,7 @@ func (ec *executionContext) _Mutation_updateResourceType(ctx context.Context, fi
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateResourceType(ctx, fc.Args["input"].(metadef.ResourceTypeChange))
+			return ec.Resolvers.Mutation().UpdateResourceType(ctx, fc.Args["input"].(metadef.ResourceTypeChange), fc.Args["problems"].(*model.MetadataProblemScan))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UpdateResourceTypePayload) graphql.Marshaler {
@@ -3040,7 +3080,7 @@ func (ec *executionContext) _Mutation_importNamespaces(ctx context.Context, fiel
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().ImportNamespaces(ctx, fc.Args["input"].(metadef.ImportRequest))
+			return ec.Resolvers.Mutation().ImportNamespaces(ctx, fc.Args["input"].(metadef.ImportRequest), fc.Args["problems"].(*model.MetadataProblemScan))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.ImportNamespacesPayload) graphql.Marshaler {

@@ -665,6 +665,38 @@ func (ec *executionContext) fieldContext_ImportNamespacesPayload_reports(_ conte
 	return fc, nil
 }
 
+func (ec *executionContext) _ImportNamespacesPayload_problems(ctx context.Context, field graphql.CollectedField, obj *model.ImportNamespacesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportNamespacesPayload_problems(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Problems, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.MetadataProblemConnection) graphql.Marshaler {
+			return ec.marshalOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportNamespacesPayload_problems(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportNamespacesPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MetadataProblemConnection(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ImportReport_namespace(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1105,6 +1137,38 @@ func (ec *executionContext) fieldContext_UpdateNamespacePayload_namespace(_ cont
 	return fc, nil
 }
 
+func (ec *executionContext) _UpdateNamespacePayload_problems(ctx context.Context, field graphql.CollectedField, obj *model.UpdateNamespacePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateNamespacePayload_problems(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Problems, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.MetadataProblemConnection) graphql.Marshaler {
+			return ec.marshalOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateNamespacePayload_problems(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateNamespacePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MetadataProblemConnection(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _UpdateObjectPayload_objectDefinition(ctx context.Context, field graphql.CollectedField, obj *model.UpdateObjectPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1169,6 +1233,38 @@ func (ec *executionContext) fieldContext_UpdateObjectPayload_namespace(_ context
 	return fc, nil
 }
 
+func (ec *executionContext) _UpdateObjectPayload_problems(ctx context.Context, field graphql.CollectedField, obj *model.UpdateObjectPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateObjectPayload_problems(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Problems, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.MetadataProblemConnection) graphql.Marshaler {
+			return ec.marshalOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateObjectPayload_problems(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateObjectPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MetadataProblemConnection(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _UpdatePropertyPayload_propertyDefinition(ctx context.Context, field graphql.CollectedField, obj *model.UpdatePropertyPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1228,6 +1324,38 @@ func (ec *executionContext) fieldContext_UpdatePropertyPayload_namespace(_ conte
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Namespace(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdatePropertyPayload_problems(ctx context.Context, field graphql.CollectedField, obj *model.UpdatePropertyPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdatePropertyPayload_problems(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Problems, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.MetadataProblemConnection) graphql.Marshaler {
+			return ec.marshalOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UpdatePropertyPayload_problems(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdatePropertyPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MetadataProblemConnection(ctx, field)
 		},
 	}
 	return fc, nil
@@ -1324,6 +1452,38 @@ func (ec *executionContext) fieldContext_UpdateResourceTypePayload_resourceType(
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_ResourceType(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateResourceTypePayload_problems(ctx context.Context, field graphql.CollectedField, obj *model.UpdateResourceTypePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateResourceTypePayload_problems(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Problems, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.MetadataProblemConnection) graphql.Marshaler {
+			return ec.marshalOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateResourceTypePayload_problems(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateResourceTypePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MetadataProblemConnection(ctx, field)
 		},
 	}
 	return fc, nil
@@ -2731,7 +2891,11 @@ func (ec *executionContext) unmarshalInputUpdateNamespaceInput(ctx context.Conte
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "newName", "displayName", "description", "visibility", "protected", "owner", "revision"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"name", "newName", "displayName", "description", "visibility", "protected", "owner", "revision", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -2794,6 +2958,13 @@ func (ec *executionContext) unmarshalInputUpdateNamespaceInput(ctx context.Conte
 				return it, err
 			}
 			it.Revision = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -2810,7 +2981,11 @@ func (ec *executionContext) unmarshalInputUpdateObjectInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"namespace", "name", "newName", "description", "required", "properties", "revision"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"namespace", "name", "newName", "description", "required", "properties", "revision", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -2866,6 +3041,13 @@ func (ec *executionContext) unmarshalInputUpdateObjectInput(ctx context.Context,
 				return it, err
 			}
 			it.Revision = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -2882,7 +3064,11 @@ func (ec *executionContext) unmarshalInputUpdatePropertyInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"namespace", "object", "name", "newName", "revision", "title", "description", "type", "itemType", "enum", "itemEnum", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "additionalItems", "readOnly", "operators"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"namespace", "object", "name", "newName", "revision", "title", "description", "type", "itemType", "enum", "itemEnum", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "additionalItems", "readOnly", "operators", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -3050,6 +3236,13 @@ func (ec *executionContext) unmarshalInputUpdatePropertyInput(ctx context.Contex
 				return it, err
 			}
 			it.Operators = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -3117,7 +3310,11 @@ func (ec *executionContext) unmarshalInputUpdateResourceTypeInput(ctx context.Co
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "newName", "strict", "protected"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"name", "newName", "strict", "protected", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -3152,6 +3349,13 @@ func (ec *executionContext) unmarshalInputUpdateResourceTypeInput(ctx context.Co
 				return it, err
 			}
 			it.Protected = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -3731,6 +3935,11 @@ func (ec *executionContext) _ImportNamespacesPayload(ctx context.Context, sel as
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "problems":
+			out.Values[i] = ec._ImportNamespacesPayload_problems(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -4042,6 +4251,11 @@ func (ec *executionContext) _UpdateNamespacePayload(ctx context.Context, sel ast
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "problems":
+			out.Values[i] = ec._UpdateNamespacePayload_problems(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -4085,6 +4299,11 @@ func (ec *executionContext) _UpdateObjectPayload(ctx context.Context, sel ast.Se
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "problems":
+			out.Values[i] = ec._UpdateObjectPayload_problems(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -4126,6 +4345,11 @@ func (ec *executionContext) _UpdatePropertyPayload(ctx context.Context, sel ast.
 		case "namespace":
 			out.Values[i] = ec._UpdatePropertyPayload_namespace(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "problems":
+			out.Values[i] = ec._UpdatePropertyPayload_problems(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -4207,6 +4431,11 @@ func (ec *executionContext) _UpdateResourceTypePayload(ctx context.Context, sel 
 		case "resourceType":
 			out.Values[i] = ec._UpdateResourceTypePayload_resourceType(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "problems":
+			out.Values[i] = ec._UpdateResourceTypePayload_problems(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:

@@ -746,6 +746,64 @@ func (ec *executionContext) unmarshalInputMetadataProblemFilter(ctx context.Cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputMetadataProblemScan(ctx context.Context, obj any) (model.MetadataProblemScan, error) {
+	var it model.MetadataProblemScan
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["first"]; !present {
+		asMap["first"] = 50
+	}
+	if _, present := asMap["scan"]; !present {
+		asMap["scan"] = 1000
+	}
+
+	fieldsInOrder := [...]string{"filter", "first", "after", "scan"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "filter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("filter"))
+			data, err := ec.unmarshalOMetadataProblemFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Filter = graphql.OmittableOf(data)
+		case "first":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("first"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.First = data
+		case "after":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("after"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.After = graphql.OmittableOf(data)
+		case "scan":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scan"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Scan = data
+		}
+	}
+	return it, nil
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -1266,6 +1324,14 @@ func (ec *executionContext) unmarshalOMetadataProblemFilter2ᚖgithubᚗcomᚋca
 		return nil, nil
 	}
 	res, err := ec.unmarshalInputMetadataProblemFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOMetadataProblemScan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemScan(ctx context.Context, v any) (*model.MetadataProblemScan, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputMetadataProblemScan(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 

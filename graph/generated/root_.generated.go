@@ -115,6 +115,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputKeyValueInput,
 		ec.unmarshalInputMetadataCondition,
 		ec.unmarshalInputMetadataProblemFilter,
+		ec.unmarshalInputMetadataProblemScan,
 		ec.unmarshalInputNamespaceFilter,
 		ec.unmarshalInputNamespaceOrder,
 		ec.unmarshalInputObjectInput,
@@ -1559,6 +1560,8 @@ type ResourceType implements Node {
   updateNamespace(
     "The namespace and what changes."
     input: UpdateNamespaceInput!
+    "Which problems a dry run answers, and how far it looks for them: the first 50 resources when absent. Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
+    problems: MetadataProblemScan
   ): UpdateNamespacePayload @semanticNonNull
   """
   Deletes a namespace with everything in it; resource types stay. A protected one
@@ -1594,6 +1597,8 @@ type ResourceType implements Node {
   updateProperty(
     "Which property, and what changes."
     input: UpdatePropertyInput!
+    "Which problems a dry run answers, and how far it looks for them: the first 50 resources when absent. Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
+    problems: MetadataProblemScan
   ): UpdatePropertyPayload @semanticNonNull
   "Deletes a property; its object requires it no longer. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
   deleteProperty(
@@ -1617,6 +1622,8 @@ type ResourceType implements Node {
   updateObject(
     "Which object, and what changes."
     input: UpdateObjectInput!
+    "Which problems a dry run answers, and how far it looks for them: the first 50 resources when absent. Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
+    problems: MetadataProblemScan
   ): UpdateObjectPayload @semanticNonNull
   "Deletes an object with its properties. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
   deleteObject(
@@ -1656,6 +1663,8 @@ type ResourceType implements Node {
   updateResourceType(
     "Which type, and what changes."
     input: UpdateResourceTypeInput!
+    "Which problems a dry run answers, and how far it looks for them: the first 50 resources when absent. Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
+    problems: MetadataProblemScan
   ): UpdateResourceTypePayload @semanticNonNull
   """
   Deletes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A protected type is
@@ -1708,6 +1717,8 @@ type ResourceType implements Node {
   importNamespaces(
     "The documents and what to do with namespaces that exist."
     input: ImportNamespacesInput!
+    "Which problems a dry run answers, and how far it looks for them: the first 50 resources when absent. Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
+    problems: MetadataProblemScan
   ): ImportNamespacesPayload @semanticNonNull
   """
   Deletes namespaces with everything in them, in one transaction. Protected ones
@@ -1833,6 +1844,12 @@ input UpdateNamespaceInput {
   owner: String
   "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
   revision: Int
+  """
+  Whether nothing is stored and the payload says what would be: what is selected of
+  the changed thing itself as it would be, what stands below it as it is, and in
+  ` + "`" + `problems` + "`" + ` what would break. Refused as the change itself would be.
+  """
+  dryRun: Boolean! = false
 }
 
 "A namespace to delete."
@@ -1959,6 +1976,12 @@ input UpdatePropertyInput {
   readOnly: Boolean
   "The operators that a requirement on the property can use, at most 1000. Their content is not checked."
   operators: [String!]
+  """
+  Whether nothing is stored and the payload says what would be: what is selected of
+  the changed thing itself as it would be, what stands below it as it is, and in
+  ` + "`" + `problems` + "`" + ` what would break. Refused as the change itself would be.
+  """
+  dryRun: Boolean! = false
 }
 
 "A property to delete."
@@ -2005,6 +2028,12 @@ input UpdateObjectInput {
   properties: [PropertyInput!]
   "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
   revision: Int
+  """
+  Whether nothing is stored and the payload says what would be: what is selected of
+  the changed thing itself as it would be, what stands below it as it is, and in
+  ` + "`" + `problems` + "`" + ` what would break. Refused as the change itself would be.
+  """
+  dryRun: Boolean! = false
 }
 
 "An object to delete."
@@ -2081,6 +2110,12 @@ input UpdateResourceTypeInput {
   strict: Boolean
   "Whether it refuses deletion."
   protected: Boolean
+  """
+  Whether nothing is stored and the payload says what would be: what is selected of
+  the changed thing itself as it would be, what stands below it as it is, and in
+  ` + "`" + `problems` + "`" + ` what would break. Refused as the change itself would be.
+  """
+  dryRun: Boolean! = false
 }
 
 "A resource type to delete."
@@ -2155,6 +2190,12 @@ type CreateNamespacePayload {
 type UpdateNamespacePayload {
   "The namespace as it is now."
   namespace: Namespace!
+  """
+  The resources whose metadata would break their definitions by rules that they do
+  not break now, as the viewer would see them: those of the types that the change
+  concerns. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  """
+  problems: MetadataProblemConnection
 }
 
 "What ` + "`" + `deleteNamespace` + "`" + ` returns."
@@ -2183,6 +2224,12 @@ type UpdatePropertyPayload {
   propertyDefinition: PropertyDefinition!
   "The namespace as it is now."
   namespace: Namespace!
+  """
+  The resources whose metadata would break their definitions by rules that they do
+  not break now, as the viewer would see them: those of the types that the change
+  concerns. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  """
+  problems: MetadataProblemConnection
 }
 
 "What ` + "`" + `deleteProperty` + "`" + ` returns."
@@ -2207,6 +2254,12 @@ type UpdateObjectPayload {
   objectDefinition: ObjectDefinition!
   "The namespace as it is now."
   namespace: Namespace!
+  """
+  The resources whose metadata would break their definitions by rules that they do
+  not break now, as the viewer would see them: those of the types that the change
+  concerns. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  """
+  problems: MetadataProblemConnection
 }
 
 "What ` + "`" + `deleteObject` + "`" + ` returns."
@@ -2251,6 +2304,12 @@ type CreateResourceTypePayload {
 type UpdateResourceTypePayload {
   "The resource type as it is now."
   resourceType: ResourceType!
+  """
+  The resources whose metadata would break their definitions by rules that they do
+  not break now, as the viewer would see them: those of the types that the change
+  concerns. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  """
+  problems: MetadataProblemConnection
 }
 
 "What ` + "`" + `deleteResourceType` + "`" + ` returns."
@@ -2307,7 +2366,10 @@ input ImportNamespacesInput {
   mode: ImportMode! = SKIP
   "Whether ` + "`" + `OVERWRITE` + "`" + ` overwrites protected namespaces, and ` + "`" + `PREFER_NEW` + "`" + ` replaces objects in them by ones with fewer properties. Without it that is ` + "`" + `PROTECTED` + "`" + ` in the report."
   includeProtected: Boolean! = false
-  "Whether to tell only what would be done."
+  """
+  Whether nothing is stored and the payload says what would be: what would become of
+  each document after those before it, and in ` + "`" + `problems` + "`" + ` what would break.
+  """
   dryRun: Boolean! = false
   """
   The name of the bundle that the documents come from, 1 to 255 characters;
@@ -2340,6 +2402,12 @@ enum ImportMode {
 type ImportNamespacesPayload {
   "What became of each document, in the order of the documents."
   reports: [ImportReport!]!
+  """
+  The resources whose metadata would break their definitions by rules that they do
+  not break now, as the viewer would see them: those of the types that the change
+  concerns. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  """
+  problems: MetadataProblemConnection
 }
 
 "What became of one document."
@@ -4999,14 +5067,26 @@ type SetResourceTagsPayload {
 
 "Which problems of metadata; all given conditions must hold."
 input MetadataProblemFilter {
-  "With a definition of the namespace of this name; at most 255 characters."
-  namespace: String
+  "With a definition of the namespace of this name. In a dry run it is the name that would be, and none that must be there."
+  namespace: String @nameOf(type: "Namespace")
   "Of the item with this key, case-sensitive; at most 255 characters."
   key: String
   "Of this rule."
   rule: ViolationRule
   "Of resources that match, for example of a type or of a project."
   resources: ResourceFilter
+}
+
+"Which of the problems that a change of definitions would make are answered, and how far it is looked for them."
+input MetadataProblemScan {
+  "Which problems; all conditions must hold. Absent means all."
+  filter: MetadataProblemFilter
+  "How many resources with problems at most, 0 to 1000."
+  first: Int! = 50
+  "Only resources after this cursor: one of the answer to the same dry run before, or of ` + "`" + `metadataProblems` + "`" + `."
+  after: String
+  "How many resources are looked through at most, 1 to 1000."
+  scan: Int! = 1000
 }
 
 "A page of resources whose metadata break their definitions, with how far it looked for them."
@@ -5092,7 +5172,7 @@ type MetadataProblem {
   message: String!
   "The name of the namespace of the definition; ` + "`" + `null` + "`" + ` where it is about no definition, or about one that the viewer may not see."
   namespace: String
-  "The definition; of several in conflict, the one that has the least against the value. ` + "`" + `null` + "`" + ` where ` + "`" + `namespace` + "`" + ` is, and in a dry run where it is not stored yet."
+  "The definition; of several in conflict, the one that has the least against the value. In a dry run it is as it would be. ` + "`" + `null` + "`" + ` where ` + "`" + `namespace` + "`" + ` is, and in a dry run where it is not stored yet."
   definition: PropertyDefinition
 }
 `, BuiltIn: false},
@@ -5731,6 +5811,8 @@ func (ec *executionContext) childFields_ImportNamespacesPayload(ctx context.Cont
 	switch field.Name {
 	case "reports":
 		return ec.fieldContext_ImportNamespacesPayload_reports(ctx, field)
+	case "problems":
+		return ec.fieldContext_ImportNamespacesPayload_problems(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImportNamespacesPayload", field.Name)
 }
@@ -6991,6 +7073,8 @@ func (ec *executionContext) childFields_UpdateNamespacePayload(ctx context.Conte
 	switch field.Name {
 	case "namespace":
 		return ec.fieldContext_UpdateNamespacePayload_namespace(ctx, field)
+	case "problems":
+		return ec.fieldContext_UpdateNamespacePayload_problems(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateNamespacePayload", field.Name)
 }
@@ -7001,6 +7085,8 @@ func (ec *executionContext) childFields_UpdateObjectPayload(ctx context.Context,
 		return ec.fieldContext_UpdateObjectPayload_objectDefinition(ctx, field)
 	case "namespace":
 		return ec.fieldContext_UpdateObjectPayload_namespace(ctx, field)
+	case "problems":
+		return ec.fieldContext_UpdateObjectPayload_problems(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateObjectPayload", field.Name)
 }
@@ -7011,6 +7097,8 @@ func (ec *executionContext) childFields_UpdatePropertyPayload(ctx context.Contex
 		return ec.fieldContext_UpdatePropertyPayload_propertyDefinition(ctx, field)
 	case "namespace":
 		return ec.fieldContext_UpdatePropertyPayload_namespace(ctx, field)
+	case "problems":
+		return ec.fieldContext_UpdatePropertyPayload_problems(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdatePropertyPayload", field.Name)
 }
@@ -7045,6 +7133,8 @@ func (ec *executionContext) childFields_UpdateResourceTypePayload(ctx context.Co
 	switch field.Name {
 	case "resourceType":
 		return ec.fieldContext_UpdateResourceTypePayload_resourceType(ctx, field)
+	case "problems":
+		return ec.fieldContext_UpdateResourceTypePayload_problems(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateResourceTypePayload", field.Name)
 }

@@ -1717,6 +1717,8 @@ func (d *direct) objectImportNamespacesPayload(s *document.Selection, obj *model
 			d.Raw(`"ImportNamespacesPayload"`)
 		case 0: // reports
 			ok = d.writeNImportReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportReportᚄ(f, obj.Reports) && ok
+		case 1: // problems
+			ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, obj.Problems) && ok
 		}
 	}
 	if !ok {
@@ -2435,7 +2437,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.UpdateNamespacePayload](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Mutation().UpdateNamespace(d.Context(f), args["input"].(metadef.NamespaceChange))
+			v, err = d.ec.Resolvers.Mutation().UpdateNamespace(d.Context(f), args["input"].(metadef.NamespaceChange), args["problems"].(*model.MetadataProblemScan))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -2523,7 +2525,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.UpdatePropertyPayload](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Mutation().UpdateProperty(d.Context(f), args["input"].(metadef.PropertyChange))
+			v, err = d.ec.Resolvers.Mutation().UpdateProperty(d.Context(f), args["input"].(metadef.PropertyChange), args["problems"].(*model.MetadataProblemScan))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -2589,7 +2591,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.UpdateObjectPayload](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Mutation().UpdateObject(d.Context(f), args["input"].(metadef.ObjectChange))
+			v, err = d.ec.Resolvers.Mutation().UpdateObject(d.Context(f), args["input"].(metadef.ObjectChange), args["problems"].(*model.MetadataProblemScan))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -2721,7 +2723,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.UpdateResourceTypePayload](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Mutation().UpdateResourceType(d.Context(f), args["input"].(metadef.ResourceTypeChange))
+			v, err = d.ec.Resolvers.Mutation().UpdateResourceType(d.Context(f), args["input"].(metadef.ResourceTypeChange), args["problems"].(*model.MetadataProblemScan))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -2875,7 +2877,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.ImportNamespacesPayload](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Mutation().ImportNamespaces(d.Context(f), args["input"].(metadef.ImportRequest))
+			v, err = d.ec.Resolvers.Mutation().ImportNamespaces(d.Context(f), args["input"].(metadef.ImportRequest), args["problems"].(*model.MetadataProblemScan))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -7270,6 +7272,8 @@ func (d *direct) objectUpdateNamespacePayload(s *document.Selection, obj *model.
 			d.Raw(`"UpdateNamespacePayload"`)
 		case 0: // namespace
 			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, obj.Namespace) && ok
+		case 1: // problems
+			ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, obj.Problems) && ok
 		}
 	}
 	if !ok {
@@ -7293,6 +7297,8 @@ func (d *direct) objectUpdateObjectPayload(s *document.Selection, obj *model.Upd
 			ok = d.writeNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f, obj.ObjectDefinition) && ok
 		case 1: // namespace
 			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, obj.Namespace) && ok
+		case 2: // problems
+			ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, obj.Problems) && ok
 		}
 	}
 	if !ok {
@@ -7316,6 +7322,8 @@ func (d *direct) objectUpdatePropertyPayload(s *document.Selection, obj *model.U
 			ok = d.writeNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(f, obj.PropertyDefinition) && ok
 		case 1: // namespace
 			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, obj.Namespace) && ok
+		case 2: // problems
+			ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, obj.Problems) && ok
 		}
 	}
 	if !ok {
@@ -7402,6 +7410,8 @@ func (d *direct) objectUpdateResourceTypePayload(s *document.Selection, obj *mod
 			d.Raw(`"UpdateResourceTypePayload"`)
 		case 0: // resourceType
 			ok = d.writeNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(f, obj.ResourceType) && ok
+		case 1: // problems
+			ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, obj.Problems) && ok
 		}
 	}
 	if !ok {
@@ -8536,6 +8546,13 @@ func (d *direct) writeNImportReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 	return true
 }
 
+func (d *direct) writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f *document.Field, v *model.MetadataProblemConnection) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectMetadataProblemConnection(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeNString2ᚕstringᚄ(f *document.Field, v []string) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -9590,13 +9607,6 @@ func (d *direct) writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋca
 		return d.Null()
 	}
 	return d.objectResourceExplanation(f.Below, v) || d.Null()
-}
-
-func (d *direct) writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f *document.Field, v *model.MetadataProblemConnection) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectMetadataProblemConnection(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeO__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f *document.Field, v *introspection.Type) bool {

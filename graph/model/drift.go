@@ -39,3 +39,11 @@ func ProblemFilterOf(filter *MetadataProblemFilter) resource.ProblemFilter {
 	}
 	return of
 }
+
+// ProblemScanOf returns a scan for problems, of which nil is the first page of all.
+func ProblemScanOf(scan *MetadataProblemScan) resource.ProblemScan {
+	if scan == nil {
+		return resource.ProblemScan{First: page.DefaultSize, Scan: resource.MaxScan}
+	}
+	return resource.ProblemScan{Filter: ProblemFilterOf(scan.Filter.Value()), First: scan.First, Scan: scan.Scan, After: scan.After.Value()}
+}

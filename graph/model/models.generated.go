@@ -333,11 +333,15 @@ type DisassociateResourceTypePayload struct {
 type ImportNamespacesPayload struct {
 	// What became of each document, in the order of the documents.
 	Reports []*metadef.ImportReport `json:"reports"`
+	// The resources whose metadata would break their definitions by rules that they do
+	// not break now, as the viewer would see them: those of the types that the change
+	// concerns. `null` unless `dryRun`.
+	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
 // Which problems of metadata; all given conditions must hold.
 type MetadataProblemFilter struct {
-	// With a definition of the namespace of this name; at most 255 characters.
+	// With a definition of the namespace of this name. In a dry run it is the name that would be, and none that must be there.
 	Namespace graphql.Omittable[*string] `json:"namespace,omitempty"`
 	// Of the item with this key, case-sensitive; at most 255 characters.
 	Key graphql.Omittable[*string] `json:"key,omitempty"`
@@ -345,6 +349,18 @@ type MetadataProblemFilter struct {
 	Rule graphql.Omittable[*ViolationRule] `json:"rule,omitempty"`
 	// Of resources that match, for example of a type or of a project.
 	Resources graphql.Omittable[*resource.Filter] `json:"resources,omitempty"`
+}
+
+// Which of the problems that a change of definitions would make are answered, and how far it is looked for them.
+type MetadataProblemScan struct {
+	// Which problems; all conditions must hold. Absent means all.
+	Filter graphql.Omittable[*MetadataProblemFilter] `json:"filter,omitempty"`
+	// How many resources with problems at most, 0 to 1000.
+	First int `json:"first"`
+	// Only resources after this cursor: one of the answer to the same dry run before, or of `metadataProblems`.
+	After graphql.Omittable[*string] `json:"after,omitempty"`
+	// How many resources are looked through at most, 1 to 1000.
+	Scan int `json:"scan"`
 }
 
 // The entry points for writing. Each does one thing, as a whole or not at all: an
@@ -583,6 +599,10 @@ type UnshareNamespacePayload struct {
 type UpdateNamespacePayload struct {
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
+	// The resources whose metadata would break their definitions by rules that they do
+	// not break now, as the viewer would see them: those of the types that the change
+	// concerns. `null` unless `dryRun`.
+	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
 // What `updateObject` returns.
@@ -591,6 +611,10 @@ type UpdateObjectPayload struct {
 	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
+	// The resources whose metadata would break their definitions by rules that they do
+	// not break now, as the viewer would see them: those of the types that the change
+	// concerns. `null` unless `dryRun`.
+	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
 // What `updateProperty` returns.
@@ -599,6 +623,10 @@ type UpdatePropertyPayload struct {
 	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition"`
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
+	// The resources whose metadata would break their definitions by rules that they do
+	// not break now, as the viewer would see them: those of the types that the change
+	// concerns. `null` unless `dryRun`.
+	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
 // Changes of a resource; what is absent stays, `null` clears.
@@ -665,6 +693,10 @@ type UpdateResourceTypeAssociationPayload struct {
 type UpdateResourceTypePayload struct {
 	// The resource type as it is now.
 	ResourceType *metadef.ResourceType `json:"resourceType"`
+	// The resources whose metadata would break their definitions by rules that they do
+	// not break now, as the viewer would see them: those of the types that the change
+	// concerns. `null` unless `dryRun`.
+	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
 // What `updateTag` returns.

@@ -46,7 +46,10 @@ func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.Imp
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	if len(request.Documents) == 0 && !request.DryRun {
+	if request.DryRun {
+		return s.tryImport(ctx, request)
+	}
+	if len(request.Documents) == 0 {
 		return []*metadef.ImportReport{}, s.Write(ctx, "importNamespaces", func(tx *sqldb.Tx) error {
 			tx.Record(ctx, sqldb.Event{Kind: "Namespace"})
 			return nil
@@ -70,6 +73,20 @@ func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.Imp
 		reports[i] = report
 	}
 	return reports, nil
+}
+
+// tryImport imports in a trial: that of the context or, where there is none, one
+// of its own. Documents see what those before them would do.
+func (s *MetadefStore) tryImport(ctx context.Context, request metadef.ImportRequest) (reports []*metadef.ImportReport, err error) {
+	request.DryRun = false
+	if s.IsTrial(ctx) {
+		return s.ImportNamespaces(ctx, request)
+	}
+	err = s.Try(ctx, func(ctx context.Context, _ *sqldb.Trial) (err error) {
+		reports, err = s.ImportNamespaces(ctx, request)
+		return err
+	})
+	return reports, err
 }
 
 // importDocument imports one document, unless it has problems. Whatever it is
@@ -109,7 +126,7 @@ func (s *MetadefStore) importDocument(ctx context.Context, document *metadef.Doc
 }
 
 // importInto plans what a document does to the namespace of its name, and does
-// it, unless it is refused or only a trial.
+// it, unless it is refused.
 func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
 	// Who may not create namespaces learns nothing of those that are not visible.
 	mayCreate := s.mayOwnNamespaces(ctx, "importNamespaces")
@@ -168,17 +185,12 @@ func (s *MetadefStore) importNew(ctx context.Context, tx *sqldb.Tx, document *me
 		return metadef.ImportPlan{}, err
 	}
 	if unloaded && request.StaysAway() {
-		if !request.DryRun {
-			tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: document.Name})
-		}
+		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: document.Name})
 		return metadef.ImportPlan{Outcome: metadef.ImportUnloaded}, nil
 	}
 	plan := metadef.PlanImport(nil, document, request.Mode, request.IncludeProtected)
 	if err := s.checkQuota(document, "$"); err != nil {
 		return plan, err
-	}
-	if request.DryRun {
-		return plan, s.checkNamespaceQuota(ctx, tx, *owned(ctx, document).Owner)
 	}
 	row, err := s.createDocument(ctx, tx, plan.Result)
 	if err != nil || request.Origin == nil {
@@ -209,7 +221,7 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 	if err := s.checkResultQuota(ctx, tx, row, plan.Result); err != nil {
 		return plan, err
 	}
-	if request.DryRun || plan.Outcome == metadef.ImportFailed {
+	if plan.Outcome == metadef.ImportFailed {
 		return plan, nil
 	}
 	if plan.Result != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/internal/lists"
@@ -138,6 +139,45 @@ func (r *rulesRead) rules(key RulesKey, same map[string]*metadef.Rules) *metadef
 		same[signature] = metadef.NewRules(r.strict[key.TypeID], applied, hidden)
 	}
 	return same[signature]
+}
+
+// TypesConcerned returns the row ids of the resource types with some names, and of
+// those that namespaces with others are associated with, whoever sees them.
+func (s *MetadefStore) TypesConcerned(ctx context.Context, client *ent.Client, types, namespaces []string) ([]int64, error) {
+	ids, err := client.ResourceType.Query().Where(func(s *entsql.Selector) {
+		build := entsql.Dialect(s.Dialect())
+		links, in := build.Table(resourcetypeassociation.Table), build.Table(namespace.Table)
+		linked := build.Select(links.C(resourcetypeassociation.FieldResourceTypeID)).From(links).
+			Join(in).On(links.C(resourcetypeassociation.FieldNamespaceID), in.C(namespace.FieldID)).
+			Where(sqldb.IsAmong(s, in.C(namespace.FieldName), namespaces))
+		s.Where(entsql.Or(sqldb.IsAmong(s, s.C(resourcetype.FieldName), types), entsql.In(s.C(resourcetype.FieldID), linked)))
+	}).IDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up the types that a change concerns: %w", err)
+	}
+	return ids, nil
+}
+
+// KnownDefinitions reports which of some properties are stored, seen through an
+// association that is.
+func (s *MetadefStore) KnownDefinitions(ctx context.Context, client *ent.Client, all []*metadef.PropertyDefinition) (map[*metadef.PropertyDefinition]bool, error) {
+	ids := lists.Map(all, func(of *metadef.PropertyDefinition) int64 { return of.ID })
+	stored, err := client.PropertyDefinition.Query().Where(sqldb.Among(propertydefinition.FieldID, sqldb.Distinct(ids))).IDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up properties: %w", err)
+	}
+	uuids := lists.Map(all, func(of *metadef.PropertyDefinition) string { return of.Association })
+	links, err := client.ResourceTypeAssociation.Query().Where(sqldb.Among(resourcetypeassociation.FieldUUID, sqldb.Distinct(uuids))).
+		Select(resourcetypeassociation.FieldUUID).Strings(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up associations: %w", err)
+	}
+	isStored, isLinked := lists.Set(stored, lists.Itself), lists.Set(links, lists.Itself)
+	known := map[*metadef.PropertyDefinition]bool{}
+	for _, of := range all {
+		known[of] = isStored[of.ID] && (of.Association == "" || isLinked[of.Association])
+	}
+	return known, nil
 }
 
 // TypeNamed returns the row id of the resource type with a name, or ErrNotFound

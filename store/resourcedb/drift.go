@@ -3,6 +3,7 @@ package resourcedb
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -23,7 +25,8 @@ import (
 // metadata break the definitions that they now have, among as many as a scan
 // looks through: what MetadataReports says of each.
 func (s *ResourceStore) MetadataProblems(ctx context.Context, scan resource.ProblemScan) (*resource.ProblemPage, error) {
-	wanted, err := s.scanned(ctx, "", scan)
+	namespace := metadef.MentionOfOne(metadef.NameOfNamespace, "filter.namespace", scan.Filter.Namespace)
+	wanted, err := s.scanned(ctx, "", scan, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -40,16 +43,81 @@ func (s *ResourceStore) MetadataProblems(ctx context.Context, scan resource.Prob
 	}, window.more), nil
 }
 
+// Change is a change of definitions that may break metadata: of namespaces or of
+// resource types with some names, or of what becomes of them.
+type Change struct {
+	Namespaces, Types []string
+	// Make makes the change, in the transactions of its context.
+	Make func(ctx context.Context) error
+}
+
+// WouldBreak makes a change in a trial, which stores nothing, and returns the
+// resources whose metadata would break definitions by rules that they do not break
+// now, among as many as a scan looks through: those of the types that the change
+// concerns. What is wrong with the scan stands below path. The error of the change
+// is that of the trial.
+func (s *ResourceStore) WouldBreak(ctx context.Context, path string, scan resource.ProblemScan, change Change) (*resource.ProblemPage, error) {
+	wanted, err := s.scanned(ctx, path, scan)
+	if err != nil {
+		return nil, err
+	}
+	var found *resource.ProblemPage
+	err = s.Try(ctx, func(ctx context.Context, trial *sqldb.Trial) (err error) {
+		found, err = s.wouldBreak(ctx, trial, scan, wanted, change)
+		return err
+	})
+	return found, err
+}
+
+func (s *ResourceStore) wouldBreak(ctx context.Context, trial *sqldb.Trial, scan resource.ProblemScan, wanted predicate.Resource, change Change) (*resource.ProblemPage, error) {
+	client := trial.Client()
+	types, err := s.metadefs.TypesConcerned(ctx, client, change.Types, change.Namespaces)
+	if err != nil {
+		return nil, err
+	}
+	if err := change.Make(ctx); err != nil {
+		return nil, err
+	}
+	more, err := s.metadefs.TypesConcerned(ctx, client, trial.Changed("ResourceType"), slices.Concat(change.Namespaces, trial.Changed("Namespace")))
+	if err != nil {
+		return nil, err
+	}
+	concerned := sqldb.Among(entresource.FieldResourceTypeID, sqldb.Distinct(slices.Concat(types, more)))
+	window, err := s.windowOf(ctx, client, scan, func(s *entsql.Selector) { wanted(s); concerned(s) })
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.reportsOn(ctx, client, window.resources, window.items)
+	if err != nil {
+		return nil, err
+	}
+	if err := trial.Undo(ctx); err != nil {
+		return nil, err
+	}
+	before, err := s.reportsOn(ctx, client, window.resources, window.items)
+	if err != nil {
+		return nil, err
+	}
+	found := scan.PageOf(window.resources, func(of *resource.Resource) []*resource.MetadataProblem {
+		return resource.NewProblems(window.problems(of, before), window.problems(of, after))
+	}, window.more)
+	known, err := s.metadefs.KnownDefinitions(ctx, client, found.Definitions())
+	if err == nil {
+		found.Keep(func(of *metadef.PropertyDefinition) bool { return known[of] })
+	}
+	return found, err
+}
+
 // scanned returns the condition on the resources that a scan, at a path, looks
-// through.
-func (s *ResourceStore) scanned(ctx context.Context, path string, scan resource.ProblemScan) (predicate.Resource, error) {
+// through, once the names that it mentions are known.
+func (s *ResourceStore) scanned(ctx context.Context, path string, scan resource.ProblemScan, mentions ...metadef.Mention) (predicate.Resource, error) {
 	var problems problem.Problems
 	after := scan.Check(&problems, path)
 	filter := scan.Filter
 	inFilter := problem.Join(problem.Join(path, "filter"), "resources")
 	filter.Resources.Check(&problems, inFilter)
 	filter.Resources.Plan(&problems, inFilter)
-	if err := problems.Err(); err != nil {
+	if err := s.metadefs.CheckNames(ctx, problems.Err(), append(mentions, filter.Resources.Mentions(inFilter)...)...); err != nil {
 		return nil, err
 	}
 	clauses, err := s.clausesOf(ctx, inFilter, filter.Resources)

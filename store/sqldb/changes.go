@@ -45,17 +45,21 @@ type changes struct {
 // deletes, by their names or uuids. Kind is the name of the type in the API. It
 // may be called also where it is not known whether a thing changes.
 func (tx *Tx) Changed(kind string, keys ...string) {
-	c := &tx.changes
+	for _, key := range keys {
+		tx.changes.add([2]string{kind, key})
+	}
+}
+
+// add notes a thing, once.
+func (c *changes) add(thing [2]string) {
+	if c.seen[thing] {
+		return
+	}
 	if c.seen == nil {
 		c.seen = map[[2]string]bool{}
 	}
-	for _, key := range keys {
-		thing := [2]string{kind, key}
-		if !c.seen[thing] {
-			c.seen[thing] = true
-			c.list = append(c.list, thing)
-		}
-	}
+	c.seen[thing] = true
+	c.list = append(c.list, thing)
 }
 
 // changeStamp returns the number of the transaction and the time of its changes,

@@ -95,8 +95,11 @@ func (d *Database) ExecContext(ctx context.Context, query string, args ...any) (
 }
 
 // Tx begins a transaction of ent.
-func (d *Database) Tx(ctx context.Context) (dialect.Tx, error) {
-	tx, err := d.writer.BeginTx(ctx, nil)
+func (d *Database) Tx(ctx context.Context) (dialect.Tx, error) { return d.BeginTx(ctx, nil) }
+
+// BeginTx begins a transaction of ent with options; nil are the defaults.
+func (d *Database) BeginTx(ctx context.Context, options *sql.TxOptions) (dialect.Tx, error) {
+	tx, err := d.writer.BeginTx(ctx, options)
 	if err != nil {
 		return nil, Refused(err)
 	}

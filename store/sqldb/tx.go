@@ -69,8 +69,9 @@ const (
 //
 // A mutation that is accepted records at least one event, also where it changes
 // nothing. A transaction that has recorded nothing and changed nothing when write
-// returns nil, since all that was asked was refused or only a trial, is rolled
-// back.
+// returns nil, since all that was asked was refused, is rolled back.
+//
+// With the context of a trial (Try) it is all in that transaction.
 //
 // Write is tried again when the database ended the transaction for the sake of
 // another one, so it must have no effect outside the transaction but to set what
@@ -80,6 +81,9 @@ const (
 func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) error) error {
 	if _, err := access.ViewerFrom(ctx).Authorize(mutation); err != nil {
 		return err
+	}
+	if trial := d.trialOf(ctx); trial != nil {
+		return trial.write(ctx, mutation, write)
 	}
 	return d.writeRetrying(ctx, mutation, write)
 }
@@ -91,11 +95,18 @@ func (d *DB) Fill(ctx context.Context, write func(tx *Tx) error) error {
 }
 
 func (d *DB) writeRetrying(ctx context.Context, mutation string, write func(tx *Tx) error) error {
+	transient := func(err error) bool { return isTransient(err) || IsReferred(err) }
+	return d.retrying(ctx, transient, func() error { return d.writeOnce(ctx, mutation, write) })
+}
+
+// retrying runs a transaction until it ends, unless it failed for a reason that
+// is not transient.
+func (d *DB) retrying(ctx context.Context, transient func(error) bool, run func() error) error {
 	d.Wrote(ctx) // a transaction that waits for another connection while it holds one can wait for ever
 	defer d.Wrote(ctx)
 	for attempt := 1; ; attempt++ {
-		err := d.writeOnce(ctx, mutation, write)
-		if err == nil || isRefusal(err) || !isTransient(err) && !IsReferred(err) {
+		err := run()
+		if err == nil || isRefusal(err) || !transient(err) {
 			return err
 		}
 		if attempt == Attempts {

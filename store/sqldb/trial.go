@@ -1,0 +1,108 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/cadastre-dev/cadastre/ent"
+)
+
+// Trial is a transaction in which mutations run to see what they would do. It is
+// always rolled back: nothing is stored, no event recorded and no change noted.
+type Trial struct {
+	*ent.Tx
+	db      *DB
+	changed changes
+}
+
+type trialKey struct{}
+
+// trialSavepoint is where a trial begins, and writeSavepoint where the mutation
+// begins that runs in it.
+const (
+	trialSavepoint = "trial"
+	writeSavepoint = "mutation"
+)
+
+// Try runs a function in a trial: whatever is written with the context that it is
+// given (Write) is written there, each mutation as a whole or not at all. All that
+// it reads in the transaction is of one instant, but for what it writes. Like
+// Write it is tried again, and the function must have no effect but to set what it
+// returns.
+func (d *DB) Try(ctx context.Context, run func(ctx context.Context, trial *Trial) error) error {
+	transient := func(err error) bool { return isTransient(err) || IsReferred(err) || IsDuplicate(err) }
+	return d.retrying(ctx, transient, func() error { return d.tryOnce(ctx, run) })
+}
+
+func (d *DB) tryOnce(ctx context.Context, run func(ctx context.Context, trial *Trial) error) error {
+	release, err := d.takeTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	var options *sql.TxOptions
+	if d.Postgres() {
+		options = &sql.TxOptions{Isolation: sql.LevelRepeatableRead}
+	}
+	begun, err := d.Ent.BeginTx(ctx, options)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	defer func() { _ = begun.Rollback() }() // nothing is kept
+	trial := &Trial{Tx: begun, db: d}
+	if err := trial.control(ctx, "SAVEPOINT "+trialSavepoint); err != nil {
+		return err
+	}
+	return run(context.WithValue(ctx, trialKey{}, trial), trial)
+}
+
+// IsTrial reports whether a context is that of a trial.
+func (d *DB) IsTrial(ctx context.Context) bool { return d.trialOf(ctx) != nil }
+
+// trialOf returns the trial of a context on the database, nil if there is none.
+func (d *DB) trialOf(ctx context.Context) *Trial {
+	if trial, ok := ctx.Value(trialKey{}).(*Trial); ok && trial.db == d {
+		return trial
+	}
+	return nil
+}
+
+// write is Write in a trial.
+func (t *Trial) write(ctx context.Context, mutation string, write func(tx *Tx) error) error {
+	if err := t.control(ctx, "SAVEPOINT "+writeSavepoint); err != nil {
+		return err
+	}
+	tx := &Tx{Tx: t.Tx, db: t.db, Mutation: mutation}
+	if err := write(tx); err != nil {
+		if undone := t.control(context.WithoutCancel(ctx), "ROLLBACK TO SAVEPOINT "+writeSavepoint); undone != nil {
+			return undone
+		}
+		return err
+	}
+	for _, thing := range tx.changes.list {
+		t.changed.add(thing)
+	}
+	return t.control(ctx, "RELEASE SAVEPOINT "+writeSavepoint)
+}
+
+// Changed returns the keys of the things of a kind that were created, changed or
+// deleted, in the order in which they were noted.
+func (t *Trial) Changed(kind string) (keys []string) {
+	for _, thing := range t.changed.list {
+		if thing[0] == kind {
+			keys = append(keys, thing[1])
+		}
+	}
+	return keys
+}
+
+// Undo undoes all that was written: what is read after it is as before.
+func (t *Trial) Undo(ctx context.Context) error {
+	return t.control(ctx, "ROLLBACK TO SAVEPOINT "+trialSavepoint)
+}
+
+func (t *Trial) control(ctx context.Context, statement string) error {
+	_, err := t.ExecContext(Uncounted(ctx), statement)
+	return err
+}
