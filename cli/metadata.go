@@ -9,10 +9,11 @@ import (
 )
 
 type metadataCommand struct {
-	Get     metadataGetCommand     `cmd:"" help:"Show the metadata of a resource."`
-	Set     metadataSetCommand     `cmd:"" help:"Set metadata items of a resource; the others stay."`
-	Replace metadataReplaceCommand `cmd:"" help:"Replace the metadata of a resource: items that are not named are deleted."`
-	Unset   metadataUnsetCommand   `cmd:"" help:"Delete metadata items of a resource; asks first."`
+	Get      metadataGetCommand      `cmd:"" help:"Show the metadata of a resource."`
+	Set      metadataSetCommand      `cmd:"" help:"Set metadata items of a resource; the others stay."`
+	Replace  metadataReplaceCommand  `cmd:"" help:"Replace the metadata of a resource: items that are not named are deleted."`
+	Problems metadataProblemsCommand `cmd:"" help:"List metadata that break the definitions that they now have."`
+	Unset    metadataUnsetCommand    `cmd:"" help:"Delete metadata items of a resource; asks first."`
 }
 
 func showItems(run *session, form output, items []*client.Item) error {

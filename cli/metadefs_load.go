@@ -23,7 +23,7 @@ type loadCommand struct {
 	remote
 	deletion
 	Mode             string   `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits. Overwrite deletes what the files lack, after asking."`
-	DryRun           bool     `help:"Report what would be done, and do nothing."`
+	DryRun           bool     `help:"Report what would be done, and which metadata would break definitions, and do nothing."`
 	IncludeProtected bool     `help:"Delete from protected namespaces, too; only with --mode overwrite and prefer-new."`
 	Builtin          bool     `help:"Load the definitions that come with the program, instead of files: those that were unloaded here only by name."`
 	Names            []string `name:"name" sep:"none" help:"Only the namespace of this name; can be given several times."`
@@ -56,7 +56,7 @@ func (c *loadCommand) Run(run *session) error {
 			return err
 		}
 	}
-	l := &load{command: c, run: run, to: c.client(), tally: map[client.ImportOutcome]int{}, done: run.progress("loading", len(files))}
+	l := &load{command: c, run: run, to: c.client(), tally: map[client.ImportOutcome]int{}, broken: map[string]bool{}, done: run.progress("loading", len(files))}
 	defer l.done.end()
 	defining := map[string]string{} // the file of each namespace; a request does not see those of another
 	files = slices.DeleteFunc(files, func(file definitionFile) bool {
@@ -88,6 +88,9 @@ func (c *loadCommand) Run(run *session) error {
 	what := ""
 	if c.DryRun {
 		what = " (dry run, nothing was done)"
+		if len(l.broken) > 0 {
+			what = fmt.Sprintf("; metadata of %s would break definitions", counted(len(l.broken), "resource")) + what
+		}
 	}
 	err = run.printf("%s: %d created, %d updated, %d unchanged, %d skipped, %d failed%s\n", counted(total, "namespace"),
 		l.tally[client.ImportOutcomeCreated], l.tally[client.ImportOutcomeUpdated], l.tally[client.ImportOutcomeUnchanged],
@@ -208,6 +211,7 @@ type load struct {
 	done    *progress
 	tally   map[client.ImportOutcome]int
 	failed  []string
+	broken  map[string]bool // resources whose metadata would break definitions, by uuid
 }
 
 func (l *load) fail(file definitionFile, problems ...string) {
@@ -231,7 +235,7 @@ func (l *load) send(files []definitionFile) error {
 	for _, file := range files {
 		input.Documents = append(input.Documents, file.text)
 	}
-	answer, err := client.ImportNamespaces(l.run.ctx, l.to, input)
+	answer, err := client.ImportNamespaces(l.run.ctx, l.to, input, l.scan(nil))
 	if err != nil && len(files) == 1 && isAboutInput(err) {
 		l.fail(files[0], refusals(err)...)
 		return nil
@@ -242,7 +246,39 @@ func (l *load) send(files []definitionFile) error {
 	for i, report := range answer.ImportNamespaces.Reports {
 		l.report(files[i], report)
 	}
+	if err := l.noteProblems(input, answer.ImportNamespaces.Problems); err != nil {
+		return l.command.explained(err)
+	}
 	l.done.add(len(files))
+	return nil
+}
+
+// scan returns which problems a dry run asks for; nil for an import.
+func (l *load) scan(after *string) *client.MetadataProblemScan {
+	if !l.command.DryRun {
+		return nil
+	}
+	return &client.MetadataProblemScan{First: 1000, Scan: 1000, After: after}
+}
+
+// noteProblems notes what a dry run would break, page by page.
+func (l *load) noteProblems(input *client.ImportNamespacesInput, page *client.BrokenMetadata) error {
+	for page != nil {
+		for _, item := range brokenItems(page.Nodes) {
+			l.done.notef("would break: %s %s (%s): %s=%s: %s\n", item.Type, printable(item.Name), item.Resource, printable(item.Key), printable(item.Value), printable(item.Message))
+		}
+		for _, node := range page.Nodes {
+			l.broken[node.Resource.Uuid] = true
+		}
+		if page.Complete {
+			return nil
+		}
+		answer, err := client.ImportNamespaces(l.run.ctx, l.to, input, l.scan(page.ScannedTo))
+		if err != nil {
+			return err
+		}
+		page = answer.ImportNamespaces.Problems
+	}
 	return nil
 }
 

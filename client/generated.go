@@ -4,9 +4,152 @@ package client
 
 import (
 	"context"
+	"time"
 
 	"github.com/Khan/genqlient/graphql"
 )
+
+// Resources whose metadata break their definitions, and how far it was looked.
+type BrokenMetadata struct {
+	// How many resources were looked through: those that the viewer may see and that the filter leaves.
+	Scanned int `json:"scanned"`
+	// Whether the last resource was looked at: there are no more problems than were found.
+	Complete bool `json:"complete"`
+	// The cursor of the last resource that was looked at, `null` where there was none. With it as `after`, counts of several answers add up.
+	ScannedTo *string `json:"scannedTo"`
+	// The resources of the page, by uuid.
+	Nodes []*BrokenResource `json:"nodes"`
+}
+
+// GetScanned returns BrokenMetadata.Scanned, and is useful for accessing the field via an interface.
+func (v *BrokenMetadata) GetScanned() int { return v.Scanned }
+
+// GetComplete returns BrokenMetadata.Complete, and is useful for accessing the field via an interface.
+func (v *BrokenMetadata) GetComplete() bool { return v.Complete }
+
+// GetScannedTo returns BrokenMetadata.ScannedTo, and is useful for accessing the field via an interface.
+func (v *BrokenMetadata) GetScannedTo() *string { return v.ScannedTo }
+
+// GetNodes returns BrokenMetadata.Nodes, and is useful for accessing the field via an interface.
+func (v *BrokenMetadata) GetNodes() []*BrokenResource { return v.Nodes }
+
+// BrokenResource includes the requested fields of the GraphQL type ResourceProblems.
+// The GraphQL type's documentation follows.
+//
+// A resource and what is wrong with its metadata.
+type BrokenResource struct {
+	// The resource.
+	Resource *NamedResource `json:"resource"`
+	// The problems that the filter leaves, by key; at least one.
+	Problems []*BrokenRule `json:"problems"`
+}
+
+// GetResource returns BrokenResource.Resource, and is useful for accessing the field via an interface.
+func (v *BrokenResource) GetResource() *NamedResource { return v.Resource }
+
+// GetProblems returns BrokenResource.Problems, and is useful for accessing the field via an interface.
+func (v *BrokenResource) GetProblems() []*BrokenRule { return v.Problems }
+
+// BrokenRule includes the requested fields of the GraphQL type MetadataProblem.
+// The GraphQL type's documentation follows.
+//
+// A rule that a metadata item breaks.
+type BrokenRule struct {
+	// The key of the item.
+	Key string `json:"key"`
+	// Its value.
+	Value string `json:"value"`
+	// The field of the definition that is not met, or what else is wrong.
+	Rule ViolationRule `json:"rule"`
+	// What is wrong, in words.
+	Message string `json:"message"`
+	// The name of the namespace of the definition; `null` where it is about no definition, or about one that the viewer may not see.
+	Namespace *string `json:"namespace"`
+}
+
+// GetKey returns BrokenRule.Key, and is useful for accessing the field via an interface.
+func (v *BrokenRule) GetKey() string { return v.Key }
+
+// GetValue returns BrokenRule.Value, and is useful for accessing the field via an interface.
+func (v *BrokenRule) GetValue() string { return v.Value }
+
+// GetRule returns BrokenRule.Rule, and is useful for accessing the field via an interface.
+func (v *BrokenRule) GetRule() ViolationRule { return v.Rule }
+
+// GetMessage returns BrokenRule.Message, and is useful for accessing the field via an interface.
+func (v *BrokenRule) GetMessage() string { return v.Message }
+
+// GetNamespace returns BrokenRule.Namespace, and is useful for accessing the field via an interface.
+func (v *BrokenRule) GetNamespace() *string { return v.Namespace }
+
+// A test of one capability, with exactly one operator. A number and a number are
+// compared as numbers, a text and a text by code point, and a number and a text
+// never match. Of a list, any member is enough. An absent capability passes
+// `exists: false` only. A name that no type has, or that the viewer may not know of,
+// is `BAD_USER_INPUT`.
+type CapabilityCondition struct {
+	// The name, case-sensitive.
+	Name string `json:"name"`
+	// Whether the resource has the capability.
+	Exists *bool `json:"exists"`
+	// The value is this one.
+	Equals *string `json:"equals"`
+	// The value is one of these; at most 100.
+	In []string `json:"in"`
+	// The value is at least this one.
+	Gte *string `json:"gte"`
+	// The value is at most this one.
+	Lte *string `json:"lte"`
+	// A list has this member; a text has it somewhere.
+	Contains *string `json:"contains"`
+}
+
+// GetName returns CapabilityCondition.Name, and is useful for accessing the field via an interface.
+func (v *CapabilityCondition) GetName() string { return v.Name }
+
+// GetExists returns CapabilityCondition.Exists, and is useful for accessing the field via an interface.
+func (v *CapabilityCondition) GetExists() *bool { return v.Exists }
+
+// GetEquals returns CapabilityCondition.Equals, and is useful for accessing the field via an interface.
+func (v *CapabilityCondition) GetEquals() *string { return v.Equals }
+
+// GetIn returns CapabilityCondition.In, and is useful for accessing the field via an interface.
+func (v *CapabilityCondition) GetIn() []string { return v.In }
+
+// GetGte returns CapabilityCondition.Gte, and is useful for accessing the field via an interface.
+func (v *CapabilityCondition) GetGte() *string { return v.Gte }
+
+// GetLte returns CapabilityCondition.Lte, and is useful for accessing the field via an interface.
+func (v *CapabilityCondition) GetLte() *string { return v.Lte }
+
+// GetContains returns CapabilityCondition.Contains, and is useful for accessing the field via an interface.
+func (v *CapabilityCondition) GetContains() *string { return v.Contains }
+
+// CountResourcesResourcesResourceConnection includes the requested fields of the GraphQL type ResourceConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of resources.
+type CountResourcesResourcesResourceConnection struct {
+	// How many resources the whole list has. Counted only when selected.
+	TotalCount int `json:"totalCount"`
+}
+
+// GetTotalCount returns CountResourcesResourcesResourceConnection.TotalCount, and is useful for accessing the field via an interface.
+func (v *CountResourcesResourcesResourceConnection) GetTotalCount() int { return v.TotalCount }
+
+// CountResourcesResponse is returned by CountResources on success.
+type CountResourcesResponse struct {
+	// The resources that the viewer may see: public ones and those of the viewer's
+	// project; for an administrator or a service all. A list with `metadata` reads
+	// the items of the whole page in one statement more; how long that takes grows
+	// with their number, so a handful of items per resource is recommended.
+	Resources *CountResourcesResourcesResourceConnection `json:"resources"`
+}
+
+// GetResources returns CountResourcesResponse.Resources, and is useful for accessing the field via an interface.
+func (v *CountResourcesResponse) GetResources() *CountResourcesResourcesResourceConnection {
+	return v.Resources
+}
 
 // CreateCapabilityCreateCapabilityCreateCapabilityPayload includes the requested fields of the GraphQL type CreateCapabilityPayload.
 // The GraphQL type's documentation follows.
@@ -174,8 +317,17 @@ var AllImportMode = []ImportMode{
 //
 // What `importNamespaces` returns.
 type ImportNamespacesImportNamespacesImportNamespacesPayload struct {
+	// The resources whose metadata would break their definitions by rules that they do
+	// not break now, as the viewer would see them: those of the types that the change
+	// concerns. `null` unless `dryRun`.
+	Problems *BrokenMetadata `json:"problems"`
 	// What became of each document, in the order of the documents.
 	Reports []*ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport `json:"reports"`
+}
+
+// GetProblems returns ImportNamespacesImportNamespacesImportNamespacesPayload.Problems, and is useful for accessing the field via an interface.
+func (v *ImportNamespacesImportNamespacesImportNamespacesPayload) GetProblems() *BrokenMetadata {
+	return v.Problems
 }
 
 // GetReports returns ImportNamespacesImportNamespacesImportNamespacesPayload.Reports, and is useful for accessing the field via an interface.
@@ -448,6 +600,137 @@ func (v *ListCapabilitiesResponse) GetResourceType() *ListCapabilitiesResourceTy
 	return v.ResourceType
 }
 
+// A test of one metadata item, with exactly one operator. Values are compared exactly, as text; an absent item passes `exists: false` only.
+type MetadataCondition struct {
+	// The key, case-sensitive.
+	Key string `json:"key"`
+	// Whether the resource has the key.
+	Exists *bool `json:"exists"`
+	// The value is this one.
+	Equals *string `json:"equals"`
+	// The value is one of these; at most 100.
+	In []string `json:"in"`
+	// The value begins with this text.
+	Prefix *string `json:"prefix"`
+	// The value has this text somewhere.
+	Contains *string `json:"contains"`
+}
+
+// GetKey returns MetadataCondition.Key, and is useful for accessing the field via an interface.
+func (v *MetadataCondition) GetKey() string { return v.Key }
+
+// GetExists returns MetadataCondition.Exists, and is useful for accessing the field via an interface.
+func (v *MetadataCondition) GetExists() *bool { return v.Exists }
+
+// GetEquals returns MetadataCondition.Equals, and is useful for accessing the field via an interface.
+func (v *MetadataCondition) GetEquals() *string { return v.Equals }
+
+// GetIn returns MetadataCondition.In, and is useful for accessing the field via an interface.
+func (v *MetadataCondition) GetIn() []string { return v.In }
+
+// GetPrefix returns MetadataCondition.Prefix, and is useful for accessing the field via an interface.
+func (v *MetadataCondition) GetPrefix() *string { return v.Prefix }
+
+// GetContains returns MetadataCondition.Contains, and is useful for accessing the field via an interface.
+func (v *MetadataCondition) GetContains() *string { return v.Contains }
+
+// Which problems of metadata; all given conditions must hold.
+type MetadataProblemFilter struct {
+	// With a definition of the namespace of this name. In a dry run it is the name that would be, and none that must be there.
+	Namespace *string `json:"namespace"`
+	// Of the item with this key, case-sensitive; at most 255 characters.
+	Key *string `json:"key"`
+	// Of this rule.
+	Rule *ViolationRule `json:"rule"`
+	// Of resources that match, for example of a type or of a project.
+	Resources *ResourceFilter `json:"resources,omitempty"`
+}
+
+// GetNamespace returns MetadataProblemFilter.Namespace, and is useful for accessing the field via an interface.
+func (v *MetadataProblemFilter) GetNamespace() *string { return v.Namespace }
+
+// GetKey returns MetadataProblemFilter.Key, and is useful for accessing the field via an interface.
+func (v *MetadataProblemFilter) GetKey() *string { return v.Key }
+
+// GetRule returns MetadataProblemFilter.Rule, and is useful for accessing the field via an interface.
+func (v *MetadataProblemFilter) GetRule() *ViolationRule { return v.Rule }
+
+// GetResources returns MetadataProblemFilter.Resources, and is useful for accessing the field via an interface.
+func (v *MetadataProblemFilter) GetResources() *ResourceFilter { return v.Resources }
+
+// Which of the problems that a change of definitions would make are answered, and how far it is looked for them.
+type MetadataProblemScan struct {
+	// Which problems; all conditions must hold. Absent means all.
+	Filter *MetadataProblemFilter `json:"filter,omitempty"`
+	// How many resources with problems at most, 0 to 1000.
+	First int `json:"first"`
+	// Only resources after this cursor: one of the answer to the same dry run before, or of `metadataProblems`.
+	After *string `json:"after"`
+	// How many resources are looked through at most, 1 to 1000.
+	Scan int `json:"scan"`
+}
+
+// GetFilter returns MetadataProblemScan.Filter, and is useful for accessing the field via an interface.
+func (v *MetadataProblemScan) GetFilter() *MetadataProblemFilter { return v.Filter }
+
+// GetFirst returns MetadataProblemScan.First, and is useful for accessing the field via an interface.
+func (v *MetadataProblemScan) GetFirst() int { return v.First }
+
+// GetAfter returns MetadataProblemScan.After, and is useful for accessing the field via an interface.
+func (v *MetadataProblemScan) GetAfter() *string { return v.After }
+
+// GetScan returns MetadataProblemScan.Scan, and is useful for accessing the field via an interface.
+func (v *MetadataProblemScan) GetScan() int { return v.Scan }
+
+// MetadataProblemsResponse is returned by MetadataProblems on success.
+type MetadataProblemsResponse struct {
+	// The resources whose metadata break the definitions that they now have, by uuid:
+	// what `metadataReport` calls violations, of all resources that the viewer may see.
+	// Definitions change after metadata were written, and only strict types refuse what
+	// breaks them. Resources are looked through by uuid, as many as `scan` says: the
+	// answer may have fewer nodes than there are, or none, and says how far it looked.
+	// Go on with `after: pageInfo.endCursor` while there is a next page. An unknown
+	// cursor and a size that is out of bounds are `BAD_USER_INPUT`.
+	MetadataProblems *BrokenMetadata `json:"metadataProblems"`
+}
+
+// GetMetadataProblems returns MetadataProblemsResponse.MetadataProblems, and is useful for accessing the field via an interface.
+func (v *MetadataProblemsResponse) GetMetadataProblems() *BrokenMetadata { return v.MetadataProblems }
+
+// NamedResource includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+type NamedResource struct {
+	// The uuid, lower case with dashes; it never changes.
+	Uuid string `json:"uuid"`
+	// The name, 1 to 255 characters; several resources can have the same.
+	Name string `json:"name"`
+	// What kind of resource it is; it never changes.
+	Type *NamedType `json:"type"`
+}
+
+// GetUuid returns NamedResource.Uuid, and is useful for accessing the field via an interface.
+func (v *NamedResource) GetUuid() string { return v.Uuid }
+
+// GetName returns NamedResource.Name, and is useful for accessing the field via an interface.
+func (v *NamedResource) GetName() string { return v.Name }
+
+// GetType returns NamedResource.Type, and is useful for accessing the field via an interface.
+func (v *NamedResource) GetType() *NamedType { return v.Type }
+
+// NamedType includes the requested fields of the GraphQL type ResourceType.
+// The GraphQL type's documentation follows.
+//
+// A kind of resource, named as in Heat where Heat has it.
+type NamedType struct {
+	// The name, unique in the whole cloud, 1 to 80 characters, for example `OS::Glance::Image`.
+	Name string `json:"name"`
+}
+
+// GetName returns NamedType.Name, and is useful for accessing the field via an interface.
+func (v *NamedType) GetName() string { return v.Name }
+
 // NamespaceNamesNamespacesNamespaceConnection includes the requested fields of the GraphQL type NamespaceConnection.
 // The GraphQL type's documentation follows.
 //
@@ -713,6 +996,161 @@ func (v *ReplaceMetadataResponse) GetReplaceMetadata() *ReplaceMetadataReplaceMe
 	return v.ReplaceMetadata
 }
 
+// What is required of a capability, as schedulers write it.
+type RequirementInput struct {
+	// The name of the capability, with or without the scope `capabilities:` before it; 1 to 4096 characters.
+	Key string `json:"key"`
+	// What its value must be: `= N` (at least), `== N`, `!= N`, `>= N`, `<= N`, `> N`,
+	// `< N` compare numbers; `s== T`, `s!= T`, `s< T`, `s<= T`, `s> T`, `s>= T` compare
+	// texts by code point; `<in> T` wants T in the value, `<or> A <or> B` or `<or> A,B`
+	// one of them, `<all-in> A B` all of them: as members of a list, or somewhere in a
+	// text for `<in>` and `<all-in>`. A text without operator must be the whole value; a
+	// number is compared as a number. An operand with blanks stands in quotation marks,
+	// `s== "NVIDIA A2"`, or between `<or>`s. Of a list, any member is enough, except for
+	// `<all-in>`. A capability that is absent meets nothing. Malformed text is
+	// `BAD_USER_INPUT` with a hint, where the key names a capability; so is one of more
+	// than 4096 characters.
+	Requirement string `json:"requirement"`
+}
+
+// GetKey returns RequirementInput.Key, and is useful for accessing the field via an interface.
+func (v *RequirementInput) GetKey() string { return v.Key }
+
+// GetRequirement returns RequirementInput.Requirement, and is useful for accessing the field via an interface.
+func (v *RequirementInput) GetRequirement() string { return v.Requirement }
+
+// A tree of conditions: exactly one field is given. At most 5 of `all`, `any` and `not` within one another, with 50 tests; more is `BAD_USER_INPUT`.
+type ResourceCondition struct {
+	// Every one of these holds; an empty list always does.
+	All []*ResourceCondition `json:"all,omitempty"`
+	// At least one of these holds; an empty list never does.
+	Any []*ResourceCondition `json:"any,omitempty"`
+	// This does not hold: every other resource that is visible, also one without the thing tested.
+	Not *ResourceCondition `json:"not,omitempty"`
+	// A test of one metadata item.
+	Metadata *MetadataCondition `json:"metadata,omitempty"`
+	// A test of one capability.
+	Capability *CapabilityCondition `json:"capability,omitempty"`
+}
+
+// GetAll returns ResourceCondition.All, and is useful for accessing the field via an interface.
+func (v *ResourceCondition) GetAll() []*ResourceCondition { return v.All }
+
+// GetAny returns ResourceCondition.Any, and is useful for accessing the field via an interface.
+func (v *ResourceCondition) GetAny() []*ResourceCondition { return v.Any }
+
+// GetNot returns ResourceCondition.Not, and is useful for accessing the field via an interface.
+func (v *ResourceCondition) GetNot() *ResourceCondition { return v.Not }
+
+// GetMetadata returns ResourceCondition.Metadata, and is useful for accessing the field via an interface.
+func (v *ResourceCondition) GetMetadata() *MetadataCondition { return v.Metadata }
+
+// GetCapability returns ResourceCondition.Capability, and is useful for accessing the field via an interface.
+func (v *ResourceCondition) GetCapability() *CapabilityCondition { return v.Capability }
+
+// Which resources; all given conditions must hold.
+type ResourceFilter struct {
+	// Of any of these types, by name, at most 250. An empty list matches nothing.
+	Types []string `json:"types"`
+	// Of this project.
+	ProjectId *string `json:"projectId"`
+	// Of any of these projects, by id, at most 250. An empty list matches nothing.
+	ProjectIds []string `json:"projectIds"`
+	// With this visibility.
+	Visibility *Visibility `json:"visibility"`
+	// With exactly this name.
+	Name *string `json:"name"`
+	// With this text somewhere in the name, whatever its case.
+	NameContains *string `json:"nameContains"`
+	// With this text somewhere, whatever its case, in the name, the description or the
+	// value of a metadata item; at most 200 characters. The empty text is in every
+	// name. All of these texts are looked through, which the price counts.
+	Search *string `json:"search"`
+	// Changed at this time or later: the resource or anything on it.
+	UpdatedSince *time.Time `json:"updatedSince"`
+	// With any of these uuids, at most 250. An empty list matches nothing.
+	Uuids []string `json:"uuids"`
+	// Directly below the resource with this uuid. One that is not there or not visible has nothing below it.
+	Parent *string `json:"parent"`
+	// Below the resource with this uuid at any depth, by parents that the viewer may
+	// see. One that is not there or not visible has nothing below it.
+	Ancestor *string `json:"ancestor"`
+	// With every one of these tags; at most 64.
+	Tags []*TagFilter `json:"tags,omitempty"`
+	// With at least one of these tags; at most 64. An empty list matches nothing.
+	AnyTags []*TagFilter `json:"anyTags,omitempty"`
+	// With these metadata pairs, key and value compared exactly; at most 64. Several
+	// values of one key are alternatives, and every key must hold. An empty list is no
+	// condition.
+	Metadata []*KeyValueInput `json:"metadata,omitempty"`
+	// Meeting every one of these requirements on capabilities, written as in the extra
+	// specs of a flavor; at most 64. A key that names no capability is for another
+	// filter of the scheduler and ignored; with the scope `capabilities:` before it,
+	// nothing meets it.
+	Requirements []*RequirementInput `json:"requirements,omitempty"`
+	// Meeting this expression on capabilities, the JSON text by which reservations ask
+	// for hosts: `["==", "$arch", "x86_64"]`, and `["and", A, B, ...]`,
+	// `["or", A, B, ...]`, `["not", A]` of such. The operators are `= == != >= <= > <`;
+	// numbers are compared as numbers when both are. A name that no resource of the
+	// types has, or that the viewer may not know of, is `BAD_USER_INPUT`. The empty
+	// text and `[]` are no condition. At most 65536 characters, and as deep and as many
+	// tests as `where`.
+	Matching *string `json:"matching"`
+	// Meeting this tree of conditions on metadata and capabilities.
+	Where *ResourceCondition `json:"where,omitempty"`
+}
+
+// GetTypes returns ResourceFilter.Types, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetTypes() []string { return v.Types }
+
+// GetProjectId returns ResourceFilter.ProjectId, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetProjectId() *string { return v.ProjectId }
+
+// GetProjectIds returns ResourceFilter.ProjectIds, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetProjectIds() []string { return v.ProjectIds }
+
+// GetVisibility returns ResourceFilter.Visibility, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetVisibility() *Visibility { return v.Visibility }
+
+// GetName returns ResourceFilter.Name, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetName() *string { return v.Name }
+
+// GetNameContains returns ResourceFilter.NameContains, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetNameContains() *string { return v.NameContains }
+
+// GetSearch returns ResourceFilter.Search, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetSearch() *string { return v.Search }
+
+// GetUpdatedSince returns ResourceFilter.UpdatedSince, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetUpdatedSince() *time.Time { return v.UpdatedSince }
+
+// GetUuids returns ResourceFilter.Uuids, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetUuids() []string { return v.Uuids }
+
+// GetParent returns ResourceFilter.Parent, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetParent() *string { return v.Parent }
+
+// GetAncestor returns ResourceFilter.Ancestor, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetAncestor() *string { return v.Ancestor }
+
+// GetTags returns ResourceFilter.Tags, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetTags() []*TagFilter { return v.Tags }
+
+// GetAnyTags returns ResourceFilter.AnyTags, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetAnyTags() []*TagFilter { return v.AnyTags }
+
+// GetMetadata returns ResourceFilter.Metadata, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetMetadata() []*KeyValueInput { return v.Metadata }
+
+// GetRequirements returns ResourceFilter.Requirements, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetRequirements() []*RequirementInput { return v.Requirements }
+
+// GetMatching returns ResourceFilter.Matching, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetMatching() *string { return v.Matching }
+
+// GetWhere returns ResourceFilter.Where, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetWhere() *ResourceCondition { return v.Where }
+
 // The visibility of a capability.
 type SetCapabilityVisibilityInput struct {
 	// The name of the resource type.
@@ -846,6 +1284,20 @@ type SetMetadataSetMetadataSetMetadataPayloadResource struct {
 // GetMetadata returns SetMetadataSetMetadataSetMetadataPayloadResource.Metadata, and is useful for accessing the field via an interface.
 func (v *SetMetadataSetMetadataSetMetadataPayloadResource) GetMetadata() []*Item { return v.Metadata }
 
+// A tag to find resources by.
+type TagFilter struct {
+	// The name, compared without regard to case.
+	Name string `json:"name"`
+	// Whether the tags count, too, that definitions place below it: whoever asks for `Databases` finds `MySQL`.
+	IncludeDescendants bool `json:"includeDescendants"`
+}
+
+// GetName returns TagFilter.Name, and is useful for accessing the field via an interface.
+func (v *TagFilter) GetName() string { return v.Name }
+
+// GetIncludeDescendants returns TagFilter.IncludeDescendants, and is useful for accessing the field via an interface.
+func (v *TagFilter) GetIncludeDescendants() bool { return v.IncludeDescendants }
+
 // Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is `BAD_USER_INPUT`.
 type UnloadNamespacesInput struct {
 	// With any of these names, each once; at most 1000.
@@ -958,6 +1410,92 @@ func (v *ValueInUse) GetValue() string { return v.Value }
 // GetResourceCount returns ValueInUse.ResourceCount, and is useful for accessing the field via an interface.
 func (v *ValueInUse) GetResourceCount() int { return v.ResourceCount }
 
+// A field of a definition that restricts values, or another reason to refuse one.
+type ViolationRule string
+
+const (
+	// `type`: the value is of another type.
+	ViolationRuleType ViolationRule = "TYPE"
+	// `enum`: the value is none of the valid ones.
+	ViolationRuleEnum ViolationRule = "ENUM"
+	// `itemType`: an item is of another type.
+	ViolationRuleItemType ViolationRule = "ITEM_TYPE"
+	// `itemEnum`: an item is none of the valid ones.
+	ViolationRuleItemEnum ViolationRule = "ITEM_ENUM"
+	// `minimum`: the number is too small.
+	ViolationRuleMinimum ViolationRule = "MINIMUM"
+	// `maximum`: the number is too great.
+	ViolationRuleMaximum ViolationRule = "MAXIMUM"
+	// `minLength`: the text is too short.
+	ViolationRuleMinLength ViolationRule = "MIN_LENGTH"
+	// `maxLength`: the text is too long.
+	ViolationRuleMaxLength ViolationRule = "MAX_LENGTH"
+	// `pattern`: the text does not match.
+	ViolationRulePattern ViolationRule = "PATTERN"
+	// `minItems`: there are too few items.
+	ViolationRuleMinItems ViolationRule = "MIN_ITEMS"
+	// `maxItems`: there are too many items.
+	ViolationRuleMaxItems ViolationRule = "MAX_ITEMS"
+	// `uniqueItems`: an item is there twice.
+	ViolationRuleUniqueItems ViolationRule = "UNIQUE_ITEMS"
+	// `operators`: the operator is not offered, or malformed.
+	ViolationRuleOperators ViolationRule = "OPERATORS"
+	// The key is empty, too long, or not defined for a strict type.
+	ViolationRuleKey ViolationRule = "KEY"
+	// The value is empty or too long.
+	ViolationRuleValue ViolationRule = "VALUE"
+	// A property is missing that the object of the key requires.
+	ViolationRuleRequired ViolationRule = "REQUIRED"
+	// Only administrators and services change the item.
+	ViolationRuleUserModifiable ViolationRule = "USER_MODIFIABLE"
+	// A definition that the viewer may not see refuses the value.
+	ViolationRuleHidden ViolationRule = "HIDDEN"
+)
+
+var AllViolationRule = []ViolationRule{
+	ViolationRuleType,
+	ViolationRuleEnum,
+	ViolationRuleItemType,
+	ViolationRuleItemEnum,
+	ViolationRuleMinimum,
+	ViolationRuleMaximum,
+	ViolationRuleMinLength,
+	ViolationRuleMaxLength,
+	ViolationRulePattern,
+	ViolationRuleMinItems,
+	ViolationRuleMaxItems,
+	ViolationRuleUniqueItems,
+	ViolationRuleOperators,
+	ViolationRuleKey,
+	ViolationRuleValue,
+	ViolationRuleRequired,
+	ViolationRuleUserModifiable,
+	ViolationRuleHidden,
+}
+
+// Who may see a thing.
+type Visibility string
+
+const (
+	// Everyone who may use the service.
+	VisibilityPublic Visibility = "PUBLIC"
+	// The owning project, the projects it is shared with, and administrators.
+	VisibilityPrivate Visibility = "PRIVATE"
+)
+
+var AllVisibility = []Visibility{
+	VisibilityPublic,
+	VisibilityPrivate,
+}
+
+// __CountResourcesInput is used internally by genqlient
+type __CountResourcesInput struct {
+	Filter *ResourceFilter `json:"filter,omitempty"`
+}
+
+// GetFilter returns __CountResourcesInput.Filter, and is useful for accessing the field via an interface.
+func (v *__CountResourcesInput) GetFilter() *ResourceFilter { return v.Filter }
+
 // __CreateCapabilityInput is used internally by genqlient
 type __CreateCapabilityInput struct {
 	Input *CreateCapabilityInput `json:"input,omitempty"`
@@ -992,11 +1530,15 @@ func (v *__ExportNamespacesInput) GetPortable() bool { return v.Portable }
 
 // __ImportNamespacesInput is used internally by genqlient
 type __ImportNamespacesInput struct {
-	Input *ImportNamespacesInput `json:"input,omitempty"`
+	Input    *ImportNamespacesInput `json:"input,omitempty"`
+	Problems *MetadataProblemScan   `json:"problems,omitempty"`
 }
 
 // GetInput returns __ImportNamespacesInput.Input, and is useful for accessing the field via an interface.
 func (v *__ImportNamespacesInput) GetInput() *ImportNamespacesInput { return v.Input }
+
+// GetProblems returns __ImportNamespacesInput.Problems, and is useful for accessing the field via an interface.
+func (v *__ImportNamespacesInput) GetProblems() *MetadataProblemScan { return v.Problems }
 
 // __ListCapabilitiesInput is used internally by genqlient
 type __ListCapabilitiesInput struct {
@@ -1013,6 +1555,18 @@ func (v *__ListCapabilitiesInput) GetIncludePrivate() bool { return v.IncludePri
 
 // GetWithValues returns __ListCapabilitiesInput.WithValues, and is useful for accessing the field via an interface.
 func (v *__ListCapabilitiesInput) GetWithValues() bool { return v.WithValues }
+
+// __MetadataProblemsInput is used internally by genqlient
+type __MetadataProblemsInput struct {
+	Filter *MetadataProblemFilter `json:"filter,omitempty"`
+	After  *string                `json:"after"`
+}
+
+// GetFilter returns __MetadataProblemsInput.Filter, and is useful for accessing the field via an interface.
+func (v *__MetadataProblemsInput) GetFilter() *MetadataProblemFilter { return v.Filter }
+
+// GetAfter returns __MetadataProblemsInput.After, and is useful for accessing the field via an interface.
+func (v *__MetadataProblemsInput) GetAfter() *string { return v.After }
 
 // __NamespaceNamesInput is used internally by genqlient
 type __NamespaceNamesInput struct {
@@ -1085,6 +1639,41 @@ type __UnloadNamespacesInput struct {
 
 // GetInput returns __UnloadNamespacesInput.Input, and is useful for accessing the field via an interface.
 func (v *__UnloadNamespacesInput) GetInput() *UnloadNamespacesInput { return v.Input }
+
+// The query executed by CountResources.
+const CountResources_Operation = `
+query CountResources ($filter: ResourceFilter) {
+	resources(filter: $filter, first: 0) {
+		totalCount
+	}
+}
+`
+
+// Counts resources.
+func CountResources(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *ResourceFilter,
+) (data_ *CountResourcesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CountResources",
+		Query:  CountResources_Operation,
+		Variables: &__CountResourcesInput{
+			Filter: filter,
+		},
+	}
+
+	data_ = &CountResourcesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
 
 // The mutation executed by CreateCapability.
 const CreateCapability_Operation = `
@@ -1207,14 +1796,38 @@ func ExportNamespaces(
 
 // The mutation executed by ImportNamespaces.
 const ImportNamespaces_Operation = `
-mutation ImportNamespaces ($input: ImportNamespacesInput!) {
-	importNamespaces(input: $input) {
+mutation ImportNamespaces ($input: ImportNamespacesInput!, $problems: MetadataProblemScan) {
+	importNamespaces(input: $input, problems: $problems) {
+		problems {
+			... BrokenMetadata
+		}
 		reports {
 			namespace
 			outcome
 			warnings
 			errors
 			differences
+		}
+	}
+}
+fragment BrokenMetadata on MetadataProblemConnection {
+	scanned
+	complete
+	scannedTo
+	nodes {
+		resource {
+			uuid
+			name
+			type {
+				name
+			}
+		}
+		problems {
+			key
+			value
+			rule
+			message
+			namespace
 		}
 	}
 }
@@ -1225,12 +1838,14 @@ func ImportNamespaces(
 	ctx_ context.Context,
 	client_ graphql.Client,
 	input *ImportNamespacesInput,
+	problems *MetadataProblemScan,
 ) (data_ *ImportNamespacesResponse, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "ImportNamespaces",
 		Query:  ImportNamespaces_Operation,
 		Variables: &__ImportNamespacesInput{
-			Input: input,
+			Input:    input,
+			Problems: problems,
 		},
 	}
 
@@ -1291,6 +1906,64 @@ func ListCapabilities(
 	}
 
 	data_ = &ListCapabilitiesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by MetadataProblems.
+const MetadataProblems_Operation = `
+query MetadataProblems ($filter: MetadataProblemFilter, $after: String) {
+	metadataProblems(filter: $filter, first: 1000, after: $after) {
+		... BrokenMetadata
+	}
+}
+fragment BrokenMetadata on MetadataProblemConnection {
+	scanned
+	complete
+	scannedTo
+	nodes {
+		resource {
+			uuid
+			name
+			type {
+				name
+			}
+		}
+		problems {
+			key
+			value
+			rule
+			message
+			namespace
+		}
+	}
+}
+`
+
+// Lists the resources whose metadata break their definitions, a page at a time.
+func MetadataProblems(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *MetadataProblemFilter,
+	after *string,
+) (data_ *MetadataProblemsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "MetadataProblems",
+		Query:  MetadataProblems_Operation,
+		Variables: &__MetadataProblemsInput{
+			Filter: filter,
+			After:  after,
+		},
+	}
+
+	data_ = &MetadataProblemsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/client"
+)
+
+type metadataProblemsCommand struct {
+	remote
+	output
+	Namespace *string  `help:"Only what breaks a definition of the namespace of this name."`
+	Key       *string  `help:"Only items with this key."`
+	Rule      *string  `help:"Only what breaks this rule, such as maximum or enum."`
+	Types     []string `name:"type" sep:"none" help:"Only resources of the type of this name; can be given several times."`
+	Projects  []string `name:"project" sep:"none" help:"Only resources of the project with this id; can be given several times."`
+}
+
+// brokenItem is an item that breaks a rule, as it is shown.
+type brokenItem struct {
+	Resource  string               `json:"resource"`
+	Name      string               `json:"name"`
+	Type      string               `json:"type"`
+	Key       string               `json:"key"`
+	Value     string               `json:"value"`
+	Rule      client.ViolationRule `json:"rule"`
+	Message   string               `json:"message"`
+	Namespace *string              `json:"namespace"`
+}
+
+// brokenItems returns what is wrong with resources, item by item.
+func brokenItems(resources []*client.BrokenResource) (items []*brokenItem) {
+	for _, of := range resources {
+		for _, problem := range of.Problems {
+			items = append(items, &brokenItem{of.Resource.Uuid, of.Resource.Name, of.Resource.Type.Name,
+				problem.Key, problem.Value, problem.Rule, problem.Message, problem.Namespace})
+		}
+	}
+	return items
+}
+
+// Run walks all pages and shows every problem.
+func (c *metadataProblemsCommand) Run(run *session) error {
+	filter := &client.MetadataProblemFilter{Namespace: c.Namespace, Key: c.Key}
+	if c.Rule != nil {
+		filter.Rule = new(client.ViolationRule(strings.ToUpper(strings.ReplaceAll(*c.Rule, "-", "_"))))
+	}
+	if c.Types != nil || c.Projects != nil {
+		filter.Resources = &client.ResourceFilter{Types: c.Types, ProjectIds: c.Projects}
+	}
+	to := c.client()
+	counted, err := client.CountResources(run.ctx, to, filter.Resources)
+	if err != nil {
+		return c.explained(err)
+	}
+	done := run.progress("looking through resources", counted.Resources.TotalCount)
+	defer done.end()
+	var items []*brokenItem
+	resources, scanned := 0, 0
+	for after := (*string)(nil); ; {
+		answer, err := client.MetadataProblems(run.ctx, to, filter, after)
+		if err != nil {
+			return c.explained(err)
+		}
+		page := answer.MetadataProblems
+		items, resources, scanned = append(items, brokenItems(page.Nodes)...), resources+len(page.Nodes), scanned+page.Scanned
+		done.add(page.Scanned)
+		if page.Complete {
+			break
+		}
+		after = page.ScannedTo
+	}
+	done.end()
+	if err := show(run.stdout, c.output, items, []string{"RESOURCE", "NAME", "TYPE", "KEY", "VALUE", "RULE", "PROBLEM"}, func(item *brokenItem) []string {
+		return []string{item.Resource, item.Name, item.Type, item.Key, item.Value, string(item.Rule), item.Message}
+	}); err != nil {
+		return err
+	}
+	run.notef("%s, of %d looked through\n", broken(resources), scanned)
+	return nil
+}
+
+// broken says how many resources break their definitions.
+func broken(resources int) string {
+	if resources == 1 {
+		return "1 resource breaks its definitions"
+	}
+	return fmt.Sprintf("%d resources break their definitions", resources)
+}
