@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
@@ -43,7 +44,7 @@ const (
 // that of many.
 func partyOf(viewer access.Viewer, r *http.Request) admission.Party {
 	of := admission.Party{Viewer: principal(viewer), Project: viewer.ProjectID, Trusted: viewer.IsAdmin() || viewer.IsService()}
-	if peer, ok := parseAddress(r.RemoteAddr); ok && peer.String() == requestLogOf(r.Context()).address {
+	if peer, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && peer == requestLogOf(r.Context()).address {
 		of.Connection = r.RemoteAddr
 	}
 	return of

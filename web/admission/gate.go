@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -43,14 +42,16 @@ type Gate struct {
 	mu      sync.Mutex
 	used    int64
 	shares  map[share]*use // of those who are in or wait
+	spare   []*use         // of nobody
 	waiting []*waiter      // in the order in which they came
 	turn    uint64         // counts those who were let in
 }
 
 // share is what has a share of a gate: a viewer, a project or a connection.
 type share struct {
-	of   kind
-	name string
+	of     kind
+	name   string
+	exists bool // false for no connection
 }
 
 type kind int
@@ -97,7 +98,7 @@ func NewGate(limit int64) *Gate {
 type Pass struct {
 	gate   *Gate
 	of     Party
-	waiter *waiter
+	waiter waiter
 	left   bool
 }
 
@@ -108,7 +109,7 @@ func (g *Gate) Enter(ctx context.Context, of Party, amount int64, wait time.Dura
 	if g == nil {
 		return nil, nil
 	}
-	p := &Pass{gate: g, of: of, waiter: &waiter{amount: amount}}
+	p := &Pass{gate: g, of: of, waiter: waiter{amount: amount}}
 	if in, err := g.begin(p); err != nil {
 		return nil, err
 	} else if in {
@@ -133,7 +134,7 @@ func (g *Gate) begin(p *Pass) (in bool, err error) {
 	defer g.mu.Unlock()
 	g.find(p)
 	if len(g.waiting) == 0 && p.waiter.isWithinShares() && g.isFree(p.waiter.amount) {
-		g.let(p.waiter)
+		g.let(&p.waiter)
 		return true, nil
 	}
 	if p.waiter.shares[viewer].waiting >= waitingOfViewer {
@@ -146,7 +147,7 @@ func (g *Gate) begin(p *Pass) (in bool, err error) {
 			of.waiting++
 		}
 	}
-	g.waiting = append(g.waiting, p.waiter)
+	g.waiting = append(g.waiting, &p.waiter)
 	g.letIn()
 	select {
 	case <-p.waiter.let:
@@ -169,7 +170,7 @@ func (g *Gate) giveUp(p *Pass) error {
 	if !p.waiter.isWithinShares() || p.waiter.hadATurn() {
 		err = ErrOverShare
 	}
-	g.drop(p.waiter)
+	g.drop(&p.waiter)
 	g.forget(p)
 	g.letIn() // whoever waited behind
 	return err
@@ -183,7 +184,7 @@ func (p *Pass) Change(amount int64) {
 	g := p.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.add(p.waiter, amount-p.waiter.amount)
+	g.add(&p.waiter, amount-p.waiter.amount)
 	p.waiter.amount = amount
 	g.letIn()
 }
@@ -197,7 +198,7 @@ func (p *Pass) Leave() {
 	g := p.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.add(p.waiter, -p.waiter.amount)
+	g.add(&p.waiter, -p.waiter.amount)
 	g.forget(p)
 	g.letIn()
 }
@@ -284,38 +285,50 @@ func (g *Gate) find(p *Pass) {
 		most[viewer] = most[project]
 	}
 	for i, of := range p.of.shares() {
-		if of.name == "" {
+		if !of.exists {
 			continue
 		}
-		if g.shares[of] == nil {
-			g.shares[of] = &use{}
+		known := g.shares[of]
+		if known == nil {
+			known = g.unused()
+			g.shares[of] = known
 		}
-		g.shares[of].passes++
-		p.waiter.shares[i], p.waiter.most[i] = g.shares[of], most[i]
+		known.passes++
+		p.waiter.shares[i], p.waiter.most[i] = known, most[i]
 	}
 }
 
 // forget forgets somebody who has gone, and shares that nobody has a part in.
 func (g *Gate) forget(p *Pass) {
 	for i, of := range p.of.shares() {
-		if use := p.waiter.shares[i]; use != nil {
-			if use.passes--; use.passes == 0 {
-				delete(g.shares, of)
-			}
+		known := p.waiter.shares[i]
+		if known == nil {
+			continue
+		}
+		if known.passes--; known.passes == 0 {
+			delete(g.shares, of)
+			*known = use{}
+			g.spare = append(g.spare, known)
 		}
 	}
 }
 
-// named begins the names of projects and viewers, which may be empty: what has no
-// name has no share.
-const named = "="
+// unused returns a use of nothing: one that nobody has any more, if there is one.
+func (g *Gate) unused() *use {
+	if last := len(g.spare) - 1; last >= 0 {
+		of := g.spare[last]
+		g.spare = g.spare[:last]
+		return of
+	}
+	return &use{}
+}
 
 // shares returns the shares that a party has a part in.
 func (p Party) shares() [kinds]share {
 	return [kinds]share{
-		project:    {project, named + p.Project},
-		viewer:     {viewer, named + p.Viewer},
-		connection: {connection, p.Connection},
+		project:    {project, p.Project, true},
+		viewer:     {viewer, p.Viewer, true},
+		connection: {connection, p.Connection, p.Connection != ""},
 	}
 }
 
@@ -339,7 +352,7 @@ func (g *Gate) UsedByProjects() map[string]int64 {
 	out := map[string]int64{}
 	for of, use := range g.shares {
 		if of.of == project && use.used > 0 {
-			out[strings.TrimPrefix(of.name, named)] = use.used
+			out[of.name] = use.used
 		}
 	}
 	return out

@@ -68,7 +68,7 @@ func (g *Gate) check(t *testing.T) {
 	}
 	most := map[kind]int64{project: g.limit / 2, viewer: g.limit / 4, connection: g.limit / 8}
 	for of, use := range g.shares {
-		if of == (share{viewer, "=v0"}) {
+		if of == (share{viewer, "v0", true}) {
 			most[viewer] = g.limit / 2
 		} else if of.of == viewer {
 			most[viewer] = g.limit / 4
