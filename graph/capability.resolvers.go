@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 func (r *capabilityResolver) ResourceType(ctx context.Context, obj *resource.Capability) (*metadef.ResourceType, error) {
@@ -96,6 +97,9 @@ func (r *resourceTypeResolver) Capabilities(ctx context.Context, obj *metadef.Re
 }
 
 func (r *resourceTypeResolver) Capability(ctx context.Context, obj *metadef.ResourceType, name string) (*resource.Capability, error) {
+	if err := text.CheckAny("name", name); err != nil {
+		return nil, err
+	}
 	answer, err := capabilityOfType.Load(ctx, r.Store, obj, name)
 	if err != nil {
 		return nil, err

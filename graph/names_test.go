@@ -57,20 +57,34 @@ func (n named) String() string {
 // free is an error.
 func eachNamed(t *testing.T, schema *ast.Schema) (all []named) {
 	t.Helper()
+	eachArgument(schema, func(at named, in, name string, directives ast.DirectiveList) {
+		switch directive := directives.ForName(nameOf); {
+		case at.types[len(at.types)-1].Name() != "String":
+		case directive != nil:
+			at.nameType = directive.Arguments.ForName("type").Value.Raw
+			all = append(all, at)
+		case !isFree(in, name):
+			t.Errorf("%s.%s is a text: mark it with @nameOf, or add it to freeTexts", in, name)
+		}
+	})
+	return all
+}
+
+// eachArgument visits every scalar below the arguments of fields that are read,
+// with the field or input type that it is in and its name there.
+func eachArgument(schema *ast.Schema, visit func(at named, in, name string, directives ast.DirectiveList)) {
 	var walk func(at named, in, name string, of *ast.Type, directives ast.DirectiveList, seen []string)
 	walk = func(at named, in, name string, of *ast.Type, directives ast.DirectiveList, seen []string) {
 		at.way, at.types = append(slices.Clone(at.way), name), append(slices.Clone(at.types), of)
 		definition := schema.Types[of.Name()]
-		switch {
-		case definition.Kind == ast.InputObject && !slices.Contains(seen, definition.Name):
-			for _, field := range definition.Fields {
+		if definition.Kind != ast.InputObject {
+			visit(at, in, name, directives)
+			return
+		}
+		for _, field := range definition.Fields {
+			if !slices.Contains(seen, definition.Name) {
 				walk(at, definition.Name, field.Name, field.Type, field.Directives, append(slices.Clone(seen), definition.Name))
 			}
-		case definition.Name == "String" && directives.ForName(nameOf) != nil:
-			at.nameType = directives.ForName(nameOf).Arguments.ForName("type").Value.Raw
-			all = append(all, at)
-		case definition.Name == "String" && !isFree(in, name):
-			t.Errorf("%s.%s is a text: mark it with @nameOf, or add it to freeTexts", in, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
@@ -80,23 +94,21 @@ func eachNamed(t *testing.T, schema *ast.Schema) (all []named) {
 		}
 		for _, field := range definition.Fields {
 			for _, argument := range field.Arguments {
-				if strings.HasPrefix(field.Name, "__") {
-					continue
+				if !strings.HasPrefix(field.Name, "__") {
+					walk(named{of: definition, field: field}, name+"."+field.Name, argument.Name, argument.Type, argument.Directives, nil)
 				}
-				walk(named{of: definition, field: field}, name+"."+field.Name, argument.Name, argument.Type, argument.Directives, nil)
 			}
 		}
 	}
-	return all
 }
 
-// literal returns the value of the argument in which a text has a value, and
-// below it the path of the text.
+// literal returns the value of the argument in which the scalar has a literal, and
+// below it the path of the scalar.
 func (n named) literal(schema *ast.Schema, level int, text string) (literal, path string) {
 	of := n.types[level]
 	switch definition := schema.Types[of.Name()]; {
 	case level == len(n.way)-1:
-		literal = fmt.Sprintf("%q", text)
+		literal = text
 	default:
 		below, rest := n.literal(schema, level+1, text)
 		members := []string{n.way[level+1] + ": " + below}
@@ -119,17 +131,23 @@ func (n named) literal(schema *ast.Schema, level int, text string) (literal, pat
 	return literal, path
 }
 
-// routes are how objects of the types come about whose fields have names among
-// their arguments.
+// routes are how objects of the types come about whose fields have arguments.
 func routes() map[string]string {
 	return map[string]string{
 		"Query": "%s", "Namespace": "namespaces { nodes { %s } }", "ResourceType": `resourceType(name: "physical:host") { %s }`,
-		"Resource": "resources { nodes { %s } }",
+		"Resource": "resources { nodes { %s } }", "ResourceConnection": "resources { %s }", "Capability": `resourceType(name: "physical:host") { capabilities { %s } }`,
+		"ResourceProvider": `resourceProvider(name: "root") { %s }`, "Viewer": "viewer { %s }",
 	}
 }
 
-// query returns a query in which the text has a value, and the path of the text.
+// query returns a query in which the name has a value, and the path of the name.
 func (n named) query(t *testing.T, schema *ast.Schema, text string) (query, path string) {
+	t.Helper()
+	return n.queryOf(t, schema, fmt.Sprintf("%q", text))
+}
+
+// queryOf returns a query in which the scalar has a literal, and its path.
+func (n named) queryOf(t *testing.T, schema *ast.Schema, text string) (query, path string) {
 	t.Helper()
 	literal, below := n.literal(schema, 0, text)
 	arguments := []string{n.way[0] + ": " + literal}

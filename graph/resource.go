@@ -2,13 +2,16 @@ package graph
 
 import (
 	"context"
+	"math"
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 func resourceID(r *resource.Resource) int64        { return r.ID }
@@ -18,6 +21,11 @@ func capabilityID(c *resource.Capability) int64    { return c.ID }
 
 // metadataOf returns the metadata items of keys, nil for all, of a resource.
 func (r *Resolver) metadataOf(ctx context.Context, of *resource.Resource, keys []string) ([]*resource.MetadataItem, error) {
+	var problems problem.Problems
+	text.CheckList(&problems, "keys", keys, math.MaxInt)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
 	return metadataOfResource.Load(ctx, r.Store, of, keys)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 func (r *metadataItemResolver) Definitions(ctx context.Context, obj *resource.MetadataItem) ([]*metadef.PropertyDefinition, error) {
@@ -153,6 +154,9 @@ func (r *resourceResolver) Metadata(ctx context.Context, obj *resource.Resource,
 }
 
 func (r *resourceResolver) MetadataItem(ctx context.Context, obj *resource.Resource, key string) (*resource.MetadataItem, error) {
+	if err := text.CheckAny("key", key); err != nil {
+		return nil, err
+	}
 	items, err := r.Metadata(ctx, obj, []string{key})
 	return named(items, key, func(item *resource.MetadataItem) string { return item.Key }), err
 }

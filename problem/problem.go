@@ -104,6 +104,17 @@ func Under(err error, path string) error {
 	return err
 }
 
+// Moved returns an error whose refusal, if it is one about a field or what is
+// below it, is about another field in its place.
+func Moved(err error, from, to string) error {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		if rest, below := strings.CutPrefix(refusal.Field, from); below {
+			refusal.Field = to + rest
+		}
+	}
+	return err
+}
+
 // Problem is one thing wrong with an input: where and what.
 type Problem struct {
 	Field   string

@@ -20,6 +20,16 @@ func CheckList(problems *problem.Problems, path string, texts []string, limit in
 	}
 }
 
+// CheckAny returns what is wrong with texts of any length, given as pairs of a
+// path and a text.
+func CheckAny(pairs ...string) error {
+	var problems problem.Problems
+	for i := 0; i < len(pairs); i += 2 {
+		Check(&problems, pairs[i], pairs[i+1], 0, math.MaxInt)
+	}
+	return problems.Err()
+}
+
 // CheckCount reports whether a list has at most limit members, and adds a
 // problem where it has more.
 func CheckCount(problems *problem.Problems, path string, count, limit int) bool {

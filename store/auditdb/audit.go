@@ -50,6 +50,11 @@ var auditOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: auditevent.Fie
 // AuditEvents returns a page of the audit log, the newest event first, for
 // administrators.
 func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter, request page.Request) (page.Page[*audit.Event], error) {
+	err := text.CheckAny("filter.userId", text.OrEmpty(filter.UserID), "filter.projectId", text.OrEmpty(filter.ProjectID),
+		"filter.action", text.OrEmpty(filter.Action), "filter.key", text.OrEmpty(filter.Key))
+	if err != nil {
+		return page.Page[*audit.Event]{}, err
+	}
 	paging, err := sqldb.NewPaging("auditEvents", auditOrders, page.Order{Field: "CREATED_AT", Descending: true}, request)
 	return sqldb.PageOf(sqldb.Unprepared(ctx), s.DB, eventTable, paging, err, auditNoun, func(row *ent.AuditEvent) (any, string) { return row.CreatedAt, row.UUID },
 		visible.Events(ctx), s.keptEvents(), eventsMatching(filter))

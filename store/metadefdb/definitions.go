@@ -48,7 +48,7 @@ func (s *MetadefStore) Definitions(ctx context.Context, resourceType string, tar
 
 // appliedTo reads the namespaces that apply to a resource type.
 func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string, target *string) ([]metadef.AppliedNamespace, error) {
-	if err := checkTexts("resourceType", resourceType, "target", text.OrEmpty(target)); err != nil {
+	if err := text.CheckAny("resourceType", resourceType, "target", text.OrEmpty(target)); err != nil {
 		return nil, err
 	}
 	links, err := associations(ctx, s.Ent).Where(func(selector *entsql.Selector) {

@@ -67,7 +67,7 @@ type edit struct {
 // namespace's revision and time follow; nil is for an edit that changes
 // nothing.
 func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error)) (*metadef.Namespace, error) {
-	if err := checkTexts("input.namespace", e.namespace); err != nil {
+	if err := text.CheckAny("input.namespace", e.namespace); err != nil {
 		return nil, err
 	}
 	var changed *ent.Namespace
@@ -188,14 +188,4 @@ func (s *MetadefStore) standingIn(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 		standing.Role = metadef.StrongerRole(standing.Role, metadef.MemberRole(role))
 	}
 	return standing, err
-}
-
-// checkTexts refuses texts that no database stores: pairs of a field and its
-// text.
-func checkTexts(pairs ...string) error {
-	var problems problem.Problems
-	for i := 0; i < len(pairs); i += 2 {
-		text.Check(&problems, pairs[i], pairs[i+1], 0, math.MaxInt)
-	}
-	return problems.Err()
 }

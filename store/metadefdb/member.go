@@ -127,7 +127,7 @@ func (s *MetadefStore) ShareNamespace(ctx context.Context, name, project string,
 func (s *MetadefStore) UnshareNamespace(ctx context.Context, name, project string, revision *int) (member *metadef.NamespaceMember, in *metadef.Namespace, err error) {
 	e := edit{mutation: "unshareNamespace", namespace: name, revision: revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		if err := checkTexts("input.projectId", project); err != nil {
+		if err := text.CheckAny("input.projectId", project); err != nil {
 			return nil, err
 		}
 		current, err := findMember(ctx, tx, row.ID, project)

@@ -22,7 +22,7 @@ import (
 func (s *MetadefStore) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange) (*metadef.Namespace, error) {
 	manages := input.NewName.Set || input.Visibility.Set || input.Protected.Set || input.Owner.Set
 	e := edit{mutation: "updateNamespace", namespace: input.Name, revision: input.Revision, manages: manages}
-	if err := checkTexts("input.name", input.Name); err != nil {
+	if err := text.CheckAny("input.name", input.Name); err != nil {
 		return nil, err
 	}
 	changed, err := s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -85,7 +85,7 @@ func writeNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error
 // it was. Resource types stay.
 func (s *MetadefStore) DeleteNamespace(ctx context.Context, name string, revision *int) (*metadef.Namespace, error) {
 	e := edit{mutation: "deleteNamespace", namespace: name, revision: revision, manages: true}
-	if err := checkTexts("input.name", name); err != nil {
+	if err := text.CheckAny("input.name", name); err != nil {
 		return nil, err
 	}
 	return s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {

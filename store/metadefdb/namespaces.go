@@ -49,7 +49,7 @@ func (s *MetadefStore) CountNamespaces(ctx context.Context, filter metadef.Names
 
 // NamespaceNamed returns the namespace with a name, or ErrNotFound.
 func (s *MetadefStore) NamespaceNamed(ctx context.Context, name string) (*metadef.Namespace, error) {
-	if err := checkTexts("name", name); err != nil {
+	if err := text.CheckAny("name", name); err != nil {
 		return nil, err
 	}
 	row, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespace.Name(name)).Only(ctx)

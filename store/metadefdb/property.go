@@ -146,7 +146,7 @@ func findContainer(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object
 
 // findObject returns the object of a namespace with a name, or ErrNotFound.
 func findObject(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name, field string) (*ent.ObjectDefinition, error) {
-	if err := checkTexts(field, name); err != nil {
+	if err := text.CheckAny(field, name); err != nil {
 		return nil, err
 	}
 	object, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Only(ctx)
@@ -159,7 +159,7 @@ func findObject(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name, fie
 func findProperty(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object *string, name string) (container, *ent.PropertyDefinition, error) {
 	p, err := findContainer(ctx, tx, row, object)
 	if err == nil {
-		err = checkTexts("input.name", name)
+		err = text.CheckAny("input.name", name)
 	}
 	if err != nil {
 		return p, nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // ResourceTypes returns a page of the resource types that the viewer may know.
@@ -44,7 +45,7 @@ func resourceTypesMatching(filter metadef.ResourceTypeFilter) predicate.Resource
 
 // ResourceTypeNamed returns the resource type with a name, or ErrNotFound.
 func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*metadef.ResourceType, error) {
-	if err := checkTexts("name", name); err != nil {
+	if err := text.CheckAny("name", name); err != nil {
 		return nil, err
 	}
 	row, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)

@@ -186,7 +186,7 @@ func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*me
 
 // lockResourceType reads a resource type that the viewer may know and change.
 func (s *MetadefStore) lockResourceType(ctx context.Context, tx *sqldb.Tx, name string) (*ent.ResourceType, error) {
-	if err := checkTexts("input.name", name); err != nil {
+	if err := text.CheckAny("input.name", name); err != nil {
 		return nil, err
 	}
 	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name), s.Locked()).Only(ctx)

@@ -17,6 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // RulesKey says what rules hold on: the resources of a type and a project.
@@ -183,7 +184,7 @@ func (s *MetadefStore) KnownDefinitions(ctx context.Context, client *ent.Client,
 // TypeNamed returns the row id of the resource type with a name, or ErrNotFound
 // at a field.
 func (s *MetadefStore) TypeNamed(ctx context.Context, client *ent.Client, name, field string) (int64, error) {
-	if err := checkTexts(field, name); err != nil {
+	if err := text.CheckAny(field, name); err != nil {
 		return 0, err
 	}
 	id, err := client.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).OnlyID(ctx)

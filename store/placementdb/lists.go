@@ -2,6 +2,7 @@ package placementdb
 
 import (
 	"context"
+	"math"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 var (
@@ -39,6 +41,10 @@ var byName = page.Order{Field: "NAME"}
 func (s *PlacementStore) Consumers(ctx context.Context, filter placement.ConsumerFilter, order page.Order, request page.Request) (page.Page[*placement.Consumer], error) {
 	var none page.Page[*placement.Consumer]
 	if err := visible.SeesPlacement(ctx); err != nil {
+		return none, err
+	}
+	err := text.CheckAny("filter.projectId", text.OrEmpty(filter.ProjectID), "filter.userId", text.OrEmpty(filter.UserID), "filter.type", text.OrEmpty(filter.Type))
+	if err != nil {
 		return none, err
 	}
 	paging, err := sqldb.NewPaging("consumers", consumerOrders, order, request)
@@ -87,7 +93,9 @@ func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilte
 	if err != nil {
 		return none, err
 	}
-	if err := problemsIn(world, filter.Validate(world, "filter")).Err(); err != nil {
+	problems := problemsIn(world, filter.Validate(world, "filter"))
+	text.CheckOptional(&problems, "filter.startsWith", filter.StartsWith, 0, math.MaxInt)
+	if err := problems.Err(); err != nil {
 		return none, err
 	}
 	paging, err := sqldb.NewPaging("traits", traitOrders, byName, request)

@@ -27,6 +27,7 @@ import (
 func (s *ResourceStore) Facets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, wanted []resource.FacetRequest) (map[int64][]*resource.Facet, error) {
 	facets := make(map[int64][]*resource.Facet, len(keys))
 	for _, key := range keys {
+		facets[key] = []*resource.Facet{}
 		for _, of := range wanted {
 			facets[key] = append(facets[key], &resource.Facet{By: of.By, Key: of.Key, Values: []resource.FacetValue{}})
 		}

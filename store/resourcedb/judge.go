@@ -107,10 +107,10 @@ func (s *ResourceStore) ValidateMetadata(ctx context.Context, validation resourc
 func (s *ResourceStore) validated(ctx context.Context, validation resource.Validation, typeID int64) (of metadefdb.RulesKey, current []*resource.MetadataItem, err error) {
 	noun, err := s.ResourceByUUID(ctx, *validation.Resource)
 	if err != nil {
-		return of, nil, err
+		return of, nil, problem.Under(err, "resource")
 	}
 	if !resource.SeesProject(access.ViewerFrom(ctx), noun.ProjectID) {
-		return of, nil, resource.RefuseForeign("resource " + noun.UUID)
+		return of, nil, problem.Under(resource.RefuseForeign("resource "+noun.UUID), "resource")
 	}
 	if typeID != 0 && typeID != noun.TypeID {
 		return of, nil, problem.Invalid("resourceType", "resource %s is of another type; leave the type out", noun.UUID)

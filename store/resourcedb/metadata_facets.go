@@ -39,6 +39,7 @@ func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope
 	}
 	facets := make(map[int64][]*resource.MetadataFacet, len(keys))
 	for _, of := range keys {
+		facets[of] = []*resource.MetadataFacet{}
 		for _, name := range names {
 			facets[of] = append(facets[of], &resource.MetadataFacet{Key: name, Values: []resource.MetadataFacetValue{}})
 		}

@@ -69,9 +69,11 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 
 // newMetadata returns the items of a resource to create.
 func (s *ResourceStore) newMetadata(viewer access.Viewer, uuid string, input resource.Input) ([]resource.MetadataItem, error) {
-	plan, err := resource.MetadataChange{Resource: uuid, Items: input.Metadata}.Plan(viewer, s.metadataRules(), 1, nil)
+	rules := s.metadataRules()
+	rules.MaxItems = 0 // for both lists, below
+	plan, err := resource.MetadataChange{Resource: uuid, Items: input.Metadata}.Plan(viewer, rules, 1, nil)
 	if err != nil {
-		return nil, err
+		return nil, problem.Moved(err, "items", "input.metadata")
 	}
 	for _, item := range input.ServiceMetadata {
 		plan.Set = append(plan.Set, resource.MetadataItem{Key: item.Key, Value: item.Value})
