@@ -25,6 +25,7 @@ type PropertySchema struct {
 	ItemType        *PropertyType // items.type; only for ARRAY
 	ItemEnum        []text.JSON   // items.enum
 	Enum            []text.JSON   // the value's own enum; nil for ARRAY
+	EnumLabels      []EnumLabel   // of members of either enum
 	Default         *text.JSON
 	Minimum         *float64
 	Maximum         *float64
@@ -52,6 +53,7 @@ type PropertyPatch struct {
 	ItemType        Change[*PropertyType]
 	ItemEnum        Change[[]text.JSON]
 	Enum            Change[[]text.JSON]
+	EnumLabels      Change[[]EnumLabel]
 	Default         Change[*text.JSON]
 	Minimum         Change[*float64]
 	Maximum         Change[*float64]
@@ -123,6 +125,8 @@ var propertyKeywords = keywordTable{
 	{word: "enum", shape: someValues, types: typesOfScalars, about: "The values it may have, of its type.",
 		fills: func(s *PropertySchema) any { return &s.Enum }, setBy: func(p *PropertyPatch) jsonChange { return p.Enum },
 		breaks: PropertySchema.inEnum},
+	{word: "enumLabels", shape: labels, about: "What to show people in the place of members of the enum, by the members as metadata has them.",
+		fills: func(s *PropertySchema) any { return &s.EnumLabels }, setBy: func(p *PropertyPatch) jsonChange { return p.EnumLabels }},
 	{word: "default", shape: aValue, about: "The value that is assumed where none is given.",
 		fills: func(s *PropertySchema) any { return &s.Default }, setBy: func(p *PropertyPatch) jsonChange { return p.Default }},
 	{word: "minimum", shape: aNumber, types: typesOfNumbers, about: "The least number allowed.",

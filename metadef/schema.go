@@ -69,7 +69,10 @@ func nameAsInAPI(problems problem.Problems, path string) {
 	for i, one := range problems {
 		for at, k := range propertyKeywords.walk(path) {
 			if isBelow(one.Field, at) {
-				problems[i].Field = problem.Join(path, k.inAPI()) + one.Field[len(at):]
+				problems[i].Field = problem.Join(path, k.inAPI())
+				if !k.shape.keyed {
+					problems[i].Field += one.Field[len(at):]
+				}
 				break
 			}
 		}
@@ -181,6 +184,7 @@ func (c *checker) validateTogether(value jsonvalue.Value, schema PropertySchema,
 	} else if schema.ItemType != nil {
 		c.validateTypes(schema.ItemEnum, *schema.ItemType, problem.Join(problem.Join(path, "items"), "enum"))
 	}
+	c.validateLabelled(schema, problem.Join(path, "enumLabels"))
 	if schema.Default != nil {
 		for _, violation := range schema.brokenBy(jsonvalue.Of(*schema.Default)) {
 			c.strictly(problem.Join(path, "default")+violation.at, "accepted", "%s", violation.Message)
@@ -276,6 +280,8 @@ func setField(field any, v jsonvalue.Value) {
 		}
 	case *[]text.JSON:
 		*field = listOf(v, func(item jsonvalue.Value) text.JSON { return item.Raw })
+	case *[]EnumLabel:
+		*field = labelsOf(v)
 	case *[]string:
 		*field = listOf(v, func(item jsonvalue.Value) string { return item.Text })
 	}

@@ -19,6 +19,7 @@ type shape struct {
 	pairs    []text.JSON // further pairs of the JSON Schema
 	validate func(c *checker, value jsonvalue.Value, path string)
 	write    func(text.JSON) text.JSON // from the API's spelling to that of files; nil for as it is
+	keyed    bool                      // whether files have a map in place of the API's list
 }
 
 var (
@@ -51,6 +52,8 @@ var (
 	}}
 	someValues    = shape{is: "array", pairs: []text.JSON{"maxItems", jsonvalue.Number(MaxEnumMembers)}, validate: (*checker).validateDistinctValues}
 	someOperators = shape{is: "array", pairs: pairsOfTexts, validate: (*checker).validateOperators}
+	labels        = shape{is: "object", pairs: []text.JSON{"maxProperties", jsonvalue.Number(MaxEnumMembers), "additionalProperties", `{"type":"string"}`},
+		validate: (*checker).validateLabels, write: mapOfLabels, keyed: true}
 	distinctTexts = shape{is: "array", pairs: pairsOfTexts, validate: (*checker).validateDistinctTexts}
 )
 
