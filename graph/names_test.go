@@ -137,6 +137,7 @@ func routes() map[string]string {
 		"Query": "%s", "Namespace": "namespaces { nodes { %s } }", "ResourceType": `resourceType(name: "physical:host") { %s }`,
 		"Resource": "resources { nodes { %s } }", "ResourceConnection": "resources { %s }", "Capability": `resourceType(name: "physical:host") { capabilities { %s } }`,
 		"ResourceProvider": `resourceProvider(name: "root") { %s }`, "Viewer": "viewer { %s }",
+		"MetadataProblemConnection": "metadataProblems { %s }",
 	}
 }
 

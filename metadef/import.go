@@ -53,12 +53,12 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 	case PreferNew:
 		result = mergeDocuments(existing, incoming, true)
 		if object := losingObject(existing.Objects, result.Objects); closed && object != "" {
-			return failure("PROTECTED: %s is protected; replacing the object %s by one with fewer properties takes includeProtected", Shorten(existing.Name), Shorten(object))
+			return failure(problem.ErrProtected, "%s is protected; replacing the object %s by one with fewer properties takes includeProtected", Shorten(existing.Name), Shorten(object))
 		}
 	case Overwrite:
 		result = withAccessOf(existing, incoming)
 		if closed && len(Differences(existing, result)) > 0 {
-			return failure("PROTECTED: %s is protected; overwriting it takes includeProtected", Shorten(existing.Name))
+			return failure(problem.ErrProtected, "%s is protected; overwriting it takes includeProtected", Shorten(existing.Name))
 		}
 	case Skip:
 		plan := ImportPlan{Outcome: ImportSkipped, Differences: Differences(existing, withFieldsOf(existing, incoming))}
@@ -67,7 +67,7 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 		}
 		return plan
 	default:
-		return failure("unknown import mode %s", Shorten(string(mode)))
+		return failure(nil, "unknown import mode %s", Shorten(string(mode)))
 	}
 	return planChange(existing, result)
 }
@@ -84,9 +84,11 @@ func losingObject(before, after []DocumentObject) string {
 	return ""
 }
 
-func failure(format string, args ...any) ImportPlan {
+// failure returns the plan of an import that is refused, by a kind of refusal or
+// nil for an invalid input.
+func failure(kind error, format string, args ...any) ImportPlan {
 	plan := ImportPlan{Outcome: ImportFailed}
-	plan.Problems.Add("$", format, args...)
+	plan.Problems.AddKind(kind, "$", format, args...)
 	return plan
 }
 

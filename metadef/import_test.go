@@ -123,7 +123,7 @@ func TestPlanImportRefusesToOverwriteWhatIsProtected(t *testing.T) {
 	existing := parsed(t, `{"namespace":"N","visibility":"public","protected":true,"owner":"us"}`)
 	incoming := parsed(t, `{"namespace":"N","description":"d"}`)
 	plan := PlanImport(existing, incoming, Overwrite, false)
-	if plan.Outcome != ImportFailed || plan.Result != nil || !strings.HasPrefix(plan.Problems[0].Message, "PROTECTED: N ") {
+	if plan.Outcome != ImportFailed || plan.Result != nil || !strings.HasPrefix(plan.Problems[0].Reported(), "$: PROTECTED: N ") {
 		t.Errorf("plan %+v", plan)
 	}
 	for _, mode := range []ImportMode{Merge, PreferNew, Skip} {

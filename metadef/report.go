@@ -1,6 +1,8 @@
 package metadef
 
 import (
+	"errors"
+
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -64,7 +66,8 @@ type ImportReport struct {
 	Outcome     ImportOutcome
 	Warnings    []string
 	Errors      []string
-	Differences []string // from what was there to what is, or would be
+	Problems    []ReportProblem // the same as Errors
+	Differences []string        // from what was there to what is, or would be
 }
 
 // UnloadRequest chooses namespaces to delete: all, or those for which every
@@ -114,4 +117,52 @@ type UnloadReport struct {
 	Namespace string
 	Outcome   UnloadOutcome
 	Errors    []string
+	Problems  []ReportProblem // the same as Errors
+}
+
+// ReportProblem is why something in a report was not done.
+type ReportProblem struct {
+	Code    ReportCode
+	Path    *string // in the document; nil where there is none
+	Message string
+}
+
+// ReportCode is the kind of refusal of a ReportProblem.
+type ReportCode string
+
+// reportCodes are the codes of the kinds of refusal that are in reports. Whatever
+// else is wrong is an invalid input.
+var reportCodes = []struct {
+	kind error
+	code ReportCode
+}{
+	{problem.ErrForbidden, "FORBIDDEN"}, {problem.ErrNotFound, "NOT_FOUND"}, {problem.ErrAlreadyExists, "ALREADY_EXISTS"},
+	{problem.ErrConcurrentUpdate, "CONCURRENT_UPDATE"}, {problem.ErrInUse, "IN_USE"}, {problem.ErrProtected, "PROTECTED"},
+	{problem.ErrQuotaExceeded, "QUOTA_EXCEEDED"}, {problem.ErrRateLimited, "RATE_LIMITED"}, {problem.ErrTimeout, "TIMEOUT"},
+	{problem.ErrUnavailable, "UNAVAILABLE"}, {problem.ErrOutcomeUnknown, "OUTCOME_UNKNOWN"},
+}
+
+func reportCodeOf(kind error) ReportCode {
+	for _, of := range reportCodes {
+		if errors.Is(kind, of.kind) {
+			return of.code
+		}
+	}
+	return "BAD_USER_INPUT"
+}
+
+// Fail adds why a document failed.
+func (r *ImportReport) Fail(problems problem.Problems) {
+	for _, one := range problems {
+		r.Errors = append(r.Errors, one.Reported())
+		r.Problems = append(r.Problems, ReportProblem{Code: reportCodeOf(one.Kind), Path: &one.Field, Message: one.Message})
+	}
+}
+
+// FailedUnload returns the report on a namespace that was not deleted.
+func FailedUnload(namespace string, refusal *problem.Refusal) *UnloadReport {
+	return &UnloadReport{
+		Namespace: namespace, Outcome: UnloadFailed, Errors: []string{refusal.Reported()},
+		Problems: []ReportProblem{{Code: reportCodeOf(refusal.Kind), Message: refusal.Message}},
+	}
 }

@@ -97,7 +97,7 @@ func (c *checker) readProperty(value jsonvalue.Value, name, path string) Propert
 	// Through the API the size is for the quota to refuse, which has its own
 	// code.
 	if len(value.Raw) > MaxDefinition && c.level == Lenient {
-		c.problem(path, "QUOTA_EXCEEDED: must have at most %d bytes, has %d", MaxDefinition, len(value.Raw))
+		c.found.AddKind(problem.ErrQuotaExceeded, path, "must have at most %d bytes, has %d", MaxDefinition, len(value.Raw))
 		return PropertySchema{}
 	}
 	c.validateKeywords(propertyKeywords, value, path, func(key string) string {

@@ -56,7 +56,8 @@ type MetadataReport struct {
 
 // MetadataReportItem is the report on one key and its value.
 type MetadataReportItem struct {
-	Key string
+	Key  string
+	Path *string // of the argument that the item is about; nil without one
 	// Definitions of the key, several where it is in conflict. Where only case
 	// or the scope of capabilities differ they are candidates, and Suggestion
 	// is their spelling.

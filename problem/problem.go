@@ -119,6 +119,18 @@ func Moved(err error, from, to string) error {
 type Problem struct {
 	Field   string
 	Message string
+	// Kind is the kind of refusal where the problem is another than that the input
+	// is invalid; nil where it is that.
+	Kind error
+}
+
+// Reported returns the problem as a line of a report: where it is, the kind in
+// capitals where it has one, and its words.
+func (p Problem) Reported() string {
+	if p.Kind == nil {
+		return p.Field + ": " + p.Message
+	}
+	return p.Field + ": " + (&Refusal{Kind: p.Kind, Message: p.Message}).Reported()
 }
 
 // Problems collects everything wrong with an input, so that one answer can
@@ -128,6 +140,14 @@ type Problems []Problem
 // Add adds one more problem.
 func (p *Problems) Add(field, format string, args ...any) {
 	*p = append(*p, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// AddKind is AddBounded for a problem that is a refusal of a kind; nil is none.
+func (p *Problems) AddKind(kind error, field, format string, args ...any) {
+	count := len(*p)
+	if p.AddBounded(field, format, args...); count < maxProblems {
+		(*p)[count].Kind = kind
+	}
 }
 
 // maxProblems is how many problems AddBounded lists.

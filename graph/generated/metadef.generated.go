@@ -803,6 +803,61 @@ func (ec *executionContext) fieldContext_DefinitionConflict_definitions(_ contex
 	return fc, nil
 }
 
+func (ec *executionContext) _EnumMember_value(ctx context.Context, field graphql.CollectedField, obj *metadef.EnumMember) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EnumMember_value(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.PropertyValue) graphql.Marshaler {
+			return ec.marshalNPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValue(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EnumMember_value(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EnumMember",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PropertyValue(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EnumMember_label(ctx context.Context, field graphql.CollectedField, obj *metadef.EnumMember) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EnumMember_label(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Label, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_EnumMember_label(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EnumMember", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _MetadataReport_valid(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -924,6 +979,29 @@ func (ec *executionContext) _MetadataReportItem_key(ctx context.Context, field g
 	)
 }
 func (ec *executionContext) fieldContext_MetadataReportItem_key(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MetadataReportItem", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MetadataReportItem_path(ctx context.Context, field graphql.CollectedField, obj *metadef.MetadataReportItem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MetadataReportItem_path(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Path, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MetadataReportItem_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("MetadataReportItem", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
@@ -2806,6 +2884,102 @@ func (ec *executionContext) fieldContext_PropertyDefinition_default(_ context.Co
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
+func (ec *executionContext) _PropertyDefinition_defaultValue(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PropertyDefinition_defaultValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DefaultValue(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *metadef.PropertyValue) graphql.Marshaler {
+			return ec.marshalOPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValue(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PropertyDefinition_defaultValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PropertyDefinition",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PropertyValue(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PropertyDefinition_enumMembers(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PropertyDefinition_enumMembers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EnumMembers(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.EnumMember) graphql.Marshaler {
+			return ec.marshalOEnumMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐEnumMemberᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PropertyDefinition_enumMembers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PropertyDefinition",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EnumMember(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PropertyDefinition_itemEnumMembers(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PropertyDefinition_itemEnumMembers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ItemEnumMembers(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.EnumMember) graphql.Marshaler {
+			return ec.marshalOEnumMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐEnumMemberᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PropertyDefinition_itemEnumMembers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PropertyDefinition",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EnumMember(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _PropertyDefinition_minimum(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3453,6 +3627,153 @@ func (ec *executionContext) fieldContext_PropertyDefinitionEdge_node(_ context.C
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_PropertyDefinition(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PropertyValue_text(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyValue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PropertyValue_text(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Text(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PropertyValue_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PropertyValue", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PropertyValue_stringValue(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyValue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PropertyValue_stringValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StringValue(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PropertyValue_stringValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PropertyValue", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PropertyValue_integerValue(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyValue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PropertyValue_integerValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IntegerValue(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOInt642ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PropertyValue_integerValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PropertyValue", field, true, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _PropertyValue_floatValue(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyValue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PropertyValue_floatValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FloatValue(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PropertyValue_floatValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PropertyValue", field, true, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _PropertyValue_booleanValue(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyValue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PropertyValue_booleanValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BooleanValue(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PropertyValue_booleanValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PropertyValue", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _PropertyValue_listValue(ctx context.Context, field graphql.CollectedField, obj *metadef.PropertyValue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PropertyValue_listValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ListValue(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.PropertyValue) graphql.Marshaler {
+			return ec.marshalOPropertyValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValueᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PropertyValue_listValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PropertyValue",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PropertyValue(ctx, field)
 		},
 	}
 	return fc, nil
@@ -5340,6 +5661,49 @@ func (ec *executionContext) _DefinitionConflict(ctx context.Context, sel ast.Sel
 	return out
 }
 
+var enumMemberImplementors = []string{"EnumMember"}
+
+func (ec *executionContext) _EnumMember(ctx context.Context, sel ast.SelectionSet, obj *metadef.EnumMember) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, enumMemberImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EnumMember")
+		case "value":
+			out.Values[i] = ec._EnumMember_value(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "label":
+			out.Values[i] = ec._EnumMember_label(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var metadataReportImplementors = []string{"MetadataReport"}
 
 func (ec *executionContext) _MetadataReport(ctx context.Context, sel ast.SelectionSet, obj *metadef.MetadataReport) graphql.Marshaler {
@@ -5408,6 +5772,11 @@ func (ec *executionContext) _MetadataReportItem(ctx context.Context, sel ast.Sel
 		case "key":
 			out.Values[i] = ec._MetadataReportItem_key(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "path":
+			out.Values[i] = ec._MetadataReportItem_path(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "definitions":
@@ -6707,6 +7076,21 @@ func (ec *executionContext) _PropertyDefinition(ctx context.Context, sel ast.Sel
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "defaultValue":
+			out.Values[i] = ec._PropertyDefinition_defaultValue(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "enumMembers":
+			out.Values[i] = ec._PropertyDefinition_enumMembers(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "itemEnumMembers":
+			out.Values[i] = ec._PropertyDefinition_itemEnumMembers(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "minimum":
 			out.Values[i] = ec._PropertyDefinition_minimum(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -7066,6 +7450,69 @@ func (ec *executionContext) _PropertyDefinitionEdge(ctx context.Context, sel ast
 		case "node":
 			out.Values[i] = ec._PropertyDefinitionEdge_node(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var propertyValueImplementors = []string{"PropertyValue"}
+
+func (ec *executionContext) _PropertyValue(ctx context.Context, sel ast.SelectionSet, obj *metadef.PropertyValue) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, propertyValueImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PropertyValue")
+		case "text":
+			out.Values[i] = ec._PropertyValue_text(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "stringValue":
+			out.Values[i] = ec._PropertyValue_stringValue(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "integerValue":
+			out.Values[i] = ec._PropertyValue_integerValue(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "floatValue":
+			out.Values[i] = ec._PropertyValue_floatValue(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "booleanValue":
+			out.Values[i] = ec._PropertyValue_booleanValue(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "listValue":
+			out.Values[i] = ec._PropertyValue_listValue(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -8439,6 +8886,16 @@ func (ec *executionContext) marshalNDefinitionConflict2ᚕgithubᚗcomᚋcadastr
 	return ret
 }
 
+func (ec *executionContext) marshalNEnumMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐEnumMember(ctx context.Context, sel ast.SelectionSet, v *metadef.EnumMember) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._EnumMember(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNMemberRole2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMemberRole(ctx context.Context, v any) (metadef.MemberRole, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := metadef.MemberRole(tmp)
@@ -8677,6 +9134,16 @@ func (ec *executionContext) marshalNPropertyType2githubᚗcomᚋcadastreᚑdev�
 	return res
 }
 
+func (ec *executionContext) marshalNPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValue(ctx context.Context, sel ast.SelectionSet, v *metadef.PropertyValue) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PropertyValue(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNResourceType2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.ResourceType) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -8908,6 +9375,25 @@ func (ec *executionContext) marshalOAppliedNamespace2ᚕᚖgithubᚗcomᚋcadast
 	return ret
 }
 
+func (ec *executionContext) marshalOEnumMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐEnumMemberᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.EnumMember) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNEnumMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐEnumMember(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalOMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReport(ctx context.Context, sel ast.SelectionSet, v *metadef.MetadataReport) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -9019,6 +9505,32 @@ func (ec *executionContext) marshalOPropertyType2ᚖgithubᚗcomᚋcadastreᚑde
 	_ = ctx
 	res := graphql.MarshalString(string(*v))
 	return res
+}
+
+func (ec *executionContext) marshalOPropertyValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValueᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.PropertyValue) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValue(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalOPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValue(ctx context.Context, sel ast.SelectionSet, v *metadef.PropertyValue) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._PropertyValue(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx context.Context, sel ast.SelectionSet, v *metadef.ResourceType) graphql.Marshaler {

@@ -789,6 +789,38 @@ func (ec *executionContext) fieldContext_ImportReport_errors(_ context.Context, 
 	return graphql.NewScalarFieldContext("ImportReport", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _ImportReport_problems(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportReport_problems(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Problems, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []metadef.ReportProblem) graphql.Marshaler {
+			return ec.marshalNReportProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblemᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportReport_problems(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportReport",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReportProblem(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ImportReport_differences(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -810,6 +842,75 @@ func (ec *executionContext) _ImportReport_differences(ctx context.Context, field
 }
 func (ec *executionContext) fieldContext_ImportReport_differences(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ImportReport", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ReportProblem_code(ctx context.Context, field graphql.CollectedField, obj *metadef.ReportProblem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReportProblem_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v metadef.ReportCode) graphql.Marshaler {
+			return ec.marshalNReportCode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReportProblem_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReportProblem", field, false, false, errors.New("field of type ReportCode does not have child fields"))
+}
+
+func (ec *executionContext) _ReportProblem_path(ctx context.Context, field graphql.CollectedField, obj *metadef.ReportProblem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReportProblem_path(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Path, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ReportProblem_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReportProblem", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ReportProblem_message(ctx context.Context, field graphql.CollectedField, obj *metadef.ReportProblem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReportProblem_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReportProblem_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReportProblem", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _SetTagsPayload_tags(ctx context.Context, field graphql.CollectedField, obj *model.SetTagsPayload) (ret graphql.Marshaler) {
@@ -1039,6 +1140,38 @@ func (ec *executionContext) _UnloadReport_errors(ctx context.Context, field grap
 }
 func (ec *executionContext) fieldContext_UnloadReport_errors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("UnloadReport", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UnloadReport_problems(ctx context.Context, field graphql.CollectedField, obj *metadef.UnloadReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnloadReport_problems(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Problems, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []metadef.ReportProblem) graphql.Marshaler {
+			return ec.marshalNReportProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblemᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UnloadReport_problems(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnloadReport",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReportProblem(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _UnshareNamespacePayload_namespaceMember(ctx context.Context, field graphql.CollectedField, obj *model.UnshareNamespacePayload) (ret graphql.Marshaler) {
@@ -1791,7 +1924,7 @@ func (ec *executionContext) unmarshalInputCreatePropertyInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"namespace", "object", "revision", "name", "title", "description", "type", "itemType", "enum", "itemEnum", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "additionalItems", "readOnly", "operators"}
+	fieldsInOrder := [...]string{"namespace", "object", "revision", "name", "title", "description", "type", "itemType", "enum", "itemEnum", "enumLabels", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "additionalItems", "readOnly", "operators"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -1868,6 +2001,13 @@ func (ec *executionContext) unmarshalInputCreatePropertyInput(ctx context.Contex
 				return it, err
 			}
 			it.ItemEnum = data
+		case "enumLabels":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enumLabels"))
+			data, err := ec.unmarshalOEnumLabelInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EnumLabels = data
 		case "default":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("default"))
 			data, err := ec.unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
@@ -2295,6 +2435,43 @@ func (ec *executionContext) unmarshalInputDisassociateResourceTypeInput(ctx cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputEnumLabelInput(ctx context.Context, obj any) (metadef.EnumLabel, error) {
+	var it metadef.EnumLabel
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"value", "label"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "value":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("value"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Value = data
+		case "label":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("label"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Label = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputImportNamespacesInput(ctx context.Context, obj any) (metadef.ImportRequest, error) {
 	var it metadef.ImportRequest
 	if obj == nil {
@@ -2435,7 +2612,7 @@ func (ec *executionContext) unmarshalInputPropertyInput(ctx context.Context, obj
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "title", "description", "type", "itemType", "enum", "itemEnum", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "additionalItems", "readOnly", "operators"}
+	fieldsInOrder := [...]string{"name", "title", "description", "type", "itemType", "enum", "itemEnum", "enumLabels", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "additionalItems", "readOnly", "operators"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -2491,6 +2668,13 @@ func (ec *executionContext) unmarshalInputPropertyInput(ctx context.Context, obj
 				return it, err
 			}
 			it.ItemEnum = data
+		case "enumLabels":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enumLabels"))
+			data, err := ec.unmarshalOEnumLabelInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EnumLabels = data
 		case "default":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("default"))
 			data, err := ec.unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
@@ -3068,7 +3252,7 @@ func (ec *executionContext) unmarshalInputUpdatePropertyInput(ctx context.Contex
 		asMap["dryRun"] = false
 	}
 
-	fieldsInOrder := [...]string{"namespace", "object", "name", "newName", "revision", "title", "description", "type", "itemType", "enum", "itemEnum", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "additionalItems", "readOnly", "operators", "dryRun"}
+	fieldsInOrder := [...]string{"namespace", "object", "name", "newName", "revision", "title", "description", "type", "itemType", "enum", "itemEnum", "enumLabels", "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "additionalItems", "readOnly", "operators", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -3152,6 +3336,13 @@ func (ec *executionContext) unmarshalInputUpdatePropertyInput(ctx context.Contex
 				return it, err
 			}
 			it.ItemEnum = data
+		case "enumLabels":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enumLabels"))
+			data, err := ec.unmarshalOEnumLabelInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EnumLabels = data
 		case "default":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("default"))
 			data, err := ec.unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChange(ctx, v)
@@ -3993,8 +4184,61 @@ func (ec *executionContext) _ImportReport(ctx context.Context, sel ast.Selection
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "problems":
+			out.Values[i] = ec._ImportReport_problems(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "differences":
 			out.Values[i] = ec._ImportReport_differences(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var reportProblemImplementors = []string{"ReportProblem"}
+
+func (ec *executionContext) _ReportProblem(ctx context.Context, sel ast.SelectionSet, obj *metadef.ReportProblem) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, reportProblemImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ReportProblem")
+		case "code":
+			out.Values[i] = ec._ReportProblem_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "path":
+			out.Values[i] = ec._ReportProblem_path(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._ReportProblem_message(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -4167,6 +4411,11 @@ func (ec *executionContext) _UnloadReport(ctx context.Context, sel ast.Selection
 			}
 		case "errors":
 			out.Values[i] = ec._UnloadReport_errors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "problems":
+			out.Values[i] = ec._UnloadReport_problems(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -4688,6 +4937,43 @@ func (ec *executionContext) unmarshalNPropertyInput2githubᚗcomᚋcadastreᚑde
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNReportCode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportCode(ctx context.Context, v any) (metadef.ReportCode, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := metadef.ReportCode(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNReportCode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportCode(ctx context.Context, sel ast.SelectionSet, v metadef.ReportCode) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNReportProblem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblem(ctx context.Context, sel ast.SelectionSet, v metadef.ReportProblem) graphql.Marshaler {
+	return ec._ReportProblem(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNReportProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblemᚄ(ctx context.Context, sel ast.SelectionSet, v []metadef.ReportProblem) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNReportProblem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblem(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNResourceTypeAssociationInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDocumentAssociation(ctx context.Context, v any) (metadef.DocumentAssociation, error) {
 	res, err := ec.unmarshalInputResourceTypeAssociationInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -4902,6 +5188,12 @@ func (ec *executionContext) marshalODisassociateResourceTypePayload2ᚖgithubᚗ
 		return graphql.Null
 	}
 	return ec._DisassociateResourceTypePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOEnumLabelInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐChangeᚄ(ctx context.Context, v any) (metadef.Change[[]metadef.EnumLabel], error) {
+	var res metadef.Change[[]metadef.EnumLabel]
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOImportNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐImportNamespacesPayload(ctx context.Context, sel ast.SelectionSet, v *model.ImportNamespacesPayload) graphql.Marshaler {

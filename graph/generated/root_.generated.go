@@ -109,6 +109,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDeleteTagInput,
 		ec.unmarshalInputDeleteTraitInput,
 		ec.unmarshalInputDisassociateResourceTypeInput,
+		ec.unmarshalInputEnumLabelInput,
 		ec.unmarshalInputGroupMappingInput,
 		ec.unmarshalInputImportNamespacesInput,
 		ec.unmarshalInputInventoryInput,
@@ -1143,6 +1144,12 @@ type PropertyDefinition implements Node {
   itemEnum: [JSON!]
   "The value to offer first, of the property's own type; ` + "`" + `null` + "`" + ` where there is none."
   default: JSON
+  "` + "`" + `default` + "`" + ` by its type; ` + "`" + `null` + "`" + ` where there is none."
+  defaultValue: PropertyValue
+  "The members of ` + "`" + `enum` + "`" + ` by their type, with their labels; ` + "`" + `null` + "`" + ` where ` + "`" + `enum` + "`" + ` is."
+  enumMembers: [EnumMember!]
+  "The members of ` + "`" + `itemEnum` + "`" + ` by their type, with their labels; ` + "`" + `null` + "`" + ` where ` + "`" + `itemEnum` + "`" + ` is."
+  itemEnumMembers: [EnumMember!]
   "The least valid number."
   minimum: Float
   "The greatest valid number."
@@ -1184,6 +1191,33 @@ type PropertyDefinition implements Node {
   createdAt: DateTime!
   "When the property was last changed."
   updatedAt: DateTime!
+}
+
+"""
+A value of a definition, for programs that read no JSON. The field of its type has
+it; a number has two, and all others are ` + "`" + `null` + "`" + `.
+"""
+type PropertyValue {
+  "The value as metadata has it: a text as it is, any other value as JSON."
+  text: String!
+  "The value of a text."
+  stringValue: String
+  "The value of a whole number from -2^63 to 2^63-1."
+  integerValue: Int64
+  "The value of a number, rounded to a double; ` + "`" + `null` + "`" + ` beyond all doubles."
+  floatValue: Float
+  "The value of ` + "`" + `true` + "`" + ` and ` + "`" + `false` + "`" + `."
+  booleanValue: Boolean
+  "The items of an array; at most as many as a definition of 64 KiB has room for."
+  listValue: [PropertyValue!]
+}
+
+"A value that a property, or an item of it, may have."
+type EnumMember {
+  "The value."
+  value: PropertyValue!
+  "What to show people in its place, 1 to 80 characters; ` + "`" + `null` + "`" + ` where the definition says nothing. It is the keyword ` + "`" + `enumLabels` + "`" + ` in files and in ` + "`" + `jsonSchema` + "`" + `: a map from the values, as metadata has them, to their labels."
+  label: String
 }
 
 "Defines a group of properties that belong together."
@@ -1346,6 +1380,8 @@ type MetadataReport {
 type MetadataReportItem {
   "The key as it was given."
   key: String!
+  "The path of the argument that the item is about, for example ` + "`" + `values[0]` + "`" + `; ` + "`" + `null` + "`" + ` in a report on metadata as it is."
+  path: String
   """
   The definitions of the key that the viewer may see; several where they are in
   conflict. Where there is none of the exact spelling, those that differ in case or
@@ -1754,6 +1790,14 @@ input CreateNamespaceInput {
   resourceTypeAssociations: [ResourceTypeAssociationInput!]
 }
 
+"What to show people in the place of a member of an enum."
+input EnumLabelInput {
+  "The member, as metadata has it: a text as it is, any other value as JSON, for example ` + "`" + `4` + "`" + ` or ` + "`" + `true` + "`" + `."
+  value: String!
+  "What to show, 1 to 80 characters."
+  label: String!
+}
+
 "A property to define."
 input PropertyInput {
   "The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters."
@@ -1770,6 +1814,8 @@ input PropertyInput {
   enum: [JSON!]
   "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have; at most 1000."
   itemEnum: [JSON!]
+  "What to show people in the place of members of ` + "`" + `enum` + "`" + ` or ` + "`" + `itemEnum` + "`" + `, each once; at most 1000."
+  enumLabels: [EnumLabelInput!]
   "The value to offer first; a valid value."
   default: JSON
   "The least valid number; only for numbers."
@@ -1902,6 +1948,8 @@ input CreatePropertyInput {
   enum: [JSON!]
   "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have; at most 1000."
   itemEnum: [JSON!]
+  "What to show people in the place of members of ` + "`" + `enum` + "`" + ` or ` + "`" + `itemEnum` + "`" + `, each once; at most 1000."
+  enumLabels: [EnumLabelInput!]
   "The value to offer first; a valid value."
   default: JSON
   "The least valid number; only for numbers."
@@ -1952,6 +2000,8 @@ input UpdatePropertyInput {
   enum: [JSON!]
   "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have; at most 1000."
   itemEnum: [JSON!]
+  "What to show people in the place of members of ` + "`" + `enum` + "`" + ` or ` + "`" + `itemEnum` + "`" + `, each once; at most 1000."
+  enumLabels: [EnumLabelInput!]
   "The value to offer first; a valid value."
   default: JSON
   "The least valid number; only for numbers."
@@ -2420,6 +2470,8 @@ type ImportReport {
   warnings: [String!]!
   "Why the document failed, each with its path in the document; empty unless ` + "`" + `outcome` + "`" + ` is ` + "`" + `FAILED` + "`" + `."
   errors: [String!]!
+  "The same as ` + "`" + `errors` + "`" + `, in their order, with code, path and words apart."
+  problems: [ReportProblem!]!
   "What is different from what was there, a line each, for example ` + "`" + `changed $.properties.x.default: 5 -> 6` + "`" + `; at most 1001."
   differences: [String!]!
 }
@@ -2468,6 +2520,46 @@ type UnloadReport {
   outcome: UnloadOutcome!
   "Why it was not deleted, each beginning with a code such as ` + "`" + `PROTECTED` + "`" + `; empty unless ` + "`" + `outcome` + "`" + ` is ` + "`" + `FAILED` + "`" + `."
   errors: [String!]!
+  "The same as ` + "`" + `errors` + "`" + `, in their order, with code and words apart."
+  problems: [ReportProblem!]!
+}
+
+"Why something in a report was not done."
+type ReportProblem {
+  "The kind of refusal."
+  code: ReportCode!
+  "Where in the document, for example ` + "`" + `$.properties.x.type` + "`" + `; ` + "`" + `null` + "`" + ` in the report of an unload, which has no document."
+  path: String
+  "What is wrong, in words, without the code and the path."
+  message: String!
+}
+
+"Why something in a report was not done: those of the codes of errors that there can be."
+enum ReportCode {
+  "What the document says is invalid."
+  BAD_USER_INPUT
+  "The viewer may not do that with the namespace."
+  FORBIDDEN
+  "There is no such namespace, or the other conditions exclude it."
+  NOT_FOUND
+  "Something of that name is there already."
+  ALREADY_EXISTS
+  "It was changed meanwhile."
+  CONCURRENT_UPDATE
+  "Something else uses it."
+  IN_USE
+  "The namespace is protected."
+  PROTECTED
+  "There would be more than is allowed."
+  QUOTA_EXCEEDED
+  "The project writes too fast."
+  RATE_LIMITED
+  "The time was over."
+  TIMEOUT
+  "The database could not be reached."
+  UNAVAILABLE
+  "Whether it was done is not known."
+  OUTCOME_UNKNOWN
 }
 
 "What an unload did with one namespace."
@@ -5769,6 +5861,16 @@ func (ec *executionContext) childFields_DisassociateResourceTypePayload(ctx cont
 	return nil, fmt.Errorf("no field named %q was found under type DisassociateResourceTypePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_EnumMember(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "value":
+		return ec.fieldContext_EnumMember_value(ctx, field)
+	case "label":
+		return ec.fieldContext_EnumMember_label(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EnumMember", field.Name)
+}
+
 func (ec *executionContext) childFields_ExplanationStep(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "kind":
@@ -5827,6 +5929,8 @@ func (ec *executionContext) childFields_ImportReport(ctx context.Context, field 
 		return ec.fieldContext_ImportReport_warnings(ctx, field)
 	case "errors":
 		return ec.fieldContext_ImportReport_errors(ctx, field)
+	case "problems":
+		return ec.fieldContext_ImportReport_problems(ctx, field)
 	case "differences":
 		return ec.fieldContext_ImportReport_differences(ctx, field)
 	}
@@ -6029,6 +6133,8 @@ func (ec *executionContext) childFields_MetadataReportItem(ctx context.Context, 
 	switch field.Name {
 	case "key":
 		return ec.fieldContext_MetadataReportItem_key(ctx, field)
+	case "path":
+		return ec.fieldContext_MetadataReportItem_path(ctx, field)
 	case "definitions":
 		return ec.fieldContext_MetadataReportItem_definitions(ctx, field)
 	case "isCustom":
@@ -6265,6 +6371,12 @@ func (ec *executionContext) childFields_PropertyDefinition(ctx context.Context, 
 		return ec.fieldContext_PropertyDefinition_itemEnum(ctx, field)
 	case "default":
 		return ec.fieldContext_PropertyDefinition_default(ctx, field)
+	case "defaultValue":
+		return ec.fieldContext_PropertyDefinition_defaultValue(ctx, field)
+	case "enumMembers":
+		return ec.fieldContext_PropertyDefinition_enumMembers(ctx, field)
+	case "itemEnumMembers":
+		return ec.fieldContext_PropertyDefinition_itemEnumMembers(ctx, field)
 	case "minimum":
 		return ec.fieldContext_PropertyDefinition_minimum(ctx, field)
 	case "maximum":
@@ -6333,6 +6445,24 @@ func (ec *executionContext) childFields_PropertyDefinitionEdge(ctx context.Conte
 	return nil, fmt.Errorf("no field named %q was found under type PropertyDefinitionEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_PropertyValue(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "text":
+		return ec.fieldContext_PropertyValue_text(ctx, field)
+	case "stringValue":
+		return ec.fieldContext_PropertyValue_stringValue(ctx, field)
+	case "integerValue":
+		return ec.fieldContext_PropertyValue_integerValue(ctx, field)
+	case "floatValue":
+		return ec.fieldContext_PropertyValue_floatValue(ctx, field)
+	case "booleanValue":
+		return ec.fieldContext_PropertyValue_booleanValue(ctx, field)
+	case "listValue":
+		return ec.fieldContext_PropertyValue_listValue(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PropertyValue", field.Name)
+}
+
 func (ec *executionContext) childFields_ProviderAllocation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "provider":
@@ -6373,6 +6503,18 @@ func (ec *executionContext) childFields_ReplaceMetadataPayload(ctx context.Conte
 		return ec.fieldContext_ReplaceMetadataPayload_retained(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ReplaceMetadataPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ReportProblem(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "code":
+		return ec.fieldContext_ReportProblem_code(ctx, field)
+	case "path":
+		return ec.fieldContext_ReportProblem_path(ctx, field)
+	case "message":
+		return ec.fieldContext_ReportProblem_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReportProblem", field.Name)
 }
 
 func (ec *executionContext) childFields_RequestGroup(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7047,6 +7189,8 @@ func (ec *executionContext) childFields_UnloadReport(ctx context.Context, field 
 		return ec.fieldContext_UnloadReport_outcome(ctx, field)
 	case "errors":
 		return ec.fieldContext_UnloadReport_errors(ctx, field)
+	case "problems":
+		return ec.fieldContext_UnloadReport_problems(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UnloadReport", field.Name)
 }

@@ -1618,6 +1618,29 @@ func (d *direct) objectDisassociateResourceTypePayload(s *document.Selection, ob
 	return true
 }
 
+func (d *direct) objectEnumMember(s *document.Selection, obj *metadef.EnumMember) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"EnumMember"`)
+		case 0: // value
+			ok = d.writeNPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValue(f, obj.Value) && ok
+		case 1: // label
+			ok = d.writeOString2ᚖstring(f, obj.Label) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectExplanationStep(s *document.Selection, obj *placement.ExplanationStep) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -1746,7 +1769,9 @@ func (d *direct) objectImportReport(s *document.Selection, obj *metadef.ImportRe
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Warnings) && ok
 		case 3: // errors
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Errors) && ok
-		case 4: // differences
+		case 4: // problems
+			ok = d.writeNReportProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblemᚄ(f, obj.Problems) && ok
+		case 5: // differences
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Differences) && ok
 		}
 	}
@@ -2245,19 +2270,21 @@ func (d *direct) objectMetadataReportItem(s *document.Selection, obj *metadef.Me
 			d.Raw(`"MetadataReportItem"`)
 		case 0: // key
 			ok = d.String(obj.Key) && ok
-		case 1: // definitions
+		case 1: // path
+			ok = d.writeOString2ᚖstring(f, obj.Path) && ok
+		case 2: // definitions
 			ok = d.writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, obj.Definitions) && ok
-		case 2: // isCustom
+		case 3: // isCustom
 			ok = d.Boolean(obj.IsCustom) && ok
-		case 3: // suggestion
+		case 4: // suggestion
 			ok = d.writeOString2ᚖstring(f, obj.Suggestion) && ok
-		case 4: // operator
+		case 5: // operator
 			ok = d.writeOString2ᚖstring(f, obj.Operator) && ok
-		case 5: // values
+		case 6: // values
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Values) && ok
-		case 6: // violations
+		case 7: // violations
 			ok = d.writeNViolation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐViolationᚄ(f, obj.Violations) && ok
-		case 7: // accepted
+		case 8: // accepted
 			ok = d.Boolean(obj.Accepted) && ok
 		}
 	}
@@ -4148,36 +4175,45 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 			ok = d.writeOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(f, obj.ItemEnum) && ok
 		case 9: // default
 			ok = d.writeOJSON2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(f, obj.Default) && ok
-		case 10: // minimum
+		case 10: // defaultValue
+			v := obj.DefaultValue()
+			ok = d.writeOPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValue(f, v) && ok
+		case 11: // enumMembers
+			v := obj.EnumMembers()
+			ok = d.writeOEnumMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐEnumMemberᚄ(f, v) && ok
+		case 12: // itemEnumMembers
+			v := obj.ItemEnumMembers()
+			ok = d.writeOEnumMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐEnumMemberᚄ(f, v) && ok
+		case 13: // minimum
 			ok = d.writeOFloat2ᚖfloat64(f, obj.Minimum) && ok
-		case 11: // maximum
+		case 14: // maximum
 			ok = d.writeOFloat2ᚖfloat64(f, obj.Maximum) && ok
-		case 12: // minLength
+		case 15: // minLength
 			ok = d.writeOInt2ᚖint(f, obj.MinLength) && ok
-		case 13: // maxLength
+		case 16: // maxLength
 			ok = d.writeOInt2ᚖint(f, obj.MaxLength) && ok
-		case 14: // pattern
+		case 17: // pattern
 			ok = d.writeOString2ᚖstring(f, obj.Pattern) && ok
-		case 15: // minItems
+		case 18: // minItems
 			ok = d.writeOInt2ᚖint(f, obj.MinItems) && ok
-		case 16: // maxItems
+		case 19: // maxItems
 			ok = d.writeOInt2ᚖint(f, obj.MaxItems) && ok
-		case 17: // uniqueItems
+		case 20: // uniqueItems
 			ok = d.writeOBoolean2ᚖbool(f, obj.UniqueItems) && ok
-		case 18: // additionalItems
+		case 21: // additionalItems
 			ok = d.writeOBoolean2ᚖbool(f, obj.AdditionalItems) && ok
-		case 19: // readOnly
+		case 22: // readOnly
 			ok = d.writeOBoolean2ᚖbool(f, obj.ReadOnly) && ok
-		case 20: // required
+		case 23: // required
 			ok = d.Boolean(obj.Required) && ok
-		case 21: // operators
+		case 24: // operators
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Operators) && ok
-		case 22: // offeredOperators
+		case 25: // offeredOperators
 			v := obj.OfferedOperators()
 			ok = d.writeNString2ᚕstringᚄ(f, v) && ok
-		case 23: // jsonSchema
+		case 26: // jsonSchema
 			ok = d.JSON(obj.Keywords) && ok
-		case 24: // namespace
+		case 27: // namespace
 			v, known, err := writer.Kept[*metadef.Namespace](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.PropertyDefinition().Namespace(d.Context(f), obj)
@@ -4191,7 +4227,7 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 				break
 			}
 			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, v) && ok
-		case 25: // object
+		case 28: // object
 			v, known, err := writer.Kept[*metadef.ObjectDefinition](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.PropertyDefinition().Object(d.Context(f), obj)
@@ -4205,11 +4241,11 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 				break
 			}
 			ok = d.writeOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f, v) && ok
-		case 26: // createdAt
+		case 29: // createdAt
 			ok = d.Time(obj.CreatedAt) && ok
-		case 27: // updatedAt
+		case 30: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
-		case 28: // viewerCanUpdate
+		case 31: // viewerCanUpdate
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.PropertyDefinition().ViewerCanUpdate(d.Context(f), obj)
@@ -4223,7 +4259,7 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 				break
 			}
 			ok = d.Boolean(v) && ok
-		case 29: // viewerCanDelete
+		case 32: // viewerCanDelete
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.PropertyDefinition().ViewerCanDelete(d.Context(f), obj)
@@ -4302,6 +4338,43 @@ func (d *direct) objectPropertyDefinitionEdge(s *document.Selection, obj *model.
 			ok = d.String(obj.Cursor) && ok
 		case 1: // node
 			ok = d.writeNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(f, obj.Node) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectPropertyValue(s *document.Selection, obj *metadef.PropertyValue) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"PropertyValue"`)
+		case 0: // text
+			v := obj.Text()
+			ok = d.String(v) && ok
+		case 1: // stringValue
+			v := obj.StringValue()
+			ok = d.writeOString2ᚖstring(f, v) && ok
+		case 2: // integerValue
+			v := obj.IntegerValue()
+			ok = d.writeOInt642ᚖint64(f, v) && ok
+		case 3: // floatValue
+			v := obj.FloatValue()
+			ok = d.writeOFloat2ᚖfloat64(f, v) && ok
+		case 4: // booleanValue
+			v := obj.BooleanValue()
+			ok = d.writeOBoolean2ᚖbool(f, v) && ok
+		case 5: // listValue
+			v := obj.ListValue()
+			ok = d.writeOPropertyValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValueᚄ(f, v) && ok
 		}
 	}
 	if !ok {
@@ -5059,6 +5132,31 @@ func (d *direct) objectReplaceMetadataPayload(s *document.Selection, obj *model.
 			ok = d.writeNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, obj.Resource) && ok
 		case 1: // retained
 			ok = d.writeNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItemᚄ(f, obj.Retained) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectReportProblem(s *document.Selection, obj *metadef.ReportProblem) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ReportProblem"`)
+		case 0: // code
+			ok = d.String(string(obj.Code)) && ok
+		case 1: // path
+			ok = d.writeOString2ᚖstring(f, obj.Path) && ok
+		case 2: // message
+			ok = d.String(obj.Message) && ok
 		}
 	}
 	if !ok {
@@ -7207,6 +7305,8 @@ func (d *direct) objectUnloadReport(s *document.Selection, obj *metadef.UnloadRe
 			ok = d.String(string(obj.Outcome)) && ok
 		case 2: // errors
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Errors) && ok
+		case 3: // problems
+			ok = d.writeNReportProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblemᚄ(f, obj.Problems) && ok
 		}
 	}
 	if !ok {
@@ -8514,6 +8614,13 @@ func (d *direct) writeNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadef
 	return d.objectTag(f.Below, v)
 }
 
+func (d *direct) writeNPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValue(f *document.Field, v *metadef.PropertyValue) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectPropertyValue(f.Below, v)
+}
+
 func (d *direct) writeNResourceProvider2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f *document.Field, v []model.ResourceProvider) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -8560,6 +8667,22 @@ func (d *direct) writeNString2ᚕstringᚄ(f *document.Field, v []string) bool {
 		d.Element(i)
 		ok = d.String(v[i]) && ok
 	}
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNReportProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblemᚄ(f *document.Field, v []metadef.ReportProblem) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNReportProblem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblem(f, &v[i]) && ok
+	}
+	d.Leave()
 	if !ok {
 		return d.Drop(start)
 	}
@@ -9352,6 +9475,33 @@ func (d *direct) writeOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtext�
 	return true
 }
 
+func (d *direct) writeOPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValue(f *document.Field, v *metadef.PropertyValue) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectPropertyValue(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOEnumMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐEnumMemberᚄ(f *document.Field, v []*metadef.EnumMember) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNEnumMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐEnumMember(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeOInt2ᚖint(f *document.Field, v *int) bool {
 	if v == nil {
 		return d.Null()
@@ -9377,6 +9527,33 @@ func (d *direct) writeNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdev�
 	d.Leave()
 	if !ok {
 		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeOInt642ᚖint64(f *document.Field, v *int64) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.Integer(*v)
+}
+
+func (d *direct) writeOPropertyValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValueᚄ(f *document.Field, v []*metadef.PropertyValue) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValue(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
 	}
 	d.Byte(']')
 	return true
@@ -10351,6 +10528,10 @@ func (d *direct) writeNImportReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return d.objectImportReport(f.Below, v)
 }
 
+func (d *direct) writeNReportProblem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblem(f *document.Field, v *metadef.ReportProblem) bool {
+	return d.objectReportProblem(f.Below, v)
+}
+
 func (d *direct) writeNMetadataFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetValue(f *document.Field, v *resource.MetadataFacetValue) bool {
 	return d.objectMetadataFacetValue(f.Below, v)
 }
@@ -10408,6 +10589,13 @@ func (d *direct) writeNIgnoredKey2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋpla
 
 func (d *direct) writeNKeyProblem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐKeyProblem(f *document.Field, v *model.KeyProblem) bool {
 	return d.objectKeyProblem(f.Below, v)
+}
+
+func (d *direct) writeNEnumMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐEnumMember(f *document.Field, v *metadef.EnumMember) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectEnumMember(f.Below, v)
 }
 
 func (d *direct) writeNPropertyDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdge(f *document.Field, v *model.PropertyDefinitionEdge) bool {

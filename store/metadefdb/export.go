@@ -96,15 +96,15 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 				return err
 			}
 			if refusal != nil {
-				reports = append(reports, failedUnload(row.Name, refusal))
+				reports = append(reports, metadef.FailedUnload(row.Name, refusal))
 				continue
 			}
 			unloaded = append(unloaded, row)
-			reports = append(reports, &metadef.UnloadReport{Namespace: row.Name, Outcome: metadef.Unloaded, Errors: []string{}})
+			reports = append(reports, &metadef.UnloadReport{Namespace: row.Name, Outcome: metadef.Unloaded, Errors: []string{}, Problems: []metadef.ReportProblem{}})
 		}
 		for _, name := range sqldb.Without(request.Names, namesOf(rows)) {
 			refusal := problem.Refuse(problem.ErrNotFound, "namespace %q does not exist or is excluded by the other conditions", name)
-			reports = append(reports, failedUnload(name, refusal))
+			reports = append(reports, metadef.FailedUnload(name, refusal))
 		}
 		for chunk := range slices.Chunk(unloaded, unloadedAtOnce) {
 			if err := tx.Flush(ctx); err != nil {
@@ -137,10 +137,6 @@ func (s *MetadefStore) refuseUnload(ctx context.Context, tx *sqldb.Tx, row *ent.
 		return problem.Refuse(problem.ErrProtected, "namespace %q is protected; unloading it takes includeProtected", row.Name), nil
 	}
 	return nil, nil
-}
-
-func failedUnload(name string, refusal *problem.Refusal) *metadef.UnloadReport {
-	return &metadef.UnloadReport{Namespace: name, Outcome: metadef.UnloadFailed, Errors: []string{refusal.Reported()}}
 }
 
 func namesOf(rows []*ent.Namespace) []string {

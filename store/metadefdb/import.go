@@ -92,7 +92,8 @@ func (s *MetadefStore) tryImport(ctx context.Context, request metadef.ImportRequ
 // importDocument imports one document, unless it has problems. Whatever it is
 // refused for is in the report.
 func (s *MetadefStore) importDocument(ctx context.Context, document *metadef.Document, warnings, problems problem.Problems, request metadef.ImportRequest) (*metadef.ImportReport, error) {
-	report := &metadef.ImportReport{Warnings: problemTexts(warnings), Errors: problemTexts(problems), Differences: []string{}}
+	report := &metadef.ImportReport{Warnings: problemTexts(warnings), Errors: []string{}, Problems: []metadef.ReportProblem{}, Differences: []string{}}
+	report.Fail(problems)
 	if document != nil {
 		report.Namespace = document.Name
 	}
@@ -114,13 +115,13 @@ func (s *MetadefStore) importDocument(ctx context.Context, document *metadef.Doc
 	}
 	if refusal := new(problem.Refusal); errors.As(err, &refusal) {
 		plan = metadef.ImportPlan{Outcome: metadef.ImportFailed}
-		plan.Problems.Add(cmp.Or(refusal.Field, "$"), "%s", refusal.Reported())
+		plan.Problems.AddKind(refusal.Kind, cmp.Or(refusal.Field, "$"), "%s", refusal.Message)
 	} else if err != nil {
 		return nil, err
 	}
 	report.Outcome = plan.Outcome
 	report.Warnings = append(report.Warnings, problemTexts(plan.Warnings)...)
-	report.Errors = append(report.Errors, problemTexts(plan.Problems)...)
+	report.Fail(plan.Problems)
 	report.Differences = append(report.Differences, plan.Differences...)
 	return report, nil
 }
@@ -279,5 +280,5 @@ func SetOrigin(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, origin str
 }
 
 func problemTexts(problems problem.Problems) []string {
-	return lists.Map(problems, func(problem problem.Problem) string { return problem.Field + ": " + problem.Message })
+	return lists.Map(problems, problem.Problem.Reported)
 }

@@ -99,6 +99,9 @@ func (s *ResourceStore) ValidateMetadata(ctx context.Context, validation resourc
 	}
 	report := rules[of].Judge(metadef.MetadataWrite{Before: resource.Pairs(current), Items: validation.Values}).MetadataReport
 	s.metadataRules().AddOwned(&report, viewer, current)
+	for i := range report.Items {
+		report.Items[i].Path = new(problem.Index("values", i))
+	}
 	return &report, nil
 }
 
