@@ -316,21 +316,27 @@ func TestScansSayHowFarTheyLooked(t *testing.T) {
 		if last := o.page("scan: 3" + after); last.Scanned != 0 || !last.Complete || last.ScannedTo != nil || last.PageInfo.HasNextPage {
 			t.Errorf("after the last resource there is %+v", last)
 		}
-		for query, fields := range map[string][]string{
-			`{ metadataProblems(first: -1, scan: 0, after: "x", filter: {key: "\u0000", namespace: "` + strings.Repeat("n", 81) + `", resources: {name: "\u0000"}}) { scanned } }`: {
-				"after", "filter.key", "filter.namespace", "filter.resources.name", "first", "scan"},
-			`{ metadataProblems(first: 1001, scan: 1001) { scanned } }`:                     {"first", "scan"},
-			`{ metadataProblems { counts(by: [KEY, KEY], first: 1001) { problemCount } } }`: {"by[1]", "first"},
-		} {
-			var got []string
-			for _, err := range a.ask("admin", query, nil).Errors {
-				if got = append(got, err.Extensions.Field); err.Extensions.Code != "BAD_USER_INPUT" {
-					t.Errorf("%s: %v", query, err)
-				}
-			}
-			if slices.Sort(got); !slices.Equal(got, fields) {
-				t.Errorf("%s is refused for %q, want %q", query, got, fields)
+		refuseWrongScans(t, a)
+	})
+}
+
+// refuseWrongScans holds which fields are named where arguments are wrong.
+func refuseWrongScans(t *testing.T, a *agreement) {
+	t.Helper()
+	for query, fields := range map[string][]string{
+		`{ metadataProblems(first: -1, scan: 0, after: "x", filter: {key: "\u0000", namespace: "` + strings.Repeat("n", 81) + `", resources: {name: "\u0000"}}) { scanned } }`: {
+			"after", "filter.key", "filter.namespace", "filter.resources.name", "first", "scan"},
+		`{ metadataProblems(first: 1001, scan: 1001) { scanned } }`:                     {"first", "scan"},
+		`{ metadataProblems { counts(by: [KEY, KEY], first: 1001) { problemCount } } }`: {"by[1]", "first"},
+	} {
+		var got []string
+		for _, err := range a.ask("admin", query, nil).Errors {
+			if got = append(got, err.Extensions.Field); err.Extensions.Code != "BAD_USER_INPUT" {
+				t.Errorf("%s: %v", query, err)
 			}
 		}
-	})
+		if slices.Sort(got); !slices.Equal(got, fields) {
+			t.Errorf("%s is refused for %q, want %q", query, got, fields)
+		}
+	}
 }

@@ -32,14 +32,9 @@ func TestAssociationsOfAFilter(t *testing.T) {
 		for i := range 8 {
 			input := ownedBy([]string{"demo", "other"}[i%2], fmt.Sprint("N", i))
 			input.Visibility = metadeftest.To(access.Visibility([]string{"PUBLIC", "PRIVATE"}[i/2%2]))
-			seen := map[[3]string]bool{}
-			for range 1 + chance.IntN(4) {
-				of := [3]string{pick(types), pick(affixes[:3]), pick([]string{"", "image", "hw"})}
-				if !seen[of] {
-					seen[of] = true
-					input.ResourceTypeAssociations = append(input.ResourceTypeAssociations, metadef.DocumentAssociation{ResourceType: of[0], Prefix: orNil(of[1]), PropertiesTarget: orNil(of[2])})
-				}
-			}
+			input.ResourceTypeAssociations = differentAssociations(1+chance.IntN(4), func() [3]string {
+				return [3]string{pick(types), pick(affixes[:3]), pick([]string{"", "image", "hw"})}
+			})
 			if _, err := s.CreateNamespace(admin, input); err != nil {
 				t.Fatal(err)
 			}
@@ -80,6 +75,20 @@ func TestAssociationsOfAFilter(t *testing.T) {
 			t.Errorf("the filters found %v", shown)
 		}
 	})
+}
+
+// differentAssociations returns at most so many associations, of types, prefixes and
+// targets that are drawn.
+func differentAssociations(most int, draw func() [3]string) []metadef.DocumentAssociation {
+	var out []metadef.DocumentAssociation
+	seen := map[[3]string]bool{}
+	for range most {
+		if of := draw(); !seen[of] {
+			seen[of] = true
+			out = append(out, metadef.DocumentAssociation{ResourceType: of[0], Prefix: orNil(of[1]), PropertiesTarget: orNil(of[2])})
+		}
+	}
+	return out
 }
 
 // namesUnknown reports whether a filter has a name that the viewer does not see.
