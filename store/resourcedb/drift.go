@@ -63,13 +63,13 @@ func (s *ResourceStore) WouldBreak(ctx context.Context, path string, scan resour
 	}
 	var found *resource.ProblemPage
 	err = s.Try(ctx, func(ctx context.Context, trial *sqldb.Trial) (err error) {
-		found, err = s.wouldBreak(ctx, trial, scan, wanted, change)
+		found, err = s.brokenBy(ctx, trial, scan, wanted, change)
 		return err
 	})
 	return found, err
 }
 
-func (s *ResourceStore) wouldBreak(ctx context.Context, trial *sqldb.Trial, scan resource.ProblemScan, wanted predicate.Resource, change Change) (*resource.ProblemPage, error) {
+func (s *ResourceStore) brokenBy(ctx context.Context, trial *sqldb.Trial, scan resource.ProblemScan, wanted predicate.Resource, change Change) (*resource.ProblemPage, error) {
 	client := trial.Client()
 	types, err := s.metadefs.TypesConcerned(ctx, client, change.Types, change.Namespaces)
 	if err != nil {

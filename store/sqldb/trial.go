@@ -12,8 +12,8 @@ import (
 // always rolled back: nothing is stored, no event recorded and no change noted.
 type Trial struct {
 	*ent.Tx
-	db      *DB
-	changed changes
+	db    *DB
+	noted changes
 }
 
 type trialKey struct{}
@@ -81,7 +81,7 @@ func (t *Trial) write(ctx context.Context, mutation string, write func(tx *Tx) e
 		return err
 	}
 	for _, thing := range tx.changes.list {
-		t.changed.add(thing)
+		t.noted.add(thing)
 	}
 	return t.control(ctx, "RELEASE SAVEPOINT "+writeSavepoint)
 }
@@ -89,7 +89,7 @@ func (t *Trial) write(ctx context.Context, mutation string, write func(tx *Tx) e
 // Changed returns the keys of the things of a kind that were created, changed or
 // deleted, in the order in which they were noted.
 func (t *Trial) Changed(kind string) (keys []string) {
-	for _, thing := range t.changed.list {
+	for _, thing := range t.noted.list {
 		if thing[0] == kind {
 			keys = append(keys, thing[1])
 		}
