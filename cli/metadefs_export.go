@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,15 +46,15 @@ func (c *exportCommand) Run(run *session) error {
 	done := run.progress("exporting", len(names))
 	defer done.end()
 	for chunk := range slices.Chunk(names, exportBatch) {
-		answer, err := client.ExportNamespaces(run.ctx, c.client(), chunk, nil, c.Portable)
+		texts, err := c.texts(run, chunk)
 		if err != nil {
 			return c.explained(err)
 		}
 		if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 			return err
 		}
-		for _, text := range answer.ExportNamespaces {
-			document, _, _ := metadef.ParseDocument(text)
+		for _, text := range texts {
+			document, _, _ := metadef.ParseFile(text)
 			if document == nil || files[document.Name] == "" {
 				return errors.New("the server sent a definition file that is invalid or was not requested")
 			}
@@ -68,6 +69,65 @@ func (c *exportCommand) Run(run *session) error {
 		return err
 	}
 	return run.printf("%s exported to %s\n", counted(len(names), "namespace"), c.Dir)
+}
+
+// texts returns the files of namespaces: in one answer or, where that would be too
+// large, one by one and in parts.
+func (c *exportCommand) texts(run *session, names []string) ([]string, error) {
+	answer, err := client.ExportNamespaces(run.ctx, c.client(), names, nil, c.Portable)
+	if err == nil {
+		return answer.ExportNamespaces, nil
+	}
+	if !isTooComplex(err) {
+		return nil, err
+	}
+	var texts []string
+	for _, name := range names {
+		text, err := c.textInParts(run, name)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
+// exportAttempts is how often the export of a namespace that others change begins
+// again.
+const exportAttempts = 5
+
+// textInParts returns the file of a namespace, read in parts.
+func (c *exportCommand) textInParts(run *session, name string) (text string, err error) {
+	for range exportAttempts {
+		var parts []string
+		if parts, err = c.parts(run, name); err == nil {
+			document, _, problems := metadef.ParseParts(parts)
+			if len(problems) > 0 {
+				return "", fmt.Errorf("the server sent parts of a definition file that do not fit: %w", problems.Err())
+			}
+			return document.Text(), nil
+		}
+		if !isConcurrentUpdate(err) {
+			break
+		}
+	}
+	return "", err
+}
+
+// parts returns the parts of a namespace, all of one revision.
+func (c *exportCommand) parts(run *session, name string) ([]string, error) {
+	var parts []string
+	var after *string
+	for {
+		answer, err := client.ExportNamespacePart(run.ctx, c.client(), name, c.Portable, after)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, answer.ExportNamespacePart.Text)
+		if after = answer.ExportNamespacePart.Next; after == nil {
+			return parts, nil
+		}
+	}
 }
 
 // namespaceNames returns the names of the namespaces of the resource types, nil

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/Khan/genqlient/graphql"
+	"github.com/google/uuid"
 
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/defaults"
@@ -64,7 +65,7 @@ func (c *loadCommand) Run(run *session) error {
 			l.fail(file, file.err.Error())
 			return true
 		}
-		document, _, problems := metadef.ParseDocument(file.text)
+		document, _, problems := metadef.ParseFile(file.text)
 		if len(problems) > 0 { // the server reports them
 			return false
 		}
@@ -79,7 +80,11 @@ func (c *loadCommand) Run(run *session) error {
 	total := len(files) + len(l.failed)
 	for len(files) > 0 {
 		n := batch(files)
-		if err := l.send(files[:n]); err != nil {
+		send := l.send
+		if len(files[0].text) > maxBatch {
+			send = l.sendParts
+		}
+		if err := send(files[:n]); err != nil {
 			return err
 		}
 		files = files[n:]
@@ -137,7 +142,7 @@ func only(files []definitionFile, names []string) ([]definitionFile, error) {
 	}
 	found := map[string]bool{}
 	files = slices.DeleteFunc(files, func(file definitionFile) bool {
-		document, _, _ := metadef.ParseDocument(file.text)
+		document, _, _ := metadef.ParseFile(file.text)
 		if document == nil || !slices.Contains(names, document.Name) {
 			return true
 		}
@@ -187,8 +192,8 @@ func readDefinition(path string) definitionFile {
 	if json.Compact(&compact, text) == nil { // the server reports what is not JSON
 		text = compact.Bytes()
 	}
-	if err == nil && len(text) > metadef.MaxDocument {
-		err = fmt.Errorf("$: has %d bytes without the white space between its tokens, more than the %d that a file may have", len(text), metadef.MaxDocument)
+	if err == nil && len(text) > metadef.MaxNamespace {
+		err = fmt.Errorf("$: has %d bytes without the white space between its tokens, more than the %d that a file may have", len(text), metadef.MaxNamespace)
 	}
 	return definitionFile{path: path, text: string(text), err: err}
 }
@@ -224,17 +229,56 @@ func (l *load) fail(file definitionFile, problems ...string) {
 // send loads the files of one request. A file that the server refuses to read
 // fails alone; a server that cannot be reached ends the command.
 func (l *load) send(files []definitionFile) error {
+	input := l.input()
+	for _, file := range files {
+		input.Documents = append(input.Documents, file.text)
+	}
+	return l.request(files, input)
+}
+
+// input returns a request without files.
+func (l *load) input() *client.ImportNamespacesInput {
 	input := &client.ImportNamespacesInput{
 		Mode: client.ImportMode(strings.ToUpper(strings.ReplaceAll(l.command.Mode, "-", "_"))), DryRun: l.command.DryRun, IncludeProtected: l.command.IncludeProtected,
+		Documents: []string{},
 	}
 	if l.command.Builtin {
 		origin := metadef.OwnOrigin
 		input.Origin = &origin
 		input.IncludeUnloaded = len(l.command.Names)+len(l.command.Paths) > 0
 	}
-	for _, file := range files {
-		input.Documents = append(input.Documents, file.text)
+	return input
+}
+
+// sendParts loads a file that is larger than a request: its parts are staged, and
+// imported together.
+func (l *load) sendParts(files []definitionFile) error {
+	file := files[0]
+	parts, problems := metadef.SplitDocument(file.text, maxBatch)
+	if len(problems) > 0 {
+		for _, problem := range problems {
+			l.fail(file, problem.Field+": "+problem.Message)
+		}
+		return nil
 	}
+	upload := uuid.NewSHA1(uuid.Nil, []byte(file.text)).String() // a dry run leaves the parts to what follows
+	for i, part := range parts {
+		_, err := client.StageNamespacePart(l.run.ctx, l.to, &client.StageNamespacePartInput{Upload: upload, Part: i, Text: part})
+		if err != nil && isAboutInput(err) {
+			l.fail(file, refusals(err)...)
+			return nil
+		}
+		if err != nil {
+			return l.command.explained(err)
+		}
+	}
+	input := l.input()
+	input.Uploads = []*client.StagedFileInput{{Upload: upload, Parts: len(parts)}}
+	return l.request(files, input)
+}
+
+// request loads the files of an input and reports on each.
+func (l *load) request(files []definitionFile, input *client.ImportNamespacesInput) error {
 	answer, err := client.ImportNamespaces(l.run.ctx, l.to, input, l.scan(nil))
 	if err != nil && len(files) == 1 && isAboutInput(err) {
 		l.fail(files[0], refusals(err)...)

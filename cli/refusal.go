@@ -68,6 +68,18 @@ func isAboutInput(err error) bool {
 	if status := new(graphql.HTTPError); errors.As(err, &status) {
 		return status.StatusCode == http.StatusRequestEntityTooLarge || status.StatusCode == http.StatusBadRequest
 	}
+	return hasCode(err, "BAD_USER_INPUT")
+}
+
+// isTooComplex reports whether an answer would be too large, or take too much
+// work.
+func isTooComplex(err error) bool { return hasCode(err, "QUERY_TOO_COMPLEX") }
+
+// isConcurrentUpdate reports whether something was changed since it was read.
+func isConcurrentUpdate(err error) bool { return hasCode(err, "CONCURRENT_UPDATE") }
+
+// hasCode reports whether a server refused something with a code.
+func hasCode(err error, code string) bool {
 	refused := refusedBy(err)
-	return len(refused) > 0 && refused[0].Extensions["code"] == "BAD_USER_INPUT"
+	return len(refused) > 0 && refused[0].Extensions["code"] == code
 }

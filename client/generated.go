@@ -278,13 +278,48 @@ func (v *DeleteMetadataResponse) GetDeleteMetadata() *DeleteMetadataDeleteMetada
 	return v.DeleteMetadata
 }
 
+// ExportNamespacePartExportNamespacePart includes the requested fields of the GraphQL type NamespacePart.
+// The GraphQL type's documentation follows.
+//
+// A part of a namespace as a definition file.
+type ExportNamespacePartExportNamespacePart struct {
+	// The part, about 4 MiB at most: a definition file with the name of the namespace and
+	// some of what it has. An object whose properties are in several parts has
+	// `"continued": true`, its name and properties in the later ones.
+	Text string `json:"text"`
+	// Where the next part begins, for `after`; `null` where this is the last one.
+	Next *string `json:"next"`
+}
+
+// GetText returns ExportNamespacePartExportNamespacePart.Text, and is useful for accessing the field via an interface.
+func (v *ExportNamespacePartExportNamespacePart) GetText() string { return v.Text }
+
+// GetNext returns ExportNamespacePartExportNamespacePart.Next, and is useful for accessing the field via an interface.
+func (v *ExportNamespacePartExportNamespacePart) GetNext() *string { return v.Next }
+
+// ExportNamespacePartResponse is returned by ExportNamespacePart on success.
+type ExportNamespacePartResponse struct {
+	// A part of a namespace as a definition file, for one that is too large for
+	// `exportNamespaces`: joined in their order, the parts are the file. Begin without
+	// `after` and go on with `next` until it is `null`. All parts are of one revision: where
+	// the namespace has changed since the first one, it is `CONCURRENT_UPDATE`, and you begin
+	// again. A name that there is none of is `NOT_FOUND`.
+	ExportNamespacePart *ExportNamespacePartExportNamespacePart `json:"exportNamespacePart"`
+}
+
+// GetExportNamespacePart returns ExportNamespacePartResponse.ExportNamespacePart, and is useful for accessing the field via an interface.
+func (v *ExportNamespacePartResponse) GetExportNamespacePart() *ExportNamespacePartExportNamespacePart {
+	return v.ExportNamespacePart
+}
+
 // ExportNamespacesResponse is returned by ExportNamespaces on success.
 type ExportNamespacesResponse struct {
 	// Namespaces as definition files, the text of one file each, by name. Equal
 	// namespaces give equal bytes, and importing them gives the same definitions.
 	// Members and the origin are no part of a file. At most 1000 namespaces, more are
 	// `BAD_USER_INPUT`, and so is one name twice; a name that there is none of is
-	// `NOT_FOUND`.
+	// `NOT_FOUND`. More than 8 MiB of definitions are `QUERY_TOO_COMPLEX`: ask for fewer
+	// namespaces, or for one by `exportNamespacePart`.
 	ExportNamespaces []string `json:"exportNamespaces"`
 }
 
@@ -379,8 +414,13 @@ func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportRep
 
 // Documents to import.
 type ImportNamespacesInput struct {
-	// The text of one definition file each; at most 1000 of them, each of 1 MiB at most without the white space between its tokens, and together what the body of a request holds.
+	// The text of one definition file each; at most 1000 of them, each of 1 MiB at most without the white space between its tokens, and together what the body of a request holds. A larger file goes in parts, see `uploads`.
 	Documents []string `json:"documents"`
+	// Files of which all parts were sent by `stageNamespacePart`, together with `documents`
+	// at most 1000. A file is imported as a whole or not at all, however many parts it has.
+	// An upload is used once: it is gone after an import that answers with reports, also
+	// where the file failed. A dry run keeps it.
+	Uploads []*StagedFileInput `json:"uploads,omitempty"`
 	// What to do with a namespace that exists. A new one is created in every mode.
 	Mode ImportMode `json:"mode"`
 	// Whether `OVERWRITE` overwrites protected namespaces, and `PREFER_NEW` replaces objects in them by ones with fewer properties. Without it that is `PROTECTED` in the report.
@@ -401,6 +441,9 @@ type ImportNamespacesInput struct {
 
 // GetDocuments returns ImportNamespacesInput.Documents, and is useful for accessing the field via an interface.
 func (v *ImportNamespacesInput) GetDocuments() []string { return v.Documents }
+
+// GetUploads returns ImportNamespacesInput.Uploads, and is useful for accessing the field via an interface.
+func (v *ImportNamespacesInput) GetUploads() []*StagedFileInput { return v.Uploads }
 
 // GetMode returns ImportNamespacesInput.Mode, and is useful for accessing the field via an interface.
 func (v *ImportNamespacesInput) GetMode() ImportMode { return v.Mode }
@@ -1284,6 +1327,71 @@ type SetMetadataSetMetadataSetMetadataPayloadResource struct {
 // GetMetadata returns SetMetadataSetMetadataSetMetadataPayloadResource.Metadata, and is useful for accessing the field via an interface.
 func (v *SetMetadataSetMetadataSetMetadataPayloadResource) GetMetadata() []*Item { return v.Metadata }
 
+// A part of a definition file that is larger than a request.
+type StageNamespacePartInput struct {
+	// A uuid that the client makes for the file, the same for all of its parts.
+	Upload string `json:"upload"`
+	// The number of the part, 0 to 4095. A part that is sent again takes the place of the former.
+	Part int `json:"part"`
+	// The part: a definition file of at most 1 MiB with the name of the namespace and some of
+	// its properties, objects, tags and associations. What else the namespace has stands in
+	// one of the parts. An object whose properties are in several parts has
+	// `"continued": true`, its name and properties in the later ones. The lists are joined in
+	// the order of the parts.
+	Text string `json:"text"`
+}
+
+// GetUpload returns StageNamespacePartInput.Upload, and is useful for accessing the field via an interface.
+func (v *StageNamespacePartInput) GetUpload() string { return v.Upload }
+
+// GetPart returns StageNamespacePartInput.Part, and is useful for accessing the field via an interface.
+func (v *StageNamespacePartInput) GetPart() int { return v.Part }
+
+// GetText returns StageNamespacePartInput.Text, and is useful for accessing the field via an interface.
+func (v *StageNamespacePartInput) GetText() string { return v.Text }
+
+// StageNamespacePartResponse is returned by StageNamespacePart on success.
+type StageNamespacePartResponse struct {
+	// Stages a part of a definition file that is larger than a request, for
+	// `importNamespaces` with `uploads`. Whoever may import may stage. Nobody else sees what
+	// is staged. A project stages 160 MiB at most at a time (`QUOTA_EXCEEDED`), and every
+	// part for an hour. What is no part of a definition file is `BAD_USER_INPUT`.
+	StageNamespacePart *StageNamespacePartStageNamespacePartStageNamespacePartPayload `json:"stageNamespacePart"`
+}
+
+// GetStageNamespacePart returns StageNamespacePartResponse.StageNamespacePart, and is useful for accessing the field via an interface.
+func (v *StageNamespacePartResponse) GetStageNamespacePart() *StageNamespacePartStageNamespacePartStageNamespacePartPayload {
+	return v.StageNamespacePart
+}
+
+// StageNamespacePartStageNamespacePartStageNamespacePartPayload includes the requested fields of the GraphQL type StageNamespacePartPayload.
+// The GraphQL type's documentation follows.
+//
+// What is staged of a file.
+type StageNamespacePartStageNamespacePartStageNamespacePartPayload struct {
+	// How many of its parts are staged.
+	Parts int `json:"parts"`
+}
+
+// GetParts returns StageNamespacePartStageNamespacePartStageNamespacePartPayload.Parts, and is useful for accessing the field via an interface.
+func (v *StageNamespacePartStageNamespacePartStageNamespacePartPayload) GetParts() int {
+	return v.Parts
+}
+
+// A file whose parts are staged.
+type StagedFileInput struct {
+	// The uuid under which the viewer staged the parts. One that is unknown, or of somebody else, is `BAD_USER_INPUT`.
+	Upload string `json:"upload"`
+	// How many parts the file has, 1 to 4096: the parts 0 to one less. A part that is missing or expired is `BAD_USER_INPUT`.
+	Parts int `json:"parts"`
+}
+
+// GetUpload returns StagedFileInput.Upload, and is useful for accessing the field via an interface.
+func (v *StagedFileInput) GetUpload() string { return v.Upload }
+
+// GetParts returns StagedFileInput.Parts, and is useful for accessing the field via an interface.
+func (v *StagedFileInput) GetParts() int { return v.Parts }
+
 // A tag to find resources by.
 type TagFilter struct {
 	// The name, compared without regard to case.
@@ -1512,6 +1620,22 @@ type __DeleteMetadataInput struct {
 // GetInput returns __DeleteMetadataInput.Input, and is useful for accessing the field via an interface.
 func (v *__DeleteMetadataInput) GetInput() *DeleteMetadataInput { return v.Input }
 
+// __ExportNamespacePartInput is used internally by genqlient
+type __ExportNamespacePartInput struct {
+	Name     string  `json:"name"`
+	Portable bool    `json:"portable"`
+	After    *string `json:"after"`
+}
+
+// GetName returns __ExportNamespacePartInput.Name, and is useful for accessing the field via an interface.
+func (v *__ExportNamespacePartInput) GetName() string { return v.Name }
+
+// GetPortable returns __ExportNamespacePartInput.Portable, and is useful for accessing the field via an interface.
+func (v *__ExportNamespacePartInput) GetPortable() bool { return v.Portable }
+
+// GetAfter returns __ExportNamespacePartInput.After, and is useful for accessing the field via an interface.
+func (v *__ExportNamespacePartInput) GetAfter() *string { return v.After }
+
 // __ExportNamespacesInput is used internally by genqlient
 type __ExportNamespacesInput struct {
 	Names         []string `json:"names"`
@@ -1632,6 +1756,14 @@ type __SetMetadataInput struct {
 // GetInput returns __SetMetadataInput.Input, and is useful for accessing the field via an interface.
 func (v *__SetMetadataInput) GetInput() *SetMetadataInput { return v.Input }
 
+// __StageNamespacePartInput is used internally by genqlient
+type __StageNamespacePartInput struct {
+	Input *StageNamespacePartInput `json:"input,omitempty"`
+}
+
+// GetInput returns __StageNamespacePartInput.Input, and is useful for accessing the field via an interface.
+func (v *__StageNamespacePartInput) GetInput() *StageNamespacePartInput { return v.Input }
+
 // __UnloadNamespacesInput is used internally by genqlient
 type __UnloadNamespacesInput struct {
 	Input *UnloadNamespacesInput `json:"input,omitempty"`
@@ -1746,6 +1878,46 @@ func DeleteMetadata(
 	}
 
 	data_ = &DeleteMetadataResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ExportNamespacePart.
+const ExportNamespacePart_Operation = `
+query ExportNamespacePart ($name: String!, $portable: Boolean!, $after: String) {
+	exportNamespacePart(name: $name, portable: $portable, after: $after) {
+		text
+		next
+	}
+}
+`
+
+// Returns a part of a definition file that is too large for one answer.
+func ExportNamespacePart(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+	portable bool,
+	after *string,
+) (data_ *ExportNamespacePartResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ExportNamespacePart",
+		Query:  ExportNamespacePart_Operation,
+		Variables: &__ExportNamespacePartInput{
+			Name:     name,
+			Portable: portable,
+			After:    after,
+		},
+	}
+
+	data_ = &ExportNamespacePartResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -2236,6 +2408,41 @@ func SetMetadata(
 	}
 
 	data_ = &SetMetadataResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by StageNamespacePart.
+const StageNamespacePart_Operation = `
+mutation StageNamespacePart ($input: StageNamespacePartInput!) {
+	stageNamespacePart(input: $input) {
+		parts
+	}
+}
+`
+
+// Stages a part of a definition file that is too large for one request.
+func StageNamespacePart(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *StageNamespacePartInput,
+) (data_ *StageNamespacePartResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "StageNamespacePart",
+		Query:  StageNamespacePart_Operation,
+		Variables: &__StageNamespacePartInput{
+			Input: input,
+		},
+	}
+
+	data_ = &StageNamespacePartResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

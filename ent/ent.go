@@ -34,6 +34,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/ent/stagedpart"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/ent/trait"
 	"github.com/cadastre-dev/cadastre/ent/unloadednamespace"
@@ -119,6 +120,7 @@ func checkColumn(t, c string) error {
 			resourcetag.Table:             resourcetag.ValidColumn,
 			resourcetype.Table:            resourcetype.ValidColumn,
 			resourcetypeassociation.Table: resourcetypeassociation.ValidColumn,
+			stagedpart.Table:              stagedpart.ValidColumn,
 			tag.Table:                     tag.ValidColumn,
 			trait.Table:                   trait.ValidColumn,
 			unloadednamespace.Table:       unloadednamespace.ValidColumn,

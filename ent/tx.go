@@ -58,6 +58,8 @@ type Tx struct {
 	ResourceType *ResourceTypeClient
 	// ResourceTypeAssociation is the client for interacting with the ResourceTypeAssociation builders.
 	ResourceTypeAssociation *ResourceTypeAssociationClient
+	// StagedPart is the client for interacting with the StagedPart builders.
+	StagedPart *StagedPartClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// Trait is the client for interacting with the Trait builders.
@@ -217,6 +219,7 @@ func (tx *Tx) init() {
 	tx.ResourceTag = NewResourceTagClient(tx.config)
 	tx.ResourceType = NewResourceTypeClient(tx.config)
 	tx.ResourceTypeAssociation = NewResourceTypeAssociationClient(tx.config)
+	tx.StagedPart = NewStagedPartClient(tx.config)
 	tx.Tag = NewTagClient(tx.config)
 	tx.Trait = NewTraitClient(tx.config)
 	tx.UnloadedNamespace = NewUnloadedNamespaceClient(tx.config)

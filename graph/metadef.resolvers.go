@@ -198,6 +198,10 @@ func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string, re
 	return r.Store.ExportNamespaces(ctx, names, resourceTypes, portable)
 }
 
+func (r *queryResolver) ExportNamespacePart(ctx context.Context, name string, portable bool, after *string) (*metadef.NamespacePart, error) {
+	return r.Store.ExportNamespacePart(ctx, name, portable, after)
+}
+
 func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {
 	request := model.PageRequest(first, after, last, before)
 	connection, err := namespacesOfType.connect(ctx, r.Store, obj, request, orderedPage{namespaceOrder(orderBy), request})

@@ -226,6 +226,10 @@ func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.I
 	return &model.ImportNamespacesPayload{Reports: reports, Problems: broken}, nil
 }
 
+func (r *mutationResolver) StageNamespacePart(ctx context.Context, input metadef.NewPart) (*metadef.Staged, error) {
+	return r.Store.StageNamespacePart(ctx, input)
+}
+
 func (r *mutationResolver) UnloadNamespaces(ctx context.Context, input metadef.UnloadRequest) (*model.UnloadNamespacesPayload, error) {
 	reports, err := r.Store.UnloadNamespaces(ctx, input)
 	if err != nil {

@@ -5,11 +5,13 @@ import "github.com/cadastre-dev/cadastre/graph/document"
 // metadefWorks returns what the fields of definitions do.
 func metadefWorks() document.Works {
 	return document.Works{
-		"Query.namespace":        {Statements: 1, Given: one(tableNamespaces)},
-		"Query.resourceType":     {Statements: 1, Given: one(tableResourceTypes)},
-		"Query.definitions":      {Statements: 4, Given: appliedWork},
-		"Query.validateMetadata": {Statements: 6, Given: validationWork},
-		"Query.exportNamespaces": {Statements: 5, Given: exportWork},
+		"Query.namespace":           {Statements: 1, Given: one(tableNamespaces)},
+		"Query.resourceType":        {Statements: 1, Given: one(tableResourceTypes)},
+		"Query.definitions":         {Statements: 4, Given: appliedWork},
+		"Query.validateMetadata":    {Statements: 6, Given: validationWork},
+		"Query.exportNamespaces":    {Statements: 7, Given: exportWork},
+		"Query.exportNamespacePart": {Statements: 3, Given: exportPartWork},
+		"NamespacePart.text":        {Bytes: documentBytes * usual},
 
 		"Namespace.properties":               {Statements: 1, Given: through(many(tableProperties, tableNamespaces))},
 		"Namespace.property":                 {Statements: 1, Given: through(chosen(tableProperties, tableNamespaces))},
@@ -153,6 +155,16 @@ func exportWork(c document.Call) document.Work {
 	}
 	work.Length = count
 	work.Bytes = documentBytes * max(1, divide(work.Read, work.Length))
+	return work
+}
+
+// exportPartWork is some of what a namespace holds.
+func exportPartWork(c document.Call) document.Work {
+	work := readOf(c, 1, tableNamespaces)
+	for _, table := range []string{tableProperties, tableObjects, tableTags, tableAssociations} {
+		more := readOf(c, average(c, table, tableNamespaces), table)
+		work.Read, work.Scanned = work.Read+more.Read, work.Scanned+more.Scanned
+	}
 	return work
 }
 

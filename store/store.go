@@ -120,6 +120,7 @@ type Store struct {
 	*resourcedb.ResourceStore
 	*placementdb.PlacementStore
 	*auditdb.AuditStore
+	stopDropping func() // of what was staged and expired
 }
 
 // Refused turns what a database refused for its own reasons, such as the time
@@ -144,6 +145,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.AuditStore = auditdb.Open(db, options.AuditRetention)
+	s.stopDropping = s.KeepStaged()
 	if err := db.ReadSizes(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -165,6 +167,7 @@ func (s *Store) prepare(ctx context.Context) error {
 func (s *Store) Close() error {
 	if s.AuditStore != nil {
 		s.AuditStore.Close()
+		s.stopDropping()
 	}
 	return errors.Join(s.PlacementStore.Close(), s.DB.Close())
 }

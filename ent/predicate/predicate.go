@@ -72,6 +72,9 @@ type ResourceType func(*sql.Selector)
 // ResourceTypeAssociation is the predicate function for resourcetypeassociation builders.
 type ResourceTypeAssociation func(*sql.Selector)
 
+// StagedPart is the predicate function for stagedpart builders.
+type StagedPart func(*sql.Selector)
+
 // Tag is the predicate function for tag builders.
 type Tag func(*sql.Selector)
 

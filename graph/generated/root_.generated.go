@@ -150,6 +150,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSetResourceTagsInput,
 		ec.unmarshalInputSetTagsInput,
 		ec.unmarshalInputShareNamespaceInput,
+		ec.unmarshalInputStageNamespacePartInput,
+		ec.unmarshalInputStagedFileInput,
 		ec.unmarshalInputSubtreeInput,
 		ec.unmarshalInputTagFilter,
 		ec.unmarshalInputTagInput,
@@ -871,7 +873,8 @@ type Viewer {
   namespaces give equal bytes, and importing them gives the same definitions.
   Members and the origin are no part of a file. At most 1000 namespaces, more are
   ` + "`" + `BAD_USER_INPUT` + "`" + `, and so is one name twice; a name that there is none of is
-  ` + "`" + `NOT_FOUND` + "`" + `.
+  ` + "`" + `NOT_FOUND` + "`" + `. More than 8 MiB of definitions are ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `: ask for fewer
+  namespaces, or for one by ` + "`" + `exportNamespacePart` + "`" + `.
   """
   exportNamespaces(
     "Only namespaces with these names, at most 1000. Absent means any."
@@ -881,6 +884,33 @@ type Viewer {
     "Whether the files are for import elsewhere and name no owner: a new namespace belongs to the project of whoever imports it, and one that exists there keeps its owner."
     portable: Boolean! = false
   ): [String!] @semanticNonNull
+  """
+  A part of a namespace as a definition file, for one that is too large for
+  ` + "`" + `exportNamespaces` + "`" + `: joined in their order, the parts are the file. Begin without
+  ` + "`" + `after` + "`" + ` and go on with ` + "`" + `next` + "`" + ` until it is ` + "`" + `null` + "`" + `. All parts are of one revision: where
+  the namespace has changed since the first one, it is ` + "`" + `CONCURRENT_UPDATE` + "`" + `, and you begin
+  again. A name that there is none of is ` + "`" + `NOT_FOUND` + "`" + `.
+  """
+  exportNamespacePart(
+    "The name of the namespace."
+    name: String!
+    "Whether the file is for import elsewhere and names no owner, as in ` + "`" + `exportNamespaces` + "`" + `."
+    portable: Boolean! = false
+    "The ` + "`" + `next` + "`" + ` of the part before; absent for the first one."
+    after: String
+  ): NamespacePart @semanticNonNull
+}
+
+"A part of a namespace as a definition file."
+type NamespacePart {
+  """
+  The part, about 4 MiB at most: a definition file with the name of the namespace and
+  some of what it has. An object whose properties are in several parts has
+  ` + "`" + `"continued": true` + "`" + `, its name and properties in the later ones.
+  """
+  text: String!
+  "Where the next part begins, for ` + "`" + `after` + "`" + `; ` + "`" + `null` + "`" + ` where this is the last one."
+  next: String
 }
 
 "Which namespaces; all given conditions must hold. Those on associations hold for one and the same association."
@@ -1756,6 +1786,17 @@ type ResourceType implements Node {
     "Which problems a dry run answers, and how far it looks for them: the first 50 resources when absent. Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
     problems: MetadataProblemScan
   ): ImportNamespacesPayload @semanticNonNull
+
+  """
+  Stages a part of a definition file that is larger than a request, for
+  ` + "`" + `importNamespaces` + "`" + ` with ` + "`" + `uploads` + "`" + `. Whoever may import may stage. Nobody else sees what
+  is staged. A project stages 160 MiB at most at a time (` + "`" + `QUOTA_EXCEEDED` + "`" + `), and every
+  part for an hour. What is no part of a definition file is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  stageNamespacePart(
+    "The part."
+    input: StageNamespacePartInput!
+  ): StageNamespacePartPayload @semanticNonNull
   """
   Deletes namespaces with everything in them, in one transaction. Protected ones
   stay and are reported, unless they are included.
@@ -2410,8 +2451,15 @@ type UnshareNamespacePayload {
 
 "Documents to import."
 input ImportNamespacesInput {
-  "The text of one definition file each; at most 1000 of them, each of 1 MiB at most without the white space between its tokens, and together what the body of a request holds."
-  documents: [String!]!
+  "The text of one definition file each; at most 1000 of them, each of 1 MiB at most without the white space between its tokens, and together what the body of a request holds. A larger file goes in parts, see ` + "`" + `uploads` + "`" + `."
+  documents: [String!]! = []
+  """
+  Files of which all parts were sent by ` + "`" + `stageNamespacePart` + "`" + `, together with ` + "`" + `documents` + "`" + `
+  at most 1000. A file is imported as a whole or not at all, however many parts it has.
+  An upload is used once: it is gone after an import that answers with reports, also
+  where the file failed. A dry run keeps it.
+  """
+  uploads: [StagedFileInput!]
   "What to do with a namespace that exists. A new one is created in every mode."
   mode: ImportMode! = SKIP
   "Whether ` + "`" + `OVERWRITE` + "`" + ` overwrites protected namespaces, and ` + "`" + `PREFER_NEW` + "`" + ` replaces objects in them by ones with fewer properties. Without it that is ` + "`" + `PROTECTED` + "`" + ` in the report."
@@ -2434,6 +2482,42 @@ input ImportNamespacesInput {
   for other bundles and for documents without one.
   """
   includeUnloaded: Boolean! = false
+}
+
+"A file whose parts are staged."
+input StagedFileInput {
+  "The uuid under which the viewer staged the parts. One that is unknown, or of somebody else, is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+  upload: UUID!
+  "How many parts the file has, 1 to 4096: the parts 0 to one less. A part that is missing or expired is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+  parts: Int!
+}
+
+"A part of a definition file that is larger than a request."
+input StageNamespacePartInput {
+  "A uuid that the client makes for the file, the same for all of its parts."
+  upload: UUID!
+  "The number of the part, 0 to 4095. A part that is sent again takes the place of the former."
+  part: Int!
+  """
+  The part: a definition file of at most 1 MiB with the name of the namespace and some of
+  its properties, objects, tags and associations. What else the namespace has stands in
+  one of the parts. An object whose properties are in several parts has
+  ` + "`" + `"continued": true` + "`" + `, its name and properties in the later ones. The lists are joined in
+  the order of the parts.
+  """
+  text: String!
+}
+
+"What is staged of a file."
+type StageNamespacePartPayload {
+  "The uuid of the upload."
+  upload: UUID!
+  "How many of its parts are staged."
+  parts: Int!
+  "How many bytes their texts have."
+  bytes: Int64!
+  "When this part is dropped, an hour from now, unless it is imported before."
+  expiresAt: DateTime!
 }
 
 "What an import does with a namespace that exists. What a file is silent about stays in every mode, but for display name and description, which ` + "`" + `OVERWRITE` + "`" + ` clears."
@@ -2640,6 +2724,8 @@ enum Operation {
   EXPLAIN_RESOURCES
   "The field ` + "`" + `exportNamespaces` + "`" + ` of ` + "`" + `Query` + "`" + `."
   EXPORT_NAMESPACES
+  "The field ` + "`" + `exportNamespacePart` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  EXPORT_NAMESPACE_PART
   "The field ` + "`" + `importNamespaces` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   IMPORT_NAMESPACES
   "The field ` + "`" + `metadataKeys` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -2698,6 +2784,8 @@ enum Operation {
   SET_TAGS
   "The field ` + "`" + `shareNamespace` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   SHARE_NAMESPACE
+  "The field ` + "`" + `stageNamespacePart` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  STAGE_NAMESPACE_PART
   "The field ` + "`" + `tags` + "`" + ` of ` + "`" + `Query` + "`" + `."
   TAGS
   "The field ` + "`" + `traits` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -6247,6 +6335,16 @@ func (ec *executionContext) childFields_NamespaceMember(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type NamespaceMember", field.Name)
 }
 
+func (ec *executionContext) childFields_NamespacePart(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "text":
+		return ec.fieldContext_NamespacePart_text(ctx, field)
+	case "next":
+		return ec.fieldContext_NamespacePart_next(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NamespacePart", field.Name)
+}
+
 func (ec *executionContext) childFields_NearMiss(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "provider":
@@ -7067,6 +7165,20 @@ func (ec *executionContext) childFields_Shortage(ctx context.Context, field grap
 		return ec.fieldContext_Shortage_short(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Shortage", field.Name)
+}
+
+func (ec *executionContext) childFields_StageNamespacePartPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "upload":
+		return ec.fieldContext_StageNamespacePartPayload_upload(ctx, field)
+	case "parts":
+		return ec.fieldContext_StageNamespacePartPayload_parts(ctx, field)
+	case "bytes":
+		return ec.fieldContext_StageNamespacePartPayload_bytes(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_StageNamespacePartPayload_expiresAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type StageNamespacePartPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Subtree(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -2915,7 +2915,29 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOImportNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐImportNamespacesPayload(f, v) && ok
-	case 27: // unloadNamespaces
+	case 27: // stageNamespacePart
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_stageNamespacePart_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*metadef.Staged](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().StageNamespacePart(d.Context(f), args["input"].(metadef.NewPart))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOStageNamespacePartPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐStaged(f, v) && ok
+	case 28: // unloadNamespaces
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_unloadNamespaces_args)
@@ -2937,7 +2959,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUnloadNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnloadNamespacesPayload(f, v) && ok
-	case 28: // createResourceProvider
+	case 29: // createResourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceProvider_args)
@@ -2959,7 +2981,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProviderPayload(f, v) && ok
-	case 29: // updateResourceProvider
+	case 30: // updateResourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResourceProvider_args)
@@ -2981,7 +3003,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceProviderPayload(f, v) && ok
-	case 30: // deleteResourceProvider
+	case 31: // deleteResourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResourceProvider_args)
@@ -3003,7 +3025,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceProviderPayload(f, v) && ok
-	case 31: // setInventories
+	case 32: // setInventories
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setInventories_args)
@@ -3025,7 +3047,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetInventoriesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoriesPayload(f, v) && ok
-	case 32: // setInventory
+	case 33: // setInventory
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setInventory_args)
@@ -3047,7 +3069,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoryPayload(f, v) && ok
-	case 33: // deleteInventory
+	case 34: // deleteInventory
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteInventory_args)
@@ -3069,7 +3091,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteInventoryPayload(f, v) && ok
-	case 34: // setProviderTraits
+	case 35: // setProviderTraits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setProviderTraits_args)
@@ -3091,7 +3113,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetProviderTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderTraitsPayload(f, v) && ok
-	case 35: // setProviderAggregates
+	case 36: // setProviderAggregates
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setProviderAggregates_args)
@@ -3113,7 +3135,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetProviderAggregatesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderAggregatesPayload(f, v) && ok
-	case 36: // createTrait
+	case 37: // createTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createTrait_args)
@@ -3135,7 +3157,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitPayload(f, v) && ok
-	case 37: // deleteTrait
+	case 38: // deleteTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteTrait_args)
@@ -3157,7 +3179,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTraitPayload(f, v) && ok
-	case 38: // createResourceClass
+	case 39: // createResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceClass_args)
@@ -3179,7 +3201,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceClassPayload(f, v) && ok
-	case 39: // deleteResourceClass
+	case 40: // deleteResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResourceClass_args)
@@ -3201,7 +3223,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceClassPayload(f, v) && ok
-	case 40: // setAllocations
+	case 41: // setAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setAllocations_args)
@@ -3223,7 +3245,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetAllocationsPayload(f, v) && ok
-	case 41: // deleteAllocations
+	case 42: // deleteAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteAllocations_args)
@@ -3245,7 +3267,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsPayload(f, v) && ok
-	case 42: // reshape
+	case 43: // reshape
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_reshape_args)
@@ -3267,7 +3289,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReshapePayload(f, v) && ok
-	case 43: // createResource
+	case 44: // createResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResource_args)
@@ -3289,7 +3311,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(f, v) && ok
-	case 44: // setMetadata
+	case 45: // setMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadata_args)
@@ -3311,7 +3333,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(f, v) && ok
-	case 45: // setMetadataOnResources
+	case 46: // setMetadataOnResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadataOnResources_args)
@@ -3333,7 +3355,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesPayload(f, v) && ok
-	case 46: // replaceMetadata
+	case 47: // replaceMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_replaceMetadata_args)
@@ -3355,7 +3377,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReplaceMetadataPayload(f, v) && ok
-	case 47: // deleteMetadata
+	case 48: // deleteMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteMetadata_args)
@@ -3377,7 +3399,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(f, v) && ok
-	case 48: // updateResource
+	case 49: // updateResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResource_args)
@@ -3399,7 +3421,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourcePayload(f, v) && ok
-	case 49: // deleteResource
+	case 50: // deleteResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResource_args)
@@ -3421,7 +3443,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourcePayload(f, v) && ok
-	case 50: // setResourceTags
+	case 51: // setResourceTags
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setResourceTags_args)
@@ -3856,6 +3878,29 @@ func (d *direct) objectNamespaceMember(s *document.Selection, obj *metadef.Names
 				break
 			}
 			ok = d.Boolean(v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectNamespacePart(s *document.Selection, obj *metadef.NamespacePart) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"NamespacePart"`)
+		case 0: // text
+			ok = d.String(obj.Text) && ok
+		case 1: // next
+			ok = d.writeOString2ᚖstring(f, obj.Next) && ok
 		}
 	}
 	if !ok {
@@ -4716,7 +4761,29 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOString2ᚕstringᚄ(f, v) && ok
-	case 12: // resourceProviders
+	case 12: // exportNamespacePart
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_exportNamespacePart_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*metadef.NamespacePart](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().ExportNamespacePart(d.Context(f), args["name"].(string), args["portable"].(bool), args["after"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeONamespacePart2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespacePart(f, v) && ok
+	case 13: // resourceProviders
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resourceProviders_args)
@@ -4738,7 +4805,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(f, v) && ok
-	case 13: // resourceProvider
+	case 14: // resourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resourceProvider_args)
@@ -4760,7 +4827,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v) && ok
-	case 14: // allocationCandidates
+	case 15: // allocationCandidates
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_allocationCandidates_args)
@@ -4782,7 +4849,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(f, v) && ok
-	case 15: // consumer
+	case 16: // consumer
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_consumer_args)
@@ -4804,7 +4871,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v) && ok
-	case 16: // consumers
+	case 17: // consumers
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_consumers_args)
@@ -4826,7 +4893,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerConnection(f, v) && ok
-	case 17: // usages
+	case 18: // usages
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_usages_args)
@@ -4848,7 +4915,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUsageGroup2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGroupᚄ(f, v) && ok
-	case 18: // traits
+	case 19: // traits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_traits_args)
@@ -4870,7 +4937,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitConnection(f, v) && ok
-	case 19: // resourceClasses
+	case 20: // resourceClasses
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resourceClasses_args)
@@ -4892,7 +4959,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassConnection(f, v) && ok
-	case 20: // capacity
+	case 21: // capacity
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_capacity_args)
@@ -4914,7 +4981,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f, v) && ok
-	case 21: // placementRequest
+	case 22: // placementRequest
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_placementRequest_args)
@@ -4936,7 +5003,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f, v) && ok
-	case 22: // resources
+	case 23: // resources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resources_args)
@@ -4958,7 +5025,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
-	case 23: // resource
+	case 24: // resource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resource_args)
@@ -4980,7 +5047,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-	case 24: // metadataKeys
+	case 25: // metadataKeys
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataKeys_args)
@@ -5002,7 +5069,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f, v) && ok
-	case 25: // explainResources
+	case 26: // explainResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_explainResources_args)
@@ -5024,7 +5091,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(f, v) && ok
-	case 26: // metadataProblems
+	case 27: // metadataProblems
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataProblems_args)
@@ -6910,6 +6977,33 @@ func (d *direct) objectShortage(s *document.Selection, obj *placement.Shortage) 
 			ok = d.String(obj.ResourceClass) && ok
 		case 1: // short
 			ok = d.Integer(obj.Short) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectStageNamespacePartPayload(s *document.Selection, obj *metadef.Staged) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"StageNamespacePartPayload"`)
+		case 0: // upload
+			ok = d.String(obj.Upload) && ok
+		case 1: // parts
+			ok = d.Integer(int64(obj.Parts)) && ok
+		case 2: // bytes
+			ok = d.Integer(obj.Bytes) && ok
+		case 3: // expiresAt
+			ok = d.Time(obj.ExpiresAt) && ok
 		}
 	}
 	if !ok {
@@ -9048,6 +9142,13 @@ func (d *direct) writeOImportNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return d.objectImportNamespacesPayload(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOStageNamespacePartPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐStaged(f *document.Field, v *metadef.Staged) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectStageNamespacePartPayload(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeOUnloadNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnloadNamespacesPayload(f *document.Field, v *model.UnloadNamespacesPayload) bool {
 	if v == nil {
 		return d.Null()
@@ -9687,6 +9788,13 @@ func (d *direct) writeOString2ᚕstringᚄ(f *document.Field, v []string) bool {
 	}
 	d.Byte(']')
 	return true
+}
+
+func (d *direct) writeONamespacePart2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespacePart(f *document.Field, v *metadef.NamespacePart) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectNamespacePart(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(f *document.Field, v *model.ResourceProviderConnection) bool {

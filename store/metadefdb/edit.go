@@ -30,6 +30,8 @@ type DefinitionOptions struct {
 	// DefinitionSize is how many bytes the definition of a property has; 64
 	// KiB, which is also the most.
 	DefinitionSize int
+	// StagedBytes is how much text of files to import a project stages; 160 MiB.
+	StagedBytes int64
 }
 
 func (o DefinitionOptions) withDefaults() DefinitionOptions {
@@ -46,6 +48,9 @@ func (o DefinitionOptions) withDefaults() DefinitionOptions {
 			*limit.value = limit.usual
 		}
 		*limit.value = min(*limit.value, limit.most)
+	}
+	if o.StagedBytes <= 0 {
+		o.StagedBytes = 160 << 20
 	}
 	return o
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
+	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -41,6 +43,9 @@ func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceType
 			}
 		}
 	}
+	if err := s.checkExport(ctx, rows); err != nil {
+		return nil, err
+	}
 	held, err := documents(ctx, s.Ent, rows)
 	if err != nil {
 		return nil, err
@@ -51,6 +56,31 @@ func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceType
 		}
 		return document.Text()
 	}), nil
+}
+
+// checkExport refuses namespaces whose definitions are too much for one answer,
+// before they are read.
+func (s *MetadefStore) checkExport(ctx context.Context, rows []*ent.Namespace) error {
+	ids := lists.Map(rows, func(row *ent.Namespace) int64 { return row.ID })
+	length := func(column string) ent.AggregateFunc {
+		return func(s *entsql.Selector) string {
+			return "CAST(COALESCE(SUM(LENGTH(" + s.C(column) + ")), 0) AS bigint)"
+		}
+	}
+	properties, err := s.Ent.PropertyDefinition.Query().Where(sqldb.Among(propertydefinition.FieldNamespaceID, ids)).
+		Aggregate(length(propertydefinition.FieldKeywords)).Int(ctx)
+	if err != nil {
+		return fmt.Errorf("measure namespaces to export: %w", err)
+	}
+	objects, err := s.Ent.ObjectDefinition.Query().Where(sqldb.Among(objectdefinition.FieldNamespaceID, ids)).
+		Aggregate(length(objectdefinition.FieldDescription)).Int(ctx)
+	if err != nil {
+		return fmt.Errorf("measure namespaces to export: %w", err)
+	}
+	if size := properties + objects; size > metadef.MaxExport {
+		return problem.Refuse(problem.ErrTooComplex, "the definitions have %d characters, at most %d are exported at once; choose fewer namespaces, or one by exportNamespacePart", size, metadef.MaxExport)
+	}
+	return nil
 }
 
 // chosenNamespaces keeps the namespaces for which every condition given holds.

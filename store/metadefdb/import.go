@@ -23,56 +23,112 @@ import (
 // at all, in a transaction of its own, and one that fails never stops the
 // others. Of several sound ones for one namespace only the first is taken.
 func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.ImportRequest) ([]*metadef.ImportReport, error) {
-	viewer, err := access.ViewerFrom(ctx).Authorize("importNamespaces")
-	if err != nil {
-		return nil, err
+	total := len(request.Documents) + len(request.Uploads)
+	may := s.mayImport
+	if total == 0 { // of no namespace that the viewer could edit
+		may = s.mayOwnNamespaces
 	}
-	own := metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID, OwnerWrites: s.options.OwnerWrites}
-	check := own.CheckImport
-	if len(request.Documents) == 0 { // of no namespace that the viewer could edit
-		check = own.CheckManage
-	}
-	if err := check("importNamespaces"); err != nil {
+	if err := may(ctx, "importNamespaces"); err != nil {
 		return nil, err
 	}
 	if err := metadef.MayImportFrom(access.ViewerFrom(ctx), request.Origin); err != nil {
 		return nil, err
 	}
 	var problems problem.Problems
-	text.CheckCount(&problems, "input.documents", len(request.Documents), metadef.MaxDocuments)
+	text.CheckCount(&problems, "input.documents", total, metadef.MaxDocuments)
 	if request.Origin != nil {
 		text.Check(&problems, "input.origin", *request.Origin, 1, metadef.MaxOrigin)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	if err := s.checkUploads(ctx, request.Uploads); err != nil {
+		return nil, err
+	}
 	if request.DryRun {
 		return s.tryImport(ctx, request)
 	}
-	if len(request.Documents) == 0 {
+	if total == 0 {
 		return []*metadef.ImportReport{}, s.Write(ctx, "importNamespaces", func(tx *sqldb.Tx) error {
 			tx.Record(ctx, sqldb.Event{Kind: "Namespace"})
 			return nil
 		})
 	}
-	reports := make([]*metadef.ImportReport, len(request.Documents))
-	defining := map[string]int{} // the document of each namespace
-	for i, text := range request.Documents {
+	i := importing{MetadefStore: s, request: request, reports: make([]*metadef.ImportReport, 0, total), defining: map[string]string{}}
+	for n, text := range request.Documents {
 		document, warnings, problems := metadef.ParseDocument(text)
-		if len(problems) == 0 {
-			if first, twice := defining[document.Name]; twice {
-				problems.Add("$.namespace", "is already defined by documents[%d] of the request", first)
-			} else {
-				defining[document.Name] = i
-			}
+		if err := i.add(ctx, problem.Index("documents", n), document, warnings, problems); err != nil {
+			return nil, err
 		}
-		report, err := s.importDocument(ctx, document, warnings, problems, request)
-		if err != nil {
-			return nil, fmt.Errorf("import document %d: %w", i, err)
-		}
-		reports[i] = report
 	}
-	return reports, nil
+	for n, file := range request.Uploads {
+		if err := i.addUpload(ctx, problem.Index("uploads", n), file); err != nil {
+			return nil, err
+		}
+	}
+	if !s.IsTrial(ctx) {
+		s.dropUploads(ctx, request.Uploads)
+	}
+	return i.reports, nil
+}
+
+// mayImport refuses whoever can import nothing, at a field of Mutation.
+func (s *MetadefStore) mayImport(ctx context.Context, field string) error {
+	viewer, err := access.ViewerFrom(ctx).Authorize(field)
+	if err != nil {
+		return err
+	}
+	return metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID, OwnerWrites: s.options.OwnerWrites}.CheckImport(field)
+}
+
+// importing is an import under way.
+type importing struct {
+	*MetadefStore
+	request  metadef.ImportRequest
+	reports  []*metadef.ImportReport
+	defining map[string]string // the path of the document of each namespace
+}
+
+// add imports a document, the next one, which stands at a path of the request.
+func (i *importing) add(ctx context.Context, path string, document *metadef.Document, warnings, problems problem.Problems) error {
+	if len(problems) == 0 {
+		if first, twice := i.defining[document.Name]; twice {
+			problems.Add("$.namespace", "is already defined by %s of the request", first)
+		} else {
+			i.defining[document.Name] = path
+		}
+	}
+	report, err := i.importDocument(ctx, document, warnings, problems, i.request)
+	if err != nil {
+		return fmt.Errorf("import %s: %w", path, err)
+	}
+	i.reports = append(i.reports, report)
+	return nil
+}
+
+// addUpload imports a file in parts, when no other one is being imported. A trial
+// has locks already, and does not wait.
+func (i *importing) addUpload(ctx context.Context, path string, file metadef.StagedFile) error {
+	if i.IsTrial(ctx) {
+		select {
+		case i.largeImport <- struct{}{}:
+		default:
+			return problem.Refuse(problem.ErrUnavailable, "another large file is being imported; try again").On("input.uploads")
+		}
+	} else {
+		select {
+		case i.largeImport <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	defer func() { <-i.largeImport }()
+	parts, err := i.stagedParts(ctx, file)
+	if err != nil {
+		return err
+	}
+	document, warnings, problems := metadef.ParseParts(parts)
+	return i.add(ctx, path, document, warnings, problems)
 }
 
 // tryImport imports in a trial: that of the context or, where there is none, one

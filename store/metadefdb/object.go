@@ -57,9 +57,12 @@ func (s *MetadefStore) CreateObject(ctx context.Context, input metadef.NewObject
 	return object, in, err
 }
 
-// checkObjectQuota refuses the properties of an object that is to take the
-// place of so many.
+// checkObjectQuota refuses an object that is too large, or whose properties are to
+// take the place of so many.
 func (s *MetadefStore) checkObjectQuota(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object metadef.DocumentObject, instead int) error {
+	if err := s.checkSize("input.description", text.JSON(text.OrEmpty(object.Description))); err != nil {
+		return err
+	}
 	for _, property := range object.Properties {
 		if err := s.checkSize("input.properties", property.Keywords); err != nil {
 			return err

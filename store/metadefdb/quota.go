@@ -84,6 +84,9 @@ func (s *MetadefStore) checkQuota(document *metadef.Document, path string) error
 	}
 	for o, object := range document.Objects {
 		count += len(object.Properties)
+		if err := s.checkSize(fmt.Sprintf("%s.objects[%d].description", path, o), text.JSON(text.OrEmpty(object.Description))); err != nil {
+			return err
+		}
 		for i, property := range object.Properties {
 			at := fmt.Sprintf("%s.objects[%d].properties[%d]", path, o, i)
 			if path == "$" {

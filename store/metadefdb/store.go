@@ -17,6 +17,9 @@ type MetadefStore struct {
 	// schemas are what the keywords of properties say, by their text: parsing them
 	// took most of the time of a list of properties.
 	schemas *lru.Cache[metadef.PropertySchema]
+	// largeImport has a place for the one file in parts that is imported at a time:
+	// it can take a gigabyte of memory.
+	largeImport chan struct{}
 }
 
 const (
@@ -29,7 +32,7 @@ const (
 
 // New returns the store of the definitions in a database.
 func New(db *sqldb.DB, options DefinitionOptions) *MetadefStore {
-	return &MetadefStore{DB: db, options: options.withDefaults(), schemas: lru.New[metadef.PropertySchema](schemaBytes)}
+	return &MetadefStore{DB: db, options: options.withDefaults(), schemas: lru.New[metadef.PropertySchema](schemaBytes), largeImport: make(chan struct{}, 1)}
 }
 
 // PropertyNoun returns the property of a row, with a schema that others may have,

@@ -51,9 +51,9 @@ var rowsOf = []struct{ kind, key, from string }{
 }
 
 // rowsOfNothing are the tables whose rows are part of no thing: the logs, what is
-// counted from the capabilities of resources, and the names of namespaces that are
-// gone.
-var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces"}
+// counted from the capabilities of resources, the names of namespaces that are gone,
+// and what is to be imported.
+var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces", "staged_parts"}
 
 // things returns the rows of every thing, by kind and key.
 func things(t *testing.T, s *store.Store) map[[2]string]string {

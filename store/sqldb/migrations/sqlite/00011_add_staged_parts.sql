@@ -1,0 +1,24 @@
+-- +goose Up
+-- create "staged_parts" table
+CREATE TABLE `staged_parts` (
+  `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
+  `project_id` text NOT NULL,
+  `user_id` text NOT NULL,
+  `upload` text NOT NULL,
+  `position` integer NOT NULL,
+  `text` text NOT NULL,
+  `bytes` integer NOT NULL,
+  `created_at` datetime NOT NULL
+);
+-- create index "stagedpart_project_id_user_id_upload_position" to table: "staged_parts"
+CREATE UNIQUE INDEX `stagedpart_project_id_user_id_upload_position` ON `staged_parts` (`project_id`, `user_id`, `upload`, `position`);
+-- create index "stagedpart_created_at" to table: "staged_parts"
+CREATE INDEX `stagedpart_created_at` ON `staged_parts` (`created_at`);
+
+-- +goose Down
+-- reverse: create index "stagedpart_created_at" to table: "staged_parts"
+DROP INDEX `stagedpart_created_at`;
+-- reverse: create index "stagedpart_project_id_user_id_upload_position" to table: "staged_parts"
+DROP INDEX `stagedpart_project_id_user_id_upload_position`;
+-- reverse: create "staged_parts" table
+DROP TABLE `staged_parts`;
