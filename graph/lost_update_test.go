@@ -110,7 +110,7 @@ func (a *adders) written() int {
 func insist(every []*adders, finder *wayFinder, covered *coverage, seed uint64) {
 	chance := rand.New(rand.NewPCG(seed, 31))
 	for _, step := range covered.missed("counter of", "a counter in") {
-		for range 30_000 {
+		for range 200_000 {
 			if covered.has(step) {
 				break
 			}
