@@ -134,10 +134,10 @@ func (g *gates) Collect(metrics chan<- prometheus.Metric) {
 			description := prometheus.NewDesc("cadastre_"+of.name+suffix, help, labels, nil)
 			metrics <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, float64(value), project...)
 		}
-		used, waiting := of.gate.Used()
+		used, waiting := of.gate.InUse()
 		gauge("_in_use", "How much of the gate docs/limits.md describes is in use.", used)
 		gauge("_waiting", "Operations that wait at it.", int64(waiting))
-		for project, used := range of.gate.UsedByProjects() {
+		for project, used := range of.gate.InUseByProjects() {
 			gauge("_in_use_by_project", "How much of it a project uses.", used, project)
 		}
 	}

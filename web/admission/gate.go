@@ -332,8 +332,8 @@ func (p Party) shares() [kinds]share {
 	}
 }
 
-// Used returns how much is in use, and how many wait.
-func (g *Gate) Used() (used int64, waiting int) {
+// InUse returns how much is in use, and how many wait.
+func (g *Gate) InUse() (used int64, waiting int) {
 	if g == nil {
 		return 0, 0
 	}
@@ -342,8 +342,8 @@ func (g *Gate) Used() (used int64, waiting int) {
 	return g.used, len(g.waiting)
 }
 
-// UsedByProjects returns how much the projects have that have anything.
-func (g *Gate) UsedByProjects() map[string]int64 {
+// InUseByProjects returns how much the projects have that have anything.
+func (g *Gate) InUseByProjects() map[string]int64 {
 	if g == nil {
 		return nil
 	}
