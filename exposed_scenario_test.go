@@ -154,11 +154,11 @@ func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
 }
 
 // endsWhatTakesTooLong holds the write lock of the database: operations end
-// with their time or with their client, and those beyond the cap are told to
-// come back.
+// with their time or with their client, those beyond a share are told to come back,
+// and others are served.
 func endsWhatTakesTooLong(t *testing.T, program string) {
 	database, limit := storetest.SQLite(t), patience.Of(t, 3*time.Second)
-	e := expose(t, program, database, "--limit-concurrent", "2", "--limit-operation-time", limit.String())
+	e := expose(t, program, database, "--limit-concurrent", "4", "--limit-operation-time", limit.String())
 	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(database, "sqlite://")+"?_txlock=immediate&_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +174,8 @@ func endsWhatTakesTooLong(t *testing.T, program string) {
 	e.hold(probe{name: "afterwards", document: "{ __typename }", has: `"Query"`})
 }
 
-// endsWritesWithTheirTime sends as many writes as may be at work, and a query.
+// endsWritesWithTheirTime sends as many writes as may be at work for one viewer, and
+// queries of the same viewer and another one.
 func (e *exposed) endsWritesWithTheirTime(limit time.Duration) {
 	write := probe{name: "a write", document: `mutation { createTrait(input: {name: "CUSTOM_A"}) { __typename } }`, headers: []string{"X-Auth-Token", "admin-secret"}}
 	began, ended := time.Now(), make(chan answered, 2)
@@ -186,12 +187,13 @@ func (e *exposed) endsWritesWithTheirTime(limit time.Duration) {
 		}()
 	}
 	var busy answered
-	for busy.status != 503 && time.Since(began) < limit { // until both writes are at work
-		busy = e.send(probe{name: "beyond the cap", document: "{ __typename }"})
+	for busy.status != 429 && time.Since(began) < limit { // until both writes are at work
+		busy = e.send(probe{name: "beyond the share", document: "{ __typename }", headers: write.headers})
 	}
-	if busy.codes != "UNAVAILABLE" || busy.header.Get("Retry-After") == "" {
-		e.t.Errorf("beyond the cap: %d %s", busy.status, busy.body)
+	if busy.codes != "RATE_LIMITED" || busy.header.Get("Retry-After") == "" {
+		e.t.Errorf("beyond the share: %d %s", busy.status, busy.body)
 	}
+	e.hold(probe{name: "another viewer", document: "{ __typename }", has: `"Query"`})
 	for range 2 {
 		if got := <-ended; got.codes != "TIMEOUT" || got.took > 3*limit {
 			e.t.Errorf("a write that waits: %d %s after %v", got.status, got.body, got.took)
