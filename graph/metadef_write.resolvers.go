@@ -215,8 +215,12 @@ func (r *mutationResolver) UnshareNamespace(ctx context.Context, input model.Uns
 }
 
 func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.ImportRequest, problems *model.MetadataProblemScan) (*model.ImportNamespacesPayload, error) {
+	names, err := r.Store.TriedNamespaces(ctx, input)
+	if err != nil {
+		return nil, err
+	}
 	var reports []*metadef.ImportReport
-	broken, err := r.change(ctx, input.DryRun, problems, store.DefinitionChange{Namespaces: input.TriedNamespaces(), Make: func(ctx context.Context) (err error) {
+	broken, err := r.change(ctx, input.DryRun, problems, store.DefinitionChange{Namespaces: names, Make: func(ctx context.Context) (err error) {
 		reports, err = r.Store.ImportNamespaces(ctx, input)
 		return err
 	}})

@@ -15,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // exportPart is which part of a namespace is exported: some of the rows of a
@@ -62,11 +63,16 @@ func parseExportPart(cursor, namespace string) (exportPart, bool) {
 // first one, or that which begins at a cursor of the part before.
 func (s *MetadefStore) ExportNamespacePart(ctx context.Context, name string, portable bool, after *string) (*metadef.NamespacePart, error) {
 	var part exportPart
+	var problems problem.Problems
+	text.CheckName(&problems, "name", name)
 	if after != nil {
 		var ok bool
 		if part, ok = parseExportPart(*after, name); !ok {
-			return nil, problem.Invalid("after", "is not a cursor of a part of this namespace")
+			problems.Add("after", "is not a cursor of a part of this namespace")
 		}
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
 	}
 	row, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), namespace.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -79,11 +85,11 @@ func (s *MetadefStore) ExportNamespacePart(ctx context.Context, name string, por
 		return nil, problem.Refuse(problem.ErrConcurrentUpdate, "namespace %q has revision %d, the part before was of %d; begin again", name, row.Revision, part.revision).On("after")
 	}
 	part.revision = row.Revision
-	text, rows, err := s.partText(ctx, row, part, portable)
+	written, rows, err := s.partText(ctx, row, part, portable)
 	if err != nil {
 		return nil, fmt.Errorf("export a part of a namespace: %w", err)
 	}
-	found := &metadef.NamespacePart{Text: text}
+	found := &metadef.NamespacePart{Text: written}
 	switch {
 	case rows > definitionsOfPart:
 		part.offset += definitionsOfPart

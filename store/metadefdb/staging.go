@@ -134,6 +134,7 @@ func (s *MetadefStore) checkUploads(ctx context.Context, files []metadef.StagedF
 	if len(files) == 0 {
 		return nil
 	}
+	ctx = sqldb.Apart(ctx)
 	var rows []struct {
 		Upload   string
 		Position int
@@ -159,8 +160,31 @@ func (s *MetadefStore) checkUploads(ctx context.Context, files []metadef.StagedF
 	return problems.Err()
 }
 
+// TriedNamespaces returns the names of the namespaces that a dry run defines, none
+// for an import. Every part of a file has the name.
+func (s *MetadefStore) TriedNamespaces(ctx context.Context, request metadef.ImportRequest) ([]string, error) {
+	names := request.TriedNamespaces()
+	if !request.DryRun || len(request.Uploads) == 0 {
+		return names, nil
+	}
+	uploads := lists.Map(request.Uploads, func(file metadef.StagedFile) string { return file.Upload })
+	ctx = sqldb.Apart(ctx)
+	firsts, err := s.Ent.StagedPart.Query().
+		Where(stagedBy(access.ViewerFrom(ctx)), s.keptParts(), sqldb.Among(stagedpart.FieldUpload, uploads), stagedpart.Position(0)).
+		Select(stagedpart.FieldText).Strings(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read staged parts: %w", err)
+	}
+	for _, text := range firsts {
+		name, _ := metadef.CheckPart(text, "")
+		names = append(names, name)
+	}
+	return names, nil
+}
+
 // stagedParts returns the texts of the parts of a file.
 func (s *MetadefStore) stagedParts(ctx context.Context, file metadef.StagedFile) ([]string, error) {
+	ctx = sqldb.Apart(ctx)
 	parts, err := s.Ent.StagedPart.Query().
 		Where(stagedBy(access.ViewerFrom(ctx)), stagedpart.Upload(file.Upload), stagedpart.PositionLT(file.Parts)).
 		Order(stagedpart.ByPosition()).Select(stagedpart.FieldText).Strings(ctx)

@@ -74,9 +74,15 @@ func (d *DB) WithReading(ctx context.Context, how How) (context.Context, *Readin
 	return context.WithValue(ctx, readingKey{}, reading), reading
 }
 
+// Apart returns a context without its Reading: for statements about what no answer
+// shows, such as an input that was sent before.
+func Apart(ctx context.Context) context.Context {
+	return context.WithValue(ctx, readingKey{}, (*Reading)(nil))
+}
+
 // readingOf returns the reading of a context on a database, nil if there is none.
 func readingOf(ctx context.Context, db *Database) *Reading {
-	if reading, ok := ctx.Value(readingKey{}).(*Reading); ok && reading.db.Pool == db {
+	if reading, ok := ctx.Value(readingKey{}).(*Reading); ok && reading != nil && reading.db.Pool == db {
 		return reading
 	}
 	return nil
