@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/graph/writer"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 // What the tests of operations run them with.
@@ -93,8 +94,11 @@ func (e *Executor) prepare(ctx context.Context, params *graphql.RawParams, maxTo
 // Works returns what fields do besides writing their answers.
 var Works = works
 
-// RespondByGqlgen runs an operation by gqlgen's own executor.
+// RespondByGqlgen runs an operation by gqlgen's own executor. What a reading keeps
+// is kept here, too.
 func (e *Executor) RespondByGqlgen(ctx context.Context, operation *document.Operation) *graphql.Response {
+	ctx, reading := e.store.WithReading(ctx, store.Each)
+	defer reading.End()
 	ctx = dataloader.WatchAlone(dataloader.With(ctx), refuseAlone)
 	ctx = graphql.WithOperationContext(ctx, &graphql.OperationContext{
 		Doc:                    operation.Document,
