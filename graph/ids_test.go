@@ -16,6 +16,8 @@ import (
 
 var (
 	anyCursor = regexp.MustCompile(`"(?:cursor|startCursor|endCursor)":"([^"]+)"`)
+	// checkSum is the part of a cursor that by chance has no letters.
+	checkSum = regexp.MustCompile(`"s":"[^"]*"`)
 	// rowNumber is a number that could be the id of a row, as a whole member of a
 	// cursor or part of an id.
 	rowNumber = regexp.MustCompile(`"\d+"|^[A-Za-z]+:(?:[^:]*:)?\d+$`)
@@ -37,7 +39,7 @@ func TestIDsLeadBackAndCountNothing(t *testing.T) {
 			answer := ask(query)
 			for _, found := range anyCursor.FindAllStringSubmatch(answer, -1) {
 				cursors++
-				if text, err := base64.RawURLEncoding.DecodeString(found[1]); err != nil || rowNumber.Match(text) {
+				if text, err := base64.RawURLEncoding.DecodeString(found[1]); err != nil || rowNumber.Match(checkSum.ReplaceAll(text, nil)) {
 					t.Errorf("%s has a cursor with a number: %s, %v", name, text, err)
 				}
 			}

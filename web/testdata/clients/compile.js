@@ -44,8 +44,16 @@ function graphqlJS(sdl, introspection) {
   const shown = graphql.buildClientSchema(introspection);
   if (canonical(shown) !== canonical(schema)) complaints.push("introspection differs from the text");
   for (const file of files)
-    complaints.push(...graphql.validate(schema, graphql.parse(fs.readFileSync(file, "utf8")), graphql.specifiedRules.filter((rule) => rule !== graphql.NoUnusedFragmentsRule)).map((error) => `${file}: ${error}`));
+    complaints.push(...graphql.validate(schema, withFragments(file), graphql.specifiedRules.filter((rule) => rule !== graphql.NoUnusedFragmentsRule)).map((error) => `${file}: ${error}`));
   return complaints.join("\n");
+}
+
+// withFragments returns the document of a file, with the fragments of those beside it.
+function withFragments(file) {
+  const parsed = (of) => graphql.parse(fs.readFileSync(of, "utf8"));
+  const beside = files.filter((other) => other !== file && path.dirname(other) === path.dirname(file));
+  const fragments = beside.flatMap((other) => parsed(other).definitions).filter((one) => one.kind === graphql.Kind.FRAGMENT_DEFINITION);
+  return { kind: graphql.Kind.DOCUMENT, definitions: [...parsed(file).definitions, ...fragments] };
 }
 
 // run runs a program of node_modules in a folder and returns what it printed if
