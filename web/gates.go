@@ -96,11 +96,10 @@ func (h *running) answered(bytes int64) {
 // sent notes how many bytes of the answer are still to be sent.
 func (h *running) sent(left int) { h.unread.Change(int64(left)) }
 
-// end gives back everything.
+// end gives back everything but the place, which whoever took it gives back.
 func (h *running) end() {
 	h.runs.Leave()
 	h.unread.Leave()
-	h.place.Leave()
 }
 
 // refusedAtGate returns the refusal of somebody who waited at a gate in vain.

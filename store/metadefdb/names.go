@@ -3,6 +3,7 @@ package metadefdb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -88,45 +89,21 @@ func (s *MetadefStore) lookUpNames(ctx context.Context, seen *namesSeen, mention
 			}
 		}
 	}
-	kinds := []metadef.NameKind{metadef.NameOfResourceType, metadef.NameOfNamespace}
-	var statement *entsql.Selector
-	for i, kind := range kinds {
-		names := sqldb.Distinct(wanted[kind])
-		if len(names) == 0 {
-			continue
-		}
-		wanted[kind] = names
+	parts := map[metadef.NameKind]*entsql.Selector{}
+	for kind, names := range wanted {
 		part, column := s.visibleNames(ctx, kind)
-		part.Where(sqldb.IsAmong(part, column, names)).Select(column).AppendSelectExprAs(entsql.Raw(strconv.Itoa(i)), "kind")
-		if statement == nil {
-			statement = part
-		} else {
-			statement.UnionAll(part)
-		}
+		parts[kind] = part.Where(sqldb.IsAmong(part, column, sqldb.Distinct(names))).Select(column)
 	}
-	if statement == nil {
-		return nil
-	}
-	type found struct {
-		kind int
-		name string
-	}
-	visible := map[found]bool{}
-	err := s.Select(ctx, statement, func(rows *entsql.Rows) error {
-		var one found
-		err := rows.Scan(&one.name, &one.kind)
-		visible[one] = true
-		return err
-	})
+	found, err := s.selectNames(ctx, parts)
 	if err != nil {
 		return fmt.Errorf("look up names: %w", err)
 	}
-	for i, kind := range kinds {
-		for _, name := range wanted[kind] {
-			if seen.known[kind] == nil {
-				seen.known[kind] = map[string]bool{}
-			}
-			seen.known[kind][name] = visible[found{i, name}]
+	for kind, names := range wanted {
+		if seen.known[kind] == nil {
+			seen.known[kind] = map[string]bool{}
+		}
+		for _, name := range names {
+			seen.known[kind][name] = slices.Contains(found[kind], name)
 		}
 	}
 	return nil
@@ -135,43 +112,52 @@ func (s *MetadefStore) lookUpNames(ctx context.Context, seen *namesSeen, mention
 // listNames reads the names that the viewer sees of the kinds of which a mention
 // has an unknown name, unless they were read before.
 func (s *MetadefStore) listNames(ctx context.Context, seen *namesSeen, mentions []metadef.Mention) error {
-	var statement *entsql.Selector
-	var wanted []metadef.NameKind
+	parts := map[metadef.NameKind]*entsql.Selector{}
 	for _, mention := range mentions {
 		known := seen.known[mention.Kind]
 		unknown := slices.ContainsFunc(mention.Names, func(name string) bool { return !known[name] })
-		if !unknown || seen.all[mention.Kind] != nil || slices.Contains(wanted, mention.Kind) {
+		if !unknown || seen.all[mention.Kind] != nil || parts[mention.Kind] != nil {
 			continue
 		}
 		of, column := s.visibleNames(ctx, mention.Kind)
 		of.Select(column).OrderBy(column).Limit(maxSuggested).As("seen")
-		part := entsql.Dialect(s.Pool.Dialect()).Select(of.C("name")).From(of)
-		part.AppendSelectExprAs(entsql.Raw(strconv.Itoa(len(wanted))), "kind")
+		parts[mention.Kind] = entsql.Dialect(s.Pool.Dialect()).Select(of.C("name")).From(of)
+	}
+	found, err := s.selectNames(ctx, parts)
+	if err != nil {
+		return fmt.Errorf("list names: %w", err)
+	}
+	for kind := range parts {
+		seen.all[kind] = append([]string{}, found[kind]...)
+	}
+	return nil
+}
+
+// selectNames returns the names that statements select, each for a kind, in one
+// statement; in none where there are none.
+func (s *MetadefStore) selectNames(ctx context.Context, parts map[metadef.NameKind]*entsql.Selector) (map[metadef.NameKind][]string, error) {
+	kinds := slices.Sorted(maps.Keys(parts))
+	var statement *entsql.Selector
+	for i, kind := range kinds {
+		part := parts[kind].AppendSelectExprAs(entsql.Raw(strconv.Itoa(i)), "kind")
 		if statement == nil {
 			statement = part
 		} else {
 			statement.UnionAll(part)
 		}
-		wanted = append(wanted, mention.Kind)
 	}
+	found := map[metadef.NameKind][]string{}
 	if statement == nil {
-		return nil
+		return found, nil
 	}
-	all := map[metadef.NameKind][]string{}
 	err := s.Select(ctx, statement, func(rows *entsql.Rows) error {
 		var name string
 		var kind int
 		err := rows.Scan(&name, &kind)
-		all[wanted[kind]] = append(all[wanted[kind]], name)
+		found[kinds[kind]] = append(found[kinds[kind]], name)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("list names: %w", err)
-	}
-	for _, kind := range wanted {
-		seen.all[kind] = append([]string{}, all[kind]...)
-	}
-	return nil
+	return found, err
 }
 
 // visibleNames returns a statement on what the viewer sees of a kind, and its
