@@ -172,7 +172,6 @@ func TestADryRunSaysWhatTheChangeBreaks(t *testing.T) {
 	rounds := soak.Count(t, "CADASTRE_SOAK_METADATA", 45)
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		a := &agreement{t: t, executor: openStrict(t, url, true), chance: rand.New(rand.NewPCG(soak.Seed(t), 20))}
-		a.ask("admin", `mutation { shareNamespace(input: {namespace: "Open", projectId: "demo", role: EDITOR}) { __typename } }`, nil)
 		d := dryRunner{problemOracle: problemOracle{agreement: a}, db: storetest.Database(t, url), url: url}
 		for round := range 3 {
 			a.makeBroken(round)

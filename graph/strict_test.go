@@ -91,6 +91,7 @@ func openStrict(t *testing.T, url string, vault bool) *graph.Executor {
 		`createNamespace(input: {name: "Lent", owner: "operations", properties: [{name: "lent", title: "Lent", type: INTEGER, maximum: 7}],
 			resourceTypeAssociations: [{resourceType: "Acme::Box"}]}) { namespace { name } }`,
 		`shareNamespace(input: {namespace: "Lent", projectId: "demo", role: READER}) { namespace { name } }`,
+		`shareNamespace(input: {namespace: "Open", projectId: "demo", role: EDITOR}) { namespace { name } }`,
 	} {
 		if answer := askAs(t, executor, viewers["admin"], "mutation { "+write+" }"); strings.Contains(answer, `"errors"`) {
 			t.Fatal(answer)
@@ -120,9 +121,9 @@ func strictItems(chance *rand.Rand) []any {
 }
 
 // TestStrictTypesTellNothingPrivate sends the same random writes to two servers,
-// of which one has definitions for the strict type that are private to another
-// project: viewers who may not see them receive the same bytes from as many
-// statements, by every path.
+// of which one has definitions for the strict type, and later a resource, that
+// are private to another project: viewers who may not see them receive the same
+// bytes from as many statements, by every path, dry runs included.
 func TestStrictTypesTellNothingPrivate(t *testing.T) {
 	t.Parallel()
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
@@ -134,10 +135,27 @@ func TestStrictTypesTellNothingPrivate(t *testing.T) {
 				ctx, statements := store.CountStatements(access.WithViewer(t.Context(), viewers[viewer]))
 				return answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query, Variables: variables})), statements()
 			}
-			differ, accepted := 0, 0
-			for round := range 600 {
+			differ, accepted, dry := 0, 0, 0
+			for _, executor := range []*graph.Executor{plain, vault} {
+				if answer, _ := ask(executor, "admin", `mutation($one: UUID!, $other: UUID!) { setMetadataOnResources(input: {items: [
+					{resource: $one, items: [{key: "disk_size", value: "7"}, {key: "disk_kind", value: "fast"}, {key: "cores", value: "40000"}]},
+					{resource: $other, items: [{key: "both", value: "x"}, {key: "cores", value: "30000"}]}]}) { resources { uuid } } }`,
+					map[string]any{"one": boxOf("demo"), "other": boxOf("operations")}); strings.Contains(answer, "errors") {
+					t.Fatal(answer)
+				}
+			}
+			asking := []string{"member", "member", "reader", "foreign", "nobody", "service"}
+			for round := range 800 {
+				if round == 400 { // from here on they differ in a resource, too, which services see
+					asking = asking[:5]
+					if answer, _ := ask(vault, "admin", `mutation($uuid: UUID) { createResource(input: {uuid: $uuid, type: "Acme::Box", name: "box", projectId: "vault", visibility: PRIVATE,
+						metadata: [{key: "disk_size", value: "7"}, {key: "disk_kind", value: "fast"}, {key: "cores", value: "40000"}, {key: "both", value: "x"}]}) { resource { uuid } } }`,
+						map[string]any{"uuid": boxOf("vault")}); strings.Contains(answer, "errors") {
+						t.Fatal(answer)
+					}
+				}
 				query, variables := strictRequest(chance, round)
-				viewer := []string{"member", "member", "reader", "foreign", "service", "nobody"}[chance.IntN(6)]
+				viewer := asking[chance.IntN(len(asking))]
 				one, first := ask(plain, viewer, query, variables)
 				other, second := ask(vault, viewer, query, variables)
 				if one != other || first != second {
@@ -145,6 +163,9 @@ func TestStrictTypesTellNothingPrivate(t *testing.T) {
 				}
 				if !strings.Contains(one, `"errors"`) {
 					accepted++
+				}
+				if strings.Contains(query, "dryRun") && strings.Contains(one, `"rule"`) {
+					dry++
 				}
 				if strings.Contains(query, "project:") {
 					variables["project"] = "vault"
@@ -154,8 +175,8 @@ func TestStrictTypesTellNothingPrivate(t *testing.T) {
 					}
 				}
 			}
-			if differ < 10 || accepted < 100 {
-				t.Errorf("%d requests are accepted and administrators see %d differences: the requests do not distinguish enough", accepted, differ)
+			if differ < 10 || accepted < 100 || dry < 10 {
+				t.Errorf("%d requests are accepted, %d dry runs find problems and administrators see %d differences: the requests do not distinguish enough", accepted, dry, differ)
 			}
 		})
 	}
@@ -185,6 +206,12 @@ func strictRequest(chance *rand.Rand, round int) (query string, variables map[st
 		`query($items: [KeyValueInput!]!) { validateMetadata(resourceType: "Acme::Box", values: $items)` + reportFields + ` }`,
 		`query($uuid: UUID!) { resource(uuid: $uuid) { metadataReport` + reportFields + ` } resources(filter: {types: ["Acme::Box"]}) { nodes { metadata { key definitions { name } } metadataReport` + reportFields + ` } } }`,
 		`query { metadataProblems` + problemFields + ` some: metadataProblems(filter: {namespace: "Vault"}) { scanned counts { key } } }`,
+		`mutation { updateProperty(input: {namespace: "Open", name: "cores", maximum: ` + fmt.Sprint(chance.IntN(60000)) + `, dryRun: true}, problems: {scan: 2}) { problems` + problemFields + ` } }`,
+		`mutation { updateProperty(input: {namespace: "Open", name: "both", enum: ["z"], dryRun: true}) { problems` + problemFields + ` }
+			updateObject(input: {namespace: "Open", name: "Disk", required: ["disk_note"], dryRun: true}) { problems` + problemFields + ` }
+			updateNamespace(input: {name: "Open", newName: "Opened", dryRun: true}) { problems` + problemFields + ` } }`,
+		`mutation { importNamespaces(input: {documents: ["{\"namespace\": \"Open\", \"visibility\": \"public\", \"owner\": \"operations\", \"resource_type_associations\": [{\"name\": \"Acme::Box\"}]}"],
+			mode: OVERWRITE, dryRun: true}) { reports { outcome errors } problems` + problemFields + ` } }`,
 		`query($keys: [String!]!, $project: String) { metadataProblems(filter: {rule: HIDDEN, resources: {projectId: $project}}, scan: 2) { scanned scannedTo nodes { problems { key value message } } }
 			metadataKeys(filter: {where: {metadata: {key: "cores", in: $keys}}}) { totalCount } }`,
 	}
@@ -303,6 +330,7 @@ func (a *agreement) changeDefinitions() {
 		`updateObject(input: {namespace: "Team", name: "Lease", required: []}) { __typename }`,
 		`updateObject(input: {namespace: "Team", name: "Lease", required: ["until", "note"]}) { __typename }`,
 		`shareNamespace(input: {namespace: "Lent", projectId: "demo", role: READER}) { namespace { name } }`,
+		`shareNamespace(input: {namespace: "Open", projectId: "demo", role: EDITOR}) { namespace { name } }`,
 		`unshareNamespace(input: {namespace: "Lent", projectId: "demo"}) { namespace { name } }`,
 		fmt.Sprintf(`updateResourceType(input: {name: "Acme::Box", strict: %v}) { __typename }`, a.chance.IntN(3) > 0),
 	}
