@@ -220,9 +220,6 @@ func TestNamesThatAreUnknownAreRefused(t *testing.T) {
 			if response, _ := ask("member", known); slices.ContainsFunc(refusals(response), func(text string) bool { return strings.Contains(text, "unknown") }) {
 				t.Errorf("%v: %v: %s", one, refusals(response), known)
 			}
-			if one.nameType == "Capability" { // within a tree of conditions, whose field it names
-				path, _, _ = strings.Cut(path, ".capability")
-			}
 			misspelt, _ := one.query(t, schema, sample.misspelt)
 			response, _ := ask("member", misspelt)
 			end := fmt.Sprintf("%q; did you mean %q?", sample.misspelt, sample.known)

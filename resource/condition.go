@@ -10,6 +10,7 @@ type Condition struct {
 	Kind    ConditionKind
 	Members []Condition // of ConditionAll and ConditionAny; ConditionNot has one
 	Test    Test        // of ConditionMetadata and ConditionCapability
+	Path    string      // of ConditionCapability: the argument that names it, "" for one in a text
 }
 
 // ConditionKind is the kind of a condition.
@@ -79,12 +80,17 @@ func (t Test) ComparesNumbers() bool {
 // and sorted.
 func (c Condition) CapabilityNames() []string {
 	var names []string
-	if c.Kind == ConditionCapability {
-		names = append(names, c.Test.Name)
-	}
-	for _, member := range c.Members {
-		names = append(names, member.CapabilityNames()...)
-	}
+	c.capabilities(func(test Condition) { names = append(names, test.Test.Name) })
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// capabilities calls a function with every test of a capability, in order.
+func (c Condition) capabilities(visit func(Condition)) {
+	if c.Kind == ConditionCapability {
+		visit(c)
+	}
+	for _, member := range c.Members {
+		member.capabilities(visit)
+	}
 }

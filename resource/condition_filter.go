@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -89,9 +90,9 @@ func (p FilterPlan) CapabilityNames() []string {
 func (p FilterPlan) Conditions(names CapabilityNames, problems *problem.Problems) []FilterCondition {
 	conditions := slices.Clone(p.parsed)
 	for _, c := range conditions {
-		for _, name := range c.Condition.CapabilityNames() {
-			names.Check(problems, c.Path, name)
-		}
+		c.Condition.capabilities(func(test Condition) {
+			names.Check(problems, cmp.Or(test.Path, c.Path), test.Test.Name)
+		})
 	}
 	for i, requirement := range p.requirements {
 		of := FilterCondition{Path: problem.Index(problem.Join(p.path, "requirements"), i), Clause: "requirements " + requirement.Key + ": " + requirement.Requirement}

@@ -105,14 +105,14 @@ func negated(c Condition) Condition { return Condition{Kind: ConditionNot, Membe
 
 func (r *conditionReader) metadata(c MetadataCondition, path string) Condition {
 	text.Check(r.problems, problem.Join(path, "key"), c.Key, 1, metadef.MaxMetadataKey)
-	return r.test(ConditionMetadata, Test{Name: c.Key, Comparison: AsText}, path, c.Exists,
+	return r.test(Condition{Kind: ConditionMetadata, Test: Test{Name: c.Key, Comparison: AsText}}, path, c.Exists,
 		givenOperator{"equals", Equals, one(c.Equals)}, givenOperator{"in", Equals, c.In},
 		givenOperator{"prefix", HasPrefix, one(c.Prefix)}, givenOperator{"contains", Has, one(c.Contains)})
 }
 
 func (r *conditionReader) capability(c CapabilityCondition, path string) Condition {
 	text.Check(r.problems, problem.Join(path, "name"), c.Name, 1, MaxCapabilityName)
-	return r.test(ConditionCapability, Test{Name: c.Name, Comparison: Pairwise}, path, c.Exists,
+	return r.test(Condition{Kind: ConditionCapability, Test: Test{Name: c.Name, Comparison: Pairwise}, Path: problem.Join(path, "name")}, path, c.Exists,
 		givenOperator{"equals", Equals, one(c.Equals)}, givenOperator{"in", Equals, c.In},
 		givenOperator{"gte", GreaterOrEqual, one(c.Gte)}, givenOperator{"lte", LessOrEqual, one(c.Lte)},
 		givenOperator{"contains", Has, one(c.Contains)})
@@ -133,9 +133,9 @@ type givenOperator struct {
 	operands []string
 }
 
-// test returns the test that was given, which must be one: that the thing
-// exists or not, or one of the operators.
-func (r *conditionReader) test(kind ConditionKind, test Test, path string, exists *bool, operators ...givenOperator) Condition {
+// test returns a condition with the test that was given, which must be one: that
+// the thing exists or not, or one of the operators.
+func (r *conditionReader) test(condition Condition, path string, exists *bool, operators ...givenOperator) Condition {
 	fields, given := "exists", 0
 	if exists != nil {
 		given++
@@ -153,9 +153,8 @@ func (r *conditionReader) test(kind ConditionKind, test Test, path string, exist
 		for _, operand := range of.operands {
 			text.Check(r.problems, at, operand, 0, MaxCapabilityValue)
 		}
-		test.Operator, test.Operands = of.operator, of.operands
+		condition.Test.Operator, condition.Test.Operands = of.operator, of.operands
 	}
-	condition := Condition{Kind: kind, Test: test}
 	switch {
 	case given != 1:
 		return r.refuse(path, "must have exactly one of %s", fields)
